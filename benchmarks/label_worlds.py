@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairprobe import Category, Domain, Integer
-from fairprobe.arrays import Floats, Mask
+from fairprobe import Category, Density, Domain, Integer
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.constraints import Rule
-from fairprobe.explanation.budget import Budget
 from fairprobe.explanation.evidence import DrawnFrom, Evidence, checked_rows, favourable_among
+from fairprobe.explanation.given_cases import Budget
 from fairprobe.explanation.region_rows import InData
 from fairprobe.explanation.training_data import region_in_data
 from fairprobe.model.asking import Asker
-from fairprobe.oracle import Oracle
+from fairprobe.oracle import Judgement, Oracle
 
 N_ROWS = 3000
 SIDE = 10
@@ -110,17 +110,23 @@ def made_evidence(
     rows: pd.DataFrame | None = None,
     labels: Any = None,
     *,
+    codes: Codes | None = None,
     n: int = 4000,
     favourable: Any = None,
     output: str = "label",
     threshold: float | None = None,
+    density: Density | None = None,
     max_queries: int | None = None,
+    batch: str | None = None,
     seed: int = 0,
 ) -> Evidence:
-    """What an explanation stands on, its cases those among so many inputs of the domain."""
-    oracle = Oracle(Asker(model, domain, output=output), threshold)
-    judgement = oracle.judge_batches(domain.sample_codes(n, np.random.default_rng(seed)))
-    cases = judgement.take(np.flatnonzero(judgement.hits), judgement.codes.dtype)
+    """The evidence of an explanation; its cases are those among some inputs, or among `n` inputs that are drawn."""
+    oracle = Oracle(Asker(model, domain, output=output, batch=batch), threshold)
+    name = "density" if density is not None else "valid" if domain.is_restricted else "domain"
+    population = DrawnFrom(name, domain, density)
+    codes = population.sample(n, np.random.default_rng(seed)) if codes is None else codes
+    judgement = oracle.judge_batches(codes)
+    cases = judgement.take(np.flatnonzero(judgement.hits))
     oracle.asker.n_queries = 0
     given, named = checked_rows(domain, rows, labels)
     evidence = Evidence(
@@ -130,14 +136,18 @@ def made_evidence(
         budget=Budget(oracle, max_queries),
         cases=cases,
         numbers=np.arange(len(cases.codes)),
-        n_given=len(cases.codes),
-        population=DrawnFrom("valid" if domain.is_restricted else "domain", domain),
-        density=None,
+        population=population,
+        density=density,
         rows=given,
         labels=named,
         seed=seed,
     )
     return replace(evidence, favourable=favourable_among(favourable, evidence, cases))
+
+
+def sampled_of(evidence: Evidence, n: int, seed: int = 0) -> Judgement:
+    """A judgement of fresh inputs of the evidence's population."""
+    return evidence.judge(evidence.population.sample(n, np.random.default_rng([seed, 77])))
 
 
 def _drawn(rng: np.random.Generator) -> pd.DataFrame:

@@ -97,7 +97,7 @@ def mean_hamming(free: Codes) -> float | None:
 
 def uniform_cases(oracle: Oracle, model: Any, n: int, seed: int) -> Codes:
     """The first cases among n uniform inputs; a stand-in proposes them where that is quicker."""
-    if may_screen(model, ROWS):
+    if may_screen(model):
         stand_in = compile_stand_in(model, oracle.domain, oracle.asker.output)
         if stand_in is not None:
             with suppress(DisagreementError):

@@ -20,8 +20,7 @@ from fairprobe.auditing.state import AuditState
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
-from fairprobe.estimation.gate import Gate
-from fairprobe.estimation.verdict import Outcome
+from fairprobe.estimation.verdict import Gate, Outcome
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
 from fairprobe.replaying.saved import Question, SavedCases
@@ -125,7 +124,7 @@ def assert_no_discrimination(
         "explain_queries": max(1, n_explain),
     }
     populations = [Gate.of(asked["gate"]).population or "rows"]
-    every = AuditSettings.of(max_share=max_share, populations=populations, **asked, **effort)
+    every = AuditSettings(max_share=max_share, populations=populations, **asked, **effort)
     run = begin(model, inputs, data, None, every, checked_seed(seed))
     run.keep_health(caught)
     choose_populations(run)

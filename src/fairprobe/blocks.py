@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WRITERS = {
     "text": "fairprobe.report.terminal:written",
-    "notebook": "fairprobe.report.notebook:written",
+    "notebook": "fairprobe.report.html:written",
     "markdown": "fairprobe.report.markdown:written",
 }
 """By name, the module and the function that writes blocks. A new writer is one file and one line here."""

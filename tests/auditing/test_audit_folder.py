@@ -93,28 +93,28 @@ def test_attempts_made_at_once_are_all_kept(tmp_path):
     """Each reads before any of the others has written, and each ends while others begin."""
     folders = [RunFolder(tmp_path) for _ in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda seed: folders[seed].begin(attempt_of(seed)), range(40)))
-        list(pool.map(lambda seed: folders[seed].end(attempt_of(seed, "passed")), range(40)))
-    told = folders[0].end(attempt_of(0, "passed"))
+        list(pool.map(lambda seed: folders[seed].note(attempt_of(seed)), range(40)))
+        list(pool.map(lambda seed: folders[seed].note(attempt_of(seed, "passed")), range(40)))
+    told = folders[0].note(attempt_of(0, "passed"))
     assert sorted(each["seed"] for each in told) == list(range(40))
     assert {each["outcome"] for each in told} == {"passed"}
 
 
 @pytest.mark.parametrize("cut", [1, 20])
 def test_a_torn_last_line_is_left_out(tmp_path, cut):
-    RunFolder(tmp_path).begin(attempt_of(0))
+    RunFolder(tmp_path).note(attempt_of(0))
     path = tmp_path / "attempts.jsonl"
     path.write_text(path.read_text() + json.dumps(attempt_of(1))[:-cut])
-    told = RunFolder(tmp_path).end(attempt_of(2, "passed"))
+    told = RunFolder(tmp_path).note(attempt_of(2, "passed"))
     assert [(each["seed"], each["outcome"]) for each in told] == [(0, "not finished"), (2, "passed")]
-    assert len(RunFolder(tmp_path).end(attempt_of(3, "passed"))) == 3
+    assert len(RunFolder(tmp_path).note(attempt_of(3, "passed"))) == 3
 
 
 @pytest.mark.parametrize("content", ["no JSON\n", "5\n", "[]\n"])
 def test_attempts_that_cannot_be_read_are_refused(tmp_path, content):
     (tmp_path / "attempts.jsonl").write_text(content)
     with pytest.raises(SettingError, match="must hold the attempts of before"):
-        RunFolder(tmp_path).begin(attempt_of(0))
+        RunFolder(tmp_path).note(attempt_of(0))
 
 
 @needs_forms

@@ -88,8 +88,8 @@ def test_every_argument_is_described(function):
 
 def test_settings_of_an_audit_are_its_arguments():
     """What audit.json lists as the configuration."""
-    settings, arguments = AuditSettings.of(), arguments_of(fairprobe.audit)
-    for name in AuditSettings.__dataclass_fields__:
+    settings, arguments = AuditSettings(), arguments_of(fairprobe.audit)
+    for name in vars(settings):
         assert getattr(settings, name) == arguments[name].default or name == "rows_are"
 
 

@@ -33,7 +33,7 @@ def test_a_run_is_listed_shown_exported_and_merged(tmp_path, monkeypatch, capsys
     assert main(["runs", "export", "runs/a", "--out", "again.parquet"]) == 0
     written = pd.read_parquet("cases.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet("again.parquet"), written)
-    assert main(["runs", "merge", "runs/a", "runs/a", "--out", "all.csv", "--memory", "1"]) == 0
+    assert main(["runs", "merge", "runs/a", "runs/a", "--out", "all.csv"]) == 0
     merged = pd.read_csv("all.csv")
     key = [name for name in written.columns[:13] if name != "sex"]
     assert len(merged) == listed["n_cases"] == len(merged[key].drop_duplicates())

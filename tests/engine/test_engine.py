@@ -232,5 +232,5 @@ def test_a_process_with_another_version_says_so(monkeypatch, name):
     assert processes.task_of(content) is print
     real = processes.versions()
     monkeypatch.setattr(processes, "versions", lambda: {**real, name: "0.0.7"})
-    with pytest.raises(RunError, match=rf"a worker must have version 0\.0\.7 of {name}, as here, got {real[name]}"):
+    with pytest.raises(RunError, match=rf"a worker must have version {real[name]} of {name}, got 0\.0\.7: install"):
         processes.task_of(content)(0, None, None)

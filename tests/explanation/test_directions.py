@@ -7,16 +7,20 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from evidences import evidence_of, sampled_of
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.label_worlds import made_evidence as evidence_of
+from benchmarks.label_worlds import sampled_of
 from fairprobe import Category, Domain, Integer, Link
 from fairprobe.errors import SettingError
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation import directions
-from fairprobe.explanation.directions import directions_of
-from fairprobe.explanation.symmetry import holm, symmetry
+from fairprobe.explanation.directions import directions_of, holm, symmetry
 from fairprobe.testing import loans, never, odd_one_out, pair, proba, score
+
+
+def first_case(toy):
+    return evidence_of(toy.model, toy.domain).cases.codes[:1]
 
 
 def explained(toy, n=3000, n_sampled=3000, **settings):
@@ -250,7 +254,7 @@ def test_no_case_gives_an_empty_result(tmp_path, output, favourable):
 
 def test_no_case_sampled_makes_no_claim(tmp_path):
     toy = loans()
-    evidence = evidence_of(toy.model, toy.domain, most=1)
+    evidence = evidence_of(toy.model, toy.domain, codes=first_case(toy))
     told = directions_of(evidence, sampled_of(evidence, 0))
     assert told.table[["p", "p_adjusted", "fraction"]].isna().all(axis=None)
     assert told.sentences()[0].endswith("in 1 of 1 cases found, which are no sample.")

@@ -12,9 +12,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from evidences import evidence_of, sampled_of
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks.label_worlds import made_evidence as evidence_of
+from benchmarks.label_worlds import sampled_of
 from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError

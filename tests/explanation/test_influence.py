@@ -5,16 +5,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from evidences import evidence_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.label_worlds import made_evidence as evidence_of
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
 from fairprobe.explanation import moved_cases
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.moved_cases import Mover
 from fairprobe.testing import box, loans, never, pair, proba, score
 from random_domains import domains
+
+
+def first_case(toy):
+    return evidence_of(toy.model, toy.domain).cases.codes[:1]
 
 
 def bits(n=8):
@@ -149,7 +153,7 @@ def test_nothing_forbidden_is_judged(source):
     influence = influence_of(evidence)
     assert influence.source == source
     asked = pd.concat(model.frames)
-    assert domain.allows_frame(asked).all()
+    assert domain.restrictions.allows_rows(asked).all()
     assert domain.contains(domain.encode(asked)).all()
     assert (asked["years"] == asked["school"].map({"none": 0, "some": 9, "much": 16})).all()
     assert len(asked) == influence.n_queries
@@ -262,7 +266,7 @@ def test_no_case_gives_an_empty_result(tmp_path):
 
 def test_one_case_tells_nothing_of_others():
     toy = box()
-    influence = influence_of(evidence_of(toy.model, toy.domain, most=1))
+    influence = influence_of(evidence_of(toy.model, toy.domain, codes=first_case(toy)))
     assert influence.n_cases == 1
     assert (influence.table["low"] == 0).all()
     assert (influence.table["high"] == 1).all()
@@ -292,7 +296,7 @@ def test_the_cost_is_bounded_for_many_parameters():
     influence = influence_of(evidence_of(flips(lambda X: X[:, 0] == 0), bits(30), n=1000))
     assert influence.n_queries <= 2 * 120_000
     assert influence.table.index[0] == "b0"
-    assert "120,000 inputs at most" in influence.health[0][1]
+    assert "the limit on judged inputs" in influence.health[0][1]
 
 
 @pytest.mark.parametrize("toy", [pair(), proba(), score()], ids=["pair", "proba", "score"])

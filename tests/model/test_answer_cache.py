@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from fairprobe.model.answer_cache import AnswerCache
-from fairprobe.model.encoding import Batch
+from fairprobe.model.protocols import Batch
 
 
 def ask(cache, rows, function, *, afresh=False):

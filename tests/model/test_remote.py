@@ -22,10 +22,9 @@ from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.background import run
-from fairprobe.model.pacing import BatchSize, Persistence, RateLimit
 from fairprobe.model.redaction import shortened
-from fairprobe.model.remote import connect
-from fairprobe.model.transport import Transport
+from fairprobe.model.remote import BatchSize, connect
+from fairprobe.model.transport import Persistence, Transport
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -169,7 +168,7 @@ def test_a_model_that_is_not_the_same_twice_is_found_out():
         found = search(remote, MIXED, max_cases=200, max_inputs=4000)
         assert "stochastic-model" in dict(found.health)
         share = fairprobe.estimate(connect(served.url, protocol="mlflow"), MIXED, n_experiments=1, n_samples=500)
-        assert share.is_stochastic
+        assert share.has("stochastic-model")
 
 
 def test_a_model_that_changed_is_not_remembered_as_it_was():
@@ -178,7 +177,7 @@ def test_a_model_that_changed_is_not_remembered_as_it_was():
         served.predict = lambda frame: np.where(mixed(frame) == "yes", "no", "yes")
         again = fairprobe.estimate(remote, MIXED, n_experiments=1, n_samples=500)
         assert first.hits > 0
-        assert again.is_stochastic  # what is remembered is contradicted by what is asked again
+        assert again.has("stochastic-model")  # what is remembered is contradicted by what is asked again
 
 
 def test_repeats_wait_as_long_as_the_service_asks():
@@ -481,29 +480,27 @@ def test_settings_that_are_wrong(options, said):
 # Pacing
 
 
-def test_the_batch_grows_while_throughput_does():
-    def grown(rate, n_rows=100_000):
+def test_the_batch_grows_while_requests_are_quick():
+    def grown(seconds_a_row, n_rows=100_000):
         size = BatchSize()
-        for _ in range(60):
-            size.timed(n_rows, n_rows / rate(size.rows))
+        for _ in range(20):
+            part = size.parts(n_rows)[0]
+            size.answered(part.stop, part.stop * seconds_a_row)
         return size.rows
 
-    assert grown(lambda rows: rows / (1 + rows / 1000)) in (2048, 4096, 8192)  # a cost a request, and one a row
-    assert grown(lambda rows: 1000.0) == 64
-    assert grown(lambda rows: min(rows, 300)) in (256, 512)
-    assert grown(lambda rows: rows) == 16_384
-    assert grown(lambda rows: rows, n_rows=200) == 128  # a larger one was never tried
-    assert grown(lambda rows: rows * (0.5 if rows == 256 else 1.0)) == 16_384  # one bad measurement is no end
+    assert grown(1e-3) == 512
+    assert grown(0.1) == 64
+    assert grown(1e-6) == 16_384
+    assert grown(1e-6, n_rows=200) == 512
     assert [part.stop - part.start for part in BatchSize(100).parts(250)] == [83, 83, 84]
 
 
 def test_the_rate_limit_gives_each_request_its_turn():
-    limit = RateLimit(50.0)
-    delays = [limit.delay() for _ in range(20)]
+    transport = Transport("http://127.0.0.1:1", Persistence(rate_limit=50.0))
+    delays = [transport.turn() for _ in range(20)]
+    run(transport.close())
     assert delays == sorted(delays)
     assert 19 / 50 - 0.02 < delays[-1] <= 19 / 50
-    limit.hold(10)
-    assert limit.delay() > 9.9
 
 
 def test_json_keeps_numbers_and_missing_values():

@@ -51,8 +51,7 @@ def test_figures_of_other_people_are_caught(monkeypatch):
         found = region_in_data(rule, made_evidence(model, DOMAIN, X, labels, n=100, favourable="yes"))
         assert found.verdict is not InData.NOT_IN_THE_DATA
 
-    of_cases = lambda self, a, b, outcome: -1.0  # noqa: E731
-    caught(monkeypatch, check, training_data._ModelMeans, "difference_of_rows", of_cases)
+    caught(monkeypatch, check, training_data, "_difference_of_rows", lambda *of: -1.0)
 
 
 def test_a_region_called_thin_for_want_of_queries_is_caught(monkeypatch):

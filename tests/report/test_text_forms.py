@@ -72,8 +72,8 @@ def test_junit_has_a_test_for_the_verdict_each_bound_share_and_each_group_of_cas
         "fairprobe.verdict: verdict",
         "fairprobe.share: Real rows, linked twins: sex and race",
         "fairprobe.share: Real rows, plain twins: sex and race",
-        "fairprobe.cases: parted by sex",
         "fairprobe.cases: parted by race",
+        "fairprobe.cases: parted by sex",
     ]
 
 

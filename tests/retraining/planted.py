@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from fairprobe import Domain, Integer, retrain
 from fairprobe.arguments import filled
-from fairprobe.retraining.augment import Augmenter
-from fairprobe.retraining.settings import Settings
-from fairprobe.retraining.start import labeller_of
+from fairprobe.retraining.recipes import Augmenter
+from fairprobe.retraining.rounds import labeller_of
+from fairprobe.retraining.task import Settings
 
 SIDE = 20
 DOMAIN = Domain([Integer("x", 0, SIDE - 1), Integer("z", 0, SIDE - 1), Integer("sex", 0, 1)], ["sex"])
@@ -23,7 +23,7 @@ QUICK = {"n_select": 2000, "n_report": 2000, "max_seconds": None, "search_second
 
 def settings_of(**given):
     """The settings of `retrain`, its defaults but for what is given."""
-    return Settings.among(filled(retrain, given))
+    return Settings(**filled(retrain, given))
 
 
 def augmenter_of(domain, rows, linked=None):
@@ -34,8 +34,8 @@ def labeller(labels, committee, model, domain, rows, seed=7):
     """A labeller as `retrain` makes it."""
     return labeller_of(
         SimpleNamespace(
-            settings=SimpleNamespace(labels=labels), domain=domain, classes=np.unique(rows.labels), cases=None,
-            case_labels=None, parts=SimpleNamespace(fit=rows), committee=committee, workers=(1, None),
+            settings=SimpleNamespace(labels=labels, committee=committee, n_jobs=1, engine=None), domain=domain,
+            classes=np.unique(rows.labels), cases=None, case_labels=None, parts=SimpleNamespace(fit=rows),
             seeds=SimpleNamespace(committee=np.random.SeedSequence(seed)),
         ),
         model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -9,10 +10,9 @@ import pandas as pd
 import pytest
 from planted import DOMAIN, Outside, Planted, cells
 
-from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.errors import DataError
-from fairprobe.retraining.cases import CaseHunt, CasePool, checked_cases, distinct
+from fairprobe.retraining.cases import CasePool, checked_cases
 from fairprobe.retraining.labels import by_function
 
 MODEL = Planted(cells(0, 120))
@@ -23,15 +23,16 @@ def label(frame):
     return ((frame["x"] * 3 + frame["z"] + frame["sex"]) % 2).to_numpy()
 
 
-def hunt(model=MODEL, seconds=20.0, domain=DOMAIN):
-    return CaseHunt(model, domain, np.random.SeedSequence(3), seconds, {"strategy": "fully-directed"})
+def hunt(model=MODEL, domain=DOMAIN):
+    seeds = itertools.count()
+    return lambda n, seconds: search(model, domain, max_cases=n, max_seconds=seconds, seed=next(seeds))
 
 
 NONE = np.zeros((0, 3), dtype=np.int64)
 
 
 def supply(given=NONE, hunt=None):
-    return CasePool(by_function(label, DOMAIN, CLASSES), given, hunt)
+    return CasePool(by_function(label, DOMAIN, CLASSES), DOMAIN, given, hunt, 20.0)
 
 
 def families(codes):
@@ -47,18 +48,6 @@ def check_votes(codes, votes):
     """Votes belong to the cases they came with."""
     members = DOMAIN.decode(DOMAIN.families.members(codes))
     np.testing.assert_array_equal(votes.argmax(axis=2), label(members).reshape(2, -1))
-
-
-def test_cases_given_are_drawn_at_random():
-    cases = planted_cases(60)
-    pool = supply(cases)
-    drawn = []
-    for seed in range(200):
-        codes, votes = pool.draw(20, np.random.default_rng(seed))
-        assert len(families(codes)) == 20
-        check_votes(codes, votes)
-        drawn += [list(map(tuple, cases.tolist())).index(row) for row in map(tuple, codes.tolist())]
-    assert p_if_uniform(drawn, 60) > SURPRISING
 
 
 def test_more_are_searched_for_when_they_are_needed():
@@ -82,20 +71,6 @@ def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
         assert len(codes) == min(n, 120)
 
 
-def test_cases_given_twice_keep_their_votes():
-    """A case and its twin are one case: of both, one stays."""
-    given = np.repeat(planted_cases(30), 2, axis=0)
-    given[1::2, 2] = 1 - given[::2, 2]
-    cases = distinct(DOMAIN, given)
-    np.testing.assert_array_equal(cases, given[::2])
-    pool = supply(cases, hunt())
-    rng = np.random.default_rng(0)
-    for n in (10, 70):
-        codes, votes = pool.draw(n, rng)
-        check_votes(codes, votes)
-    assert len(pool.codes) == len(families(pool.codes))
-
-
 def test_no_case_is_found():
     codes, votes = supply(NONE, hunt(Outside())).draw(10, np.random.default_rng(0))
     assert len(codes) == 0
@@ -115,15 +90,12 @@ def test_a_search_keeps_to_its_time():
         def predict(self, batch):
             return super().predict(np.asarray(batch)[:, [0, 1, 3]])
 
-    searching = hunt(Wide(), 0.3, wide)
-    codes = searching.more(np.zeros((0, 4), dtype=np.int64), 10**7)
-    assert 0 < len(codes) < 10**7
-    assert len(searching.more(codes, 10**7)) == len(codes), "its time is used up"
-
-
-def test_the_same_seeds_find_the_same_cases():
-    first, again = (hunt().more(NONE, 50) for _ in range(2))
-    np.testing.assert_array_equal(first, again)
+    pool = CasePool(by_function(label, wide, CLASSES), wide, np.zeros((0, 4), dtype=np.int64), hunt(Wide(), wide), 0.3)
+    assert pool.has_cases(10**7)
+    n = len(pool.codes)
+    assert 0 < n < 10**7
+    assert pool.has_cases(10**7)
+    assert len(pool.codes) == n, "its time is used up"
 
 
 # Cases given by the caller

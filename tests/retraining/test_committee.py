@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Real
-from fairprobe.retraining.committee import kind_of, kinds, other_kinds
+from fairprobe.retraining.labels import kind_of, kinds, other_kinds
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.subjects.fair_svm import FairSVM
 

@@ -6,14 +6,13 @@ import warnings
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from fairprobe.model import Asker
 from fairprobe.standins import compile_stand_in
-from fairprobe.subjects import FairSVM
 
 
 def _hard(**options):
@@ -38,20 +37,13 @@ TREES = {
     "even soft vote": lambda: _hard(voting="soft"),
 }
 OTHERS = {
-    "logistic": lambda: LogisticRegression(),
-    "linear svc": lambda: LinearSVC(random_state=0),
-    "no intercept": lambda: LinearSVC(fit_intercept=False, random_state=0),
-    "descent": lambda: SGDClassifier(random_state=0),
-    "ridge": lambda: RidgeClassifier(),
-    "perceptron": lambda: Perceptron(random_state=0),
-    "network": lambda: MLPClassifier((7, 5), max_iter=15, random_state=0),
-    "tanh": lambda: MLPClassifier((4,), activation="tanh", max_iter=15, random_state=0),
-    "sigmoid": lambda: MLPClassifier((4,), activation="logistic", max_iter=15, random_state=0),
-    "no activation": lambda: MLPClassifier((3,), activation="identity", max_iter=15, random_state=0),
     "mixed vote": lambda: VotingClassifier([("a", DecisionTreeClassifier(max_depth=3)), ("b", LogisticRegression())]),
+    "mixed soft vote": lambda: VotingClassifier(
+        [("a", RandomForestClassifier(3, random_state=0)), ("b", MLPClassifier((3,), max_iter=15, random_state=0))],
+        voting="soft",
+    ),
 }
 TWO_CLASSES = {
-    "fair svm": lambda: FairSVM(),
     "kernel": lambda: SVC(),
     "narrow kernel": lambda: SVC(gamma="auto", C=10),
     "linear kernel": lambda: SVC(kernel="linear", max_iter=1000),

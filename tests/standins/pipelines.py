@@ -77,30 +77,25 @@ PREPROCESSING = {
         more=[("gain", SimpleImputer(strategy="constant", fill_value=-5.0, add_indicator=True), ["gain"])],
         sparse_threshold=1.0,
     ),
-    "nested": make_pipeline(
-        ColumnTransformer(
-            [
-                (
-                    "text",
-                    Pipeline([("fill", SimpleImputer(strategy="constant", fill_value="?")), ("hot", one_hot())]),
-                    TEXT,
+    "nested": ColumnTransformer(
+        [
+            (
+                "text",
+                Pipeline([("fill", SimpleImputer(strategy="constant", fill_value="?")), ("hot", one_hot())]),
+                TEXT,
+            ),
+            (
+                "others",
+                ColumnTransformer(
+                    [("a", StandardScaler(), ["weight", "age"]), ("b", "passthrough", ["rate"])],
+                    verbose_feature_names_out=False,
                 ),
-                (
-                    "others",
-                    ColumnTransformer(
-                        [("a", StandardScaler(), ["weight", "age"]), ("b", "passthrough", ["rate"])],
-                        verbose_feature_names_out=False,
-                    ),
-                    NUMBERS,
-                ),
-                ("gain", make_pipeline(FunctionTransformer(), SimpleImputer(), MinMaxScaler()), ["gain"]),
-            ],
-            transformer_weights={"others": 2.0},
-        ),
-        "passthrough",
-        MaxAbsScaler(),
+                NUMBERS,
+            ),
+            ("gain", make_pipeline(FunctionTransformer(), SimpleImputer(), MinMaxScaler()), ["gain"]),
+        ],
+        transformer_weights={"others": 2.0},
     ),
-    "selected": make_pipeline(columns(one_hot(), StandardScaler()), VarianceThreshold(), SelectKBest(k=6)),
     "union": make_pipeline(
         columns(ORDINAL, "passthrough"), FeatureUnion([("a", StandardScaler()), ("b", Binarizer())])
     ),
@@ -113,7 +108,6 @@ PREPROCESSING = {
 
 BINS = {"n_bins": 4, "quantile_method": "averaged_inverted_cdf"}
 PREPROCESSING |= {
-    "bins": columns(ORDINAL, KBinsDiscretizer(encode="ordinal", **BINS)),
     "quantiles": columns(one_hot(), QuantileTransformer(n_quantiles=20), sparse_threshold=1.0),
     "power": columns(ORDINAL, make_pipeline(PowerTransformer(), StandardScaler())),
     "above or below": columns(ORDINAL, Binarizer(threshold=40)),
@@ -121,6 +115,13 @@ PREPROCESSING |= {
 
 NARROW = Domain([p for p in PARAMETERS if p.name not in ("weight", "gain")], sensitive=["sex"])
 BINNED = {
+    "bins": make_column_transformer((ORDINAL, TEXT), (KBinsDiscretizer(encode="ordinal", **BINS), ["age", "rate"])),
+    "selected": make_pipeline(
+        make_column_transformer((one_hot(), TEXT), (StandardScaler(), ["age", "rate"])),
+        VarianceThreshold(),
+        MaxAbsScaler(),
+        SelectKBest(k=6),
+    ),
     "bins, one-hot": make_column_transformer(
         (one_hot(), TEXT), (KBinsDiscretizer(**BINS), ["age", "rate"]), sparse_threshold=1.0
     ),

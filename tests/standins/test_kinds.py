@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from made import ALL, OTHERS, TREES, agrees, check, fitted
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -54,12 +53,12 @@ def test_three_classes(name):
 
 
 @pytest.mark.parametrize("names", [[0, 1], [-1.0, 2.0], [False, True], ["no", "yes"]])
-@pytest.mark.parametrize("name", ["tree", "forest", "vote", "logistic", "kernel", "network"])
+@pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel"])
 def test_labels_of_any_type(name, names):
     check(fitted(ALL[name](), DOMAIN, names=names), DOMAIN)
 
 
-@pytest.mark.parametrize("name", ["tree", "forest", "forest of 40", "vote", "ridge", "kernel", "network"])
+@pytest.mark.parametrize("name", ["tree", "forest", "forest of 40", "vote", "kernel"])
 def test_batches_of_any_size(name):
     model = fitted(ALL[name](), DOMAIN)
     stand_in, asker = compile_stand_in(model, DOMAIN), Asker(model, DOMAIN)
@@ -70,7 +69,7 @@ def test_batches_of_any_size(name):
 
 def test_only_sensitive_parameters():
     domain = Domain([Integer("a", 0, 3), Integer("b", 0, 2)], sensitive=["a", "b"])
-    for name in ("tree", "forest", "vote", "logistic", "kernel", "network"):
+    for name in ("tree", "forest", "vote", "kernel"):
         check(fitted(ALL[name](), domain), domain)
 
 
@@ -130,9 +129,6 @@ def test_a_dropped_member_has_no_vote():
 
 def test_scores_of_exactly_0():
     domain = Domain([Integer("s", 0, 1), Integer("a", -9, 9), Integer("b", -9, 9)], sensitive=["s"])
-    linear = fitted(LogisticRegression(), domain)
-    linear.coef_, linear.intercept_ = np.array([[1.0, 2.0, -1.0]]), np.zeros(1)
-    check(linear, domain)
     rows = np.array([[0.0, 1, 0], [0, -1, 0]])
     check(SVC(kernel="linear").fit(rows, [0, 1]), domain)
     check(SVC(gamma=0.5).fit(rows, [0, 1]), domain)
@@ -153,7 +149,7 @@ def test_scores_near_0_are_computed_in_double_precision():
 SENSITIVE = pytest.mark.parametrize("sensitive", [["sex"], ["race", "sex"]])
 
 
-@pytest.mark.parametrize("name", [name for name in subjects.names() if name != "svm"])
+@pytest.mark.parametrize("name", ["decision-tree", "random-forest", "ensemble"])
 @SENSITIVE
 @pytest.mark.thinned(2)
 def test_a_subject(name, sensitive):
@@ -172,7 +168,7 @@ def test_the_svm_on_some_rows(sensitive):
 # What it says, and what it does not do
 
 
-@pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel", "network", "ridge"])
+@pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel"])
 def test_a_stand_in_can_be_sent_to_another_process(name):
     model = fitted(ALL[name](), DOMAIN)
     stand_in = pickle.loads(pickle.dumps(compile_stand_in(model, DOMAIN)))

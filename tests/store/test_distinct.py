@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -78,34 +77,17 @@ WORDS = st.integers(1, 3).flatmap(
 )
 
 
-MIXES = st.sampled_from(
-    [distinct.mixed, lambda words: words.sum(axis=1) % 7, lambda words: np.zeros(len(words), dtype=np.int64)]
-)
-"""The mix of several words, and two that many different keys share."""
-
-
-@contextmanager
-def mixed_by(mix, small=10_000):
-    """Keys of several words have that mix; more than so many stand in blocks."""
-    own = distinct.mixed
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distinct, "mixed", lambda words: mix(words) if words.shape[1] > 1 else own(words))
-        patch.setattr(distinct, "SMALL", small)
-        yield
-
-
-@given(WORDS, MIXES)
-def test_first_seen(words, mix):
+@given(WORDS)
+def test_first_seen(words):
     seen, expected = set(), []
     for key in map(tuple, words.tolist()):
         expected.append(key not in seen)
         seen.add(key)
-    with mixed_by(mix):
-        assert first_seen(words).tolist() == expected
+    assert first_seen(words).tolist() == expected
 
 
-@given(st.data(), st.integers(1, 3), MIXES, st.sampled_from([0, 6, 10_000]))
-def test_distinct_is_a_set(data, n_words, mix, small):
+@given(st.data(), st.integers(1, 3), st.sampled_from([0, 6, 10_000]))
+def test_distinct_is_a_set(data, n_words, small):
     """With blocks from the first key on, with some, and with none."""
     rows = st.tuples(*[st.integers(0, 4)] * n_words)
     batches = data.draw(st.lists(st.lists(rows, max_size=15), max_size=6))
@@ -116,7 +98,8 @@ def test_distinct_is_a_set(data, n_words, mix, small):
         for key in batch:
             expected.append(key not in seen)
             seen.add(key)
-        with mixed_by(mix, small):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(distinct, "SMALL", small)
             new = growing.add(np.array(batch, dtype=np.int64).reshape(-1, n_words))
         assert np.asarray(new).tolist() == expected
         assert len(growing) == len(seen)
@@ -152,14 +135,6 @@ def test_a_large_set_takes_a_small_batch_without_going_through_all_it_holds(monk
         growing.add(rng.integers(0, 2**62, (1000, n_words)))
     assert len(growing) == 60_000
     assert max(looked_at) <= distinct.SMALL + 1000
-
-
-def test_mixes_of_neighbours_differ():
-    """Keys of a search differ in one digit or two, mostly: their mixes must not meet for that."""
-    near = np.array(list(itertools.product(range(60), [0, 1, 26, 26**2, 26**5], range(60))))
-    words = np.column_stack([near[:, 0] * near[:, 1], near[:, 2] * 26**3])
-    n_keys = len({tuple(key) for key in words.tolist()})
-    assert len(np.unique(distinct.mixed(words))) == n_keys
 
 
 @given(st.data(), domains(max_parameters=3, max_levels=6))

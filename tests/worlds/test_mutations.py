@@ -19,10 +19,10 @@ from fairprobe.domain.row_members import RowMembers
 from fairprobe.estimation import Share, counts, populations
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.counts import Count
-from fairprobe.estimation.exact import trees
-from fairprobe.estimation.gate import Gate
+from fairprobe.estimation.exact import solving, walk
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Survey
+from fairprobe.estimation.verdict import Gate
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
 from fairprobe.searching import start_rows
@@ -291,21 +291,19 @@ def a_tree_is_solved_with_twins_that_are_forbidden(patch):
 
 @mutation(seed=190)
 def a_family_that_is_solved_counts_once_whoever_is_allowed(patch):
-    make_regions = trees.make_regions
+    make_regions = solving.make_regions
 
     def once(*args):
         regions = make_regions(*args)
-        each = regions.weights[regions.slots[:, -1]] // regions.sizes
-        slots = np.column_stack([regions.slots[:, :-1], np.arange(len(each))])
-        return dataclasses.replace(regions, slots=slots, weights=each)
+        return dataclasses.replace(regions, weights=regions.weights // regions.allowed.sum(axis=1))
 
-    patch.setattr(trees, "make_regions", once)
+    patch.setattr(solving, "make_regions", once)
 
 
 @mutation(seed=94)
 def inputs_without_twins_count_as_comparable_where_trees_are_solved(patch):
-    n_inputs = trees.TreePlan.n_inputs
-    patch.setattr(trees.TreePlan, "n_inputs", lambda self: (sum(n_inputs(self)), 0))
+    n_inputs = walk.BoxWalk.n_inputs
+    patch.setattr(walk.BoxWalk, "n_inputs", lambda self: (sum(n_inputs(self)), 0))
 
 
 # What a hit is

@@ -9,28 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Column, Outcome, WrittenFolder, accepts_old_names
-from fairprobe.auditing.content import content_of, domain_words, plain
-from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.content import domain_words, plain
+from fairprobe.auditing.folder import UNFINISHED, RunFolder
 from fairprobe.auditing.libraries import versions_of
 from fairprobe.auditing.phases import PHASES, in_words
 from fairprobe.auditing.result import Audit
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.settings import AuditSettings, check_names
 from fairprobe.auditing.state import AuditState
-from fairprobe.checks import checked_seed, nearest
+from fairprobe.checks import checked_seed
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import HealthWarning, InputError, RunError, SettingError
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import favourable_in
-from fairprobe.estimation.gate import Gate
-from fairprobe.estimation.verdict import MIN_COMPARABLE
+from fairprobe.estimation.verdict import MIN_COMPARABLE, Gate
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.progress import Progress, teller
 from fairprobe.searching import Found
-from fairprobe.store.hashes import hash_of_data, hash_of_model
+from fairprobe.store.hashes import digest, hash_of_data, hash_of_model
 from fairprobe.store.identity import checked_id
 
 if TYPE_CHECKING:
@@ -141,32 +140,7 @@ def audit(
     >>> audit(model, rows, sensitive=["sex"], max_share=0.01).verdict
     Verdict(violated: 25% of the rows (10 of 40) get another outcome when sex changes (95% interval ...); ...)
     """
-    settings = AuditSettings(
-        max_share=max_share,
-        gate=gate,
-        min_comparable=min_comparable,
-        favourable=favourable,
-        rows_are=rows_are,
-        output=output,
-        threshold=threshold,
-        confidence=confidence,
-        populations=populations,
-        n_experiments=n_experiments,
-        n_samples=n_samples,
-        method=method,
-        linked=linked,
-        report_cases=report_cases,
-        search_cases=search_cases,
-        max_judged=max_judged,
-        max_barren=max_barren,
-        min_plausibility=min_plausibility,
-        explain_queries=explain_queries,
-        retrain=retrain,
-        retrain_seconds=retrain_seconds,
-        mask=mask,
-        show_rows=show_rows,
-        batch=batch,
-    )
+    settings = AuditSettings(**locals())
     run = begin(model, checked_inputs(model, X, sensitive, domain), X, y, settings, checked_seed(seed), progress)
     run.model_id = checked_id(model_id, store or folder or "")
     run.about = {"date": date, "title": title, "name": name, "data_name": data_name, "command": command}
@@ -211,28 +185,15 @@ def begin(
     if not run.rows.index.is_unique:
         run.rows = run.rows.reset_index(drop=True)
         run.remark("repeated-index", "the rows' index repeats itself: rows are numbered from 0", "shares")
-    _check_mask(settings.mask, domain)
-    _check_directions(settings, domain)
-    asked: dict[str, Any] = {name: getattr(settings, name) for name in ("output", "threshold", "batch")}
-    run.favourable = favourable_in(settings.favourable, model, domain, run.rows, **asked)
-    return run
-
-
-def _check_mask(names: Sequence[str], domain: Domain) -> None:
-    for name in names:
-        if name not in domain.names:
-            rule = f"must name parameters, of {', '.join(domain.names)}"
-            raise SettingError.about("mask", f"{rule}; got {name!r}{nearest(name, domain.names)}")
-        if name in domain.sensitive:
-            raise SettingError.about("mask", f"must name parameters that are not sensitive, got {name!r}")
-
-
-def _check_directions(settings: AuditSettings, domain: Domain) -> None:
+    others = [name for name in domain.names if name not in domain.sensitive]
+    check_names("mask", settings.mask, others, "must name parameters that are not sensitive,")
     known = [combination_words(domain, place) for place in range(len(domain.combinations))]
-    for name in settings.directions:
-        if name not in known:
-            rule = f"by who is worse off must name combinations of sensitive values, of {', '.join(known)}"
-            raise SettingError.about("max_share", f"{rule}; got {name!r}{nearest(name, known)}")
+    rule = "by who is worse off must name combinations of sensitive values,"
+    check_names("max_share", settings.directions, known, rule)
+    run.favourable = favourable_in(
+        settings.favourable, model, domain, run.rows, **settings.some("output", "threshold", "batch")
+    )
+    return run
 
 
 def choose_populations(run: AuditState) -> None:
@@ -258,22 +219,32 @@ def _selfchecked() -> dict[str, Any]:
 
 def identify(run: AuditState) -> None:
     """Make the digests of model, data and settings; note the attempt, so that one which is broken off counts too."""
-    settings = run.settings
-    run.versions = versions_of(run.model)
-    for check, message in health_of_columns(run.rows, run.domain):
+    settings, domain = run.settings, run.domain
+    for check, message in health_of_columns(run.rows, domain):
         run.remark(check, message, "data")
-    run.asker = Asker(run.model, run.domain, output=settings.output, batch=settings.batch)
-    run.model_hash, run.model_hash_of, n_queries = hash_of_model(
-        run.model, run.domain, run.rows, settings.output, settings.batch, run.model_id
+    run.asker = Asker(run.model, domain, output=settings.output, batch=settings.batch)
+    model_hash, hash_of, n_queries = hash_of_model(
+        run.model, domain, run.rows, settings.output, settings.batch, run.model_id
     )
     run.sampled("hash", "canaries, which tell one model from another", "uniform", n_queries)
     if run.favourable is not None and run.favourable.n_queries:
         run.sampled("favourable", "whether the outcome is ever seen", "rows, inputs", run.favourable.n_queries)
-    run.data_hash = hash_of_data(run.rows[list(run.domain.names)], run.labels)
-    config = {**settings.plain(), "domain": domain_words(run.domain, run.mask)}
-    run.config = {**run.mask.everywhere(plain(config)), "mask": list(run.mask.columns)}
+    config = run.mask.everywhere(plain(vars(settings)))
+    config |= {"mask": list(run.mask.columns), "domain": domain_words(domain, run.mask)}
+    run.identity = {
+        "model": {"name": run.name, "kind": type(run.model).__name__, "hash": model_hash, "hash_of": hash_of},
+        "data": {
+            "name": run.about.get("data_name"),
+            "n_rows": len(run.rows),
+            "hash": hash_of_data(run.rows[list(domain.names)], run.labels),
+            "role": settings.rows_are,
+        },
+        "config": config,
+        "config_hash": digest(config),
+        "versions": versions_of(run.model),
+    }
     if run.folder is not None:
-        run.attempts = run.folder.begin({**run.attempt, "outcome": "not finished"})
+        run.attempts = run.folder.note({**run.attempt, "outcome": UNFINISHED})
 
 
 # The work
@@ -328,8 +299,8 @@ def failed(run: AuditState, phase: str, error: Exception, check: str | None = No
 
 def _finished(run: AuditState) -> Audit:
     if run.folder is not None:
-        run.attempts = run.folder.end({**run.attempt, "outcome": run.outcome})
-    result = Audit.of(run, content_of(run))
+        run.attempts = run.folder.note(run.attempt)
+    result = Audit.of(run)
     if run.folder is not None:
         try:
             run.folder.write(result)

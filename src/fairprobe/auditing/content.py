@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 
 from fairprobe.auditing.evidence import cases, certificate, every_share, rows, share_content
+from fairprobe.auditing.folder import told
 from fairprobe.auditing.gating import id_of
-from fairprobe.auditing.privacy import Mask
-from fairprobe.auditing.state import AuditState
-from fairprobe.domain import Domain, Parameter
+from fairprobe.auditing.privacy import MASKED, Mask
+from fairprobe.auditing.state import AuditState, step
+from fairprobe.domain import Domain
 from fairprobe.domain.description import described
 from fairprobe.domain.values import is_missing
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.explanation import Explanation
 from fairprobe.oracle import checked_threshold
 from fairprobe.retraining import Retrained
+from fairprobe.searching import Found
 from fairprobe.store.hashes import sealed
 from fairprobe.wording import DRAWN
 
@@ -37,25 +39,25 @@ TIMES = ("seconds", "max_seconds", "search_seconds")
 
 def content_of(run: AuditState) -> dict[str, Any]:
     """The whole content, sealed by digests."""
-    mask = run.mask
+    mask, verdict = run.mask, run.judged
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "title": run.about.get("title") or f"Audit of {run.name}",
         "about": _about(run),
-        "question": _question(run),
-        "domain": mask.everywhere(domain_words(run.domain, mask)),
-        "verdict": run.judged.jsonable(),
+        "question": _question(run, verdict.population),
+        "domain": domain_words(run.domain, mask),
+        "verdict": verdict.jsonable(),
         "shares": [share_content(share, is_main, run.settings.limit) for share, is_main in every_share(run)],
         "rows": rows(run),
         "certificate": certificate(run),
         "impact": run.impact,
         "cases": cases(run),
-        "search": None if run.found is None else _without_time(run.found.summary()),
+        "search": _told(run, run.found),
         "why": _why(run),
         "plots": _plots(run),
         "proxies": None if run.proxies is None else run.proxies.jsonable(),
-        "retraining": _told(run.retrained, mask),
+        "retraining": _told(run, run.retrained),
         "sensitivity": mask.everywhere(plain(run.sensitivity)),
         "sampling": [*_sampling(run)],
         "limitations": limitations(run),
@@ -68,53 +70,39 @@ def content_of(run: AuditState) -> dict[str, Any]:
 
 
 def _about(run: AuditState) -> dict[str, Any]:
-    about = run.about
-    model = {"name": run.name, "kind": type(run.model).__name__, "hash": run.model_hash, "hash_of": run.model_hash_of}
-    data = {"name": about.get("data_name"), "n_rows": len(run.rows), "hash": run.data_hash}
-    this = {"seed": run.seed, "date": about.get("date"), "outcome": run.outcome, "config_hash": run.config_hash}
+    about, identity = run.about, run.identity
     return {
-        "model": {**model, "n_sent": None if run.asker is None else run.asker.sent},
-        "data": {**data, "role": run.settings.rows_are},
-        "config": run.config,
-        "config_hash": run.config_hash,
+        **identity,
+        "model": {**identity["model"], "n_sent": None if run.asker is None else run.asker.sent},
         "seed": run.seed,
         "date": about.get("date"),
-        "versions": run.versions,
         "interrupted": run.interrupted,
         "selfcheck": about.get("selfcheck"),
-        "attempts": run.attempts or [{**this, "is_this": True}],
-        "masked": list(run.settings.mask),
+        "attempts": run.attempts or [told(run.attempt, is_this=True)],
+        "masked": run.settings.mask,
         "shows_rows": run.settings.show_rows,
         "command": run.mask.command(about.get("command")),
     }
 
 
-def _question(run: AuditState) -> dict[str, Any]:
-    settings = run.settings
+def _question(run: AuditState, population: str) -> dict[str, Any]:
+    settings, sensitive = run.settings, [run.domain[name] for name in run.domain.sensitive]
     return {
-        "sensitive": {name: _values_of(run.domain[name]) for name in run.domain.sensitive},
-        "output": settings.output,
+        **settings.some("output", "favourable", "directions", "confidence", "min_comparable"),
+        "sensitive": {each.name: list(each.decode(np.arange(each.levels))) for each in sensitive},
         "threshold": checked_threshold(settings.threshold, settings.output),
-        "favourable": settings.favourable,
         "max_share": settings.limit,
-        "directions": settings.directions,
-        "confidence": settings.confidence,
-        "gate": settings.gate or run.judged.population,
-        "min_comparable": settings.min_comparable,
+        "gate": settings.gate or population,
     }
 
 
-def _values_of(parameter: Parameter) -> list[Any]:
-    return [plain(value) for value in list(parameter.decode(np.arange(parameter.levels)))]
-
-
 def domain_words(domain: Domain, mask: Mask) -> dict[str, Any]:
-    """The domain in words; counts are texts, as they may have any number of digits."""
-    told = described(domain)
-    for each in told["parameters"]:
-        each["words"] = "masked" if each["name"] in mask.columns else each["words"]
-    n_valid = str(told["n_valid"]) if domain.is_restricted and told["n_valid"] is not None else None
-    return {**told, "n_inputs": str(domain.size), "n_valid": n_valid}
+    """The domain in words, masked; counts are texts, as they may have any number of digits."""
+    words = described(domain)
+    for each in words["parameters"]:
+        each["words"] = MASKED if each["name"] in mask.columns else each["words"]
+    n_valid = str(words["n_valid"]) if domain.is_restricted and words["n_valid"] is not None else None
+    return mask.everywhere(plain({**words, "n_inputs": str(domain.size), "n_valid": n_valid}))
 
 
 ROLES = {
@@ -157,18 +145,14 @@ def _sampling(run: AuditState) -> Iterator[dict[str, Any]]:
     for name, share in run.main.items():
         for side in share.sides:
             drawn = f"{DRAWN[name]}: {side.detail}" if side.method == "exact" else DRAWN[name]
-            n = {"n_inputs": side.n + side.n_not_comparable, "n_queries": side.n_queries}
-            yield {"phase": "shares", "what": id_of(side), "distribution": drawn, **n}
+            yield step("shares", id_of(side), drawn, side.n + side.n_not_comparable, side.n_queries)
     found, why = run.found, run.why
     if found is not None:
         within = "" if found.density is None else f", plausibility at least {found.min_plausibility:g}"
         what = f"a search, {found.settings.strategy}, from {'rows' if found.start is not None else 'inputs drawn'}"
-        n = {"n_inputs": found.n_judged, "n_queries": found.n_queries}
-        yield {"phase": "search", "what": what, "distribution": f"directed, no sample{within}", **n}
+        yield step("search", what, f"directed, no sample{within}", found.n_judged, found.n_queries)
     if why is not None:
-        n = {"n_inputs": why.n_sampled, "n_queries": why.n_queries}
-        what = "fresh inputs for regions and directions"
-        yield {"phase": "why", "what": what, "distribution": why.population, **n}
+        yield step("why", "fresh inputs for regions and directions", why.population, why.n_sampled, why.n_queries)
     yield from run.sampling
 
 
@@ -192,12 +176,9 @@ def _plots(run: AuditState) -> dict[str, str]:
     if run.retrained is not None:
         drawings["front"] = run.retrained.plot
     with tempfile.TemporaryDirectory() as folder:
-        return {name: _drawn(draw, Path(folder) / f"{name}.svg") for name, draw in drawings.items()}
-
-
-def _drawn(draw: Callable[[Path], object], path: Path) -> str:
-    draw(path)
-    return path.read_text(encoding="utf-8")
+        for name, draw in drawings.items():
+            draw(Path(folder) / name)
+        return {name: (Path(folder) / name).read_text(encoding="utf-8") for name in drawings}
 
 
 # Plain values
@@ -218,21 +199,21 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, (bool, int)) else str(value)
 
 
-def _told(result: Explanation | Retrained | None, mask: Mask) -> Any:
-    return None if result is None else mask.everywhere(plain(_without_time(result.jsonable())))
+def _told(run: AuditState, result: Found | Explanation | Retrained | None) -> Any:
+    """A result as plain values, masked, without the seconds that anything took."""
+    return None if result is None else run.mask.everywhere(_without_time(plain(result.jsonable())))
 
 
 def _why(run: AuditState) -> Any:
     """The explanation, in which training rows are called so."""
-    told = _told(run.why, run.mask)
-    if told is not None and run.settings.rows_are == "training":
-        for region in filter(None, (each["in_data"] for each in told["regions"])):
+    why = _told(run, run.why)
+    if why is not None and run.settings.rows_are == "training":
+        for region in filter(None, (each["in_data"] for each in why["regions"])):
             region["sentence"] = region["sentence"].replace(" rows lie inside", " training rows lie inside", 1)
-    return told
+    return why
 
 
 def _without_time(content: Any) -> Any:
-    """Content without the seconds that anything took."""
     if isinstance(content, Mapping):
         return {name: _without_time(each) for name, each in content.items() if name not in TIMES}
     return [_without_time(each) for each in content] if isinstance(content, list) else content

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -40,30 +39,25 @@ def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
 
 def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str, Any]:
     """A share as plain values; the sentence of a main one has digits that tell it from the limit."""
-    outcomes = None if share.outcomes is None else share.outcomes.iterrows()
-    return {
+    told = {
         "id": id_of(share),
         "twins": share.compared,
-        "sensitive": list(share.sensitive),
+        "sensitive": share.sensitive,
         "is_main": is_main,
         **{name: as_number(getattr(share, name)) for name in NUMBERS},
         **{name: getattr(share, name) for name in FIELDS},
         "sentence": replace(share, plain=None).sentence(limit if is_main else None),
-        "history": _thinned(share),
-        "outcomes": outcomes
-        and [
-            {"combination": str(who), **{str(name): int(count) for name, count in row.items()}} for who, row in outcomes
-        ],
+        "history": None,
+        "outcomes": None,
         "health": [remark.jsonable() for remark in share.health],
         "evidence": _evidence(share, is_main),
     }
-
-
-def _thinned(share: Share) -> list[float] | None:
-    if not has_history(share) or share.history is None:
-        return None
-    places = np.unique(np.linspace(0, len(share.history) - 1, MOST_POINTS).round().astype(int))
-    return [float(share.history[place]) for place in places]
+    if share.history is not None and has_history(share):
+        places = np.unique(np.linspace(0, len(share.history) - 1, MOST_POINTS).round().astype(int))
+        told["history"] = share.history[places]
+    if share.outcomes is not None:
+        told["outcomes"] = [{"combination": who, **counts.to_dict()} for who, counts in share.outcomes.iterrows()]
+    return told
 
 
 def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
@@ -80,120 +74,101 @@ def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
 
 def certificate(run: AuditState) -> dict[str, Any]:
     """The model's answers to all comparable rows, by the twins that are compared."""
-    return {side.compared: _answers(side, run) for side in _row_sides(run) if side.record is not None}
-
-
-def _row_sides(run: AuditState) -> list[Share]:
-    return run.main["rows"].sides if "rows" in run.main else []
-
-
-def _answers(share: Share, run: AuditState) -> dict[str, Any]:
-    assert share.record is not None
-    rows = share.record.rows
-    assert rows is not None
-    said = {
-        "members": list(rows.members),
-        "row": rows.index.tolist(),
-        "position": run.rows.index.get_indexer(rows.index).tolist(),
-        "outputs": [rows.of_row(place) for place in range(len(rows.index))],
-        "not_comparable": share.n_not_comparable,
-        "left_out": share.n_left_out,
-    }
-    others = rows.told_otherwise
-    return said if not others else {**said, "again": [[place, rows.of_row(place, rows.second)] for place in others]}
+    found = {}
+    for share, _, rows in run.row_sides:
+        told = {
+            "members": rows.members,
+            "row": rows.index.tolist(),
+            "position": run.rows.index.get_indexer(rows.index),
+            "outputs": [rows.of_row(place) for place in range(len(rows.index))],
+            "not_comparable": share.n_not_comparable,
+            "left_out": share.n_left_out,
+        }
+        others = rows.told_otherwise
+        if others:
+            told["again"] = [[place, rows.of_row(place, rows.second)] for place in others]
+        found[share.compared] = told
+    return found
 
 
 def rows(run: AuditState) -> dict[str, Any]:
-    """The real rows that get another answer: what differs, and the rows themselves only if that was asked for."""
+    """The real rows that get another answer, and what differs; the rows themselves only if that was asked for."""
     flips: list[dict[str, Any]] = []
     flipped: set[int] = set()
-    for side in _row_sides(run):
-        told = None if side.record is None else side.record.rows
-        if side.record is not None and told is not None and side.cases is not None:
-            flipped |= set(told.places[side.record.hits].tolist())
-            flips += _flips(side, run)
+    for side, record, answers in run.row_sides:
+        flipped |= set(answers.places[record.hits].tolist())
+        flips += _flips(side, run)
     return {"n_flipped": len(flipped), "n_relabelled": run.n_relabelled, "flips": flips}
 
 
 def _flips(side: Share, run: AuditState) -> Iterator[dict[str, Any]]:
+    if side.cases is None or side.twins is None or side.answers is None:
+        return
     some = slice(run.settings.report_cases)
-    assert side.cases is not None
-    assert side.twins is not None
-    assert side.answers is not None
     frames = (side.cases[some].astype(object), side.twins[some].astype(object), side.answers[some])
     records = zip(side.cases.index[some].tolist(), *(frame.to_dict("records") for frame in frames), strict=True)
     for row, case, twin, answers in records:
         values = {"values": run.mask.row(case)} if run.settings.show_rows else {}
         yield {
             "row": row,
-            "changes": [[name, *each] for name, each in _changes(case, twin, run.mask)],
+            "changes": _changes(case, twin, run.mask),
             "answers": {who: said for who, said in answers.items() if said is not None},
             "population": side.compared,
             **values,
         }
 
 
-def _changes(case: Mapping[str, Any], twin: Mapping[str, Any], mask: Mask) -> Iterator[tuple[str, list[Any]]]:
-    masked_case, masked_twin = mask.row(case), mask.row(twin)
-    for name in case:
-        if not are_same(case[name], twin[name]):
-            yield name, [masked_case[name], masked_twin[name]]
+def _changes(case: Mapping[str, Any], twin: Mapping[str, Any], mask: Mask) -> list[tuple[str, Any, Any]]:
+    """The columns that differ between a case and its twin, with both values."""
+    before, after = mask.row(case), mask.row(twin)
+    return [(name, before[name], after[name]) for name in case if not are_same(case[name], twin[name])]
 
 
 def case_order(run: AuditState) -> list[int]:
     """The places of the cases to show: the most severe and plausible first, those without a rank last."""
     assert run.found is not None
     ranked: list[int] = [] if run.why is None else run.why.severity.ranking["place"].tolist()
-    known = set(ranked)
-    ranked += [place for place in range(run.found.n_cases) if place not in known]
-    return ranked[: run.settings.report_cases]
+    return list(dict.fromkeys([*ranked, *range(run.found.n_cases)]))[: run.settings.report_cases]
 
 
 def cases(run: AuditState) -> list[dict[str, Any]]:
     """The cases of the search, each with its twin."""
-    found, mask = run.found, run.mask
+    found, why, mask = run.found, run.why, run.mask
     if found is None or not found.n_cases:
         return []
     order = case_order(run)
-    shown, twins = found.cases.iloc[order].astype(object), found.twins.iloc[order].astype(object)
-    regions = [] if run.why is None else [region.matches(found.cases.iloc[order]) for region in run.why.rules]
+    shown, twins = (frame.iloc[order].astype(object).to_dict("records") for frame in (found.cases, found.twins))
+    outputs = found.outputs[["case", "twin"]].iloc[order].astype(object).to_numpy()
+    plausibility = [None] * len(order) if found.plausibility is None else found.plausibility.iloc[order].to_numpy()
+    regions = [] if why is None else [region.matches(found.cases.iloc[order]) for region in why.rules]
     told: list[dict[str, Any]] = []
-    records = zip(order, shown.to_dict("records"), twins.to_dict("records"), strict=True)
-    for number, (place, case, twin) in enumerate(records):
-        outputs = found.outputs.iloc[place]
-        values, origin = _case_and_origin(run, place, case)
+    for number, place in enumerate(order):
+        case, origin = shown[number], _origin(found, place)
+        changes = _changes(case, twins[number], mask)
+        if not run.settings.show_rows:  # a real row is told by what varies alone; no other case names its row
+            if origin is not None and not origin["n_changes"]:
+                case = {name: case[name] for name in found.domain.families.varying}
+            else:
+                origin = None
         told.append(
             {
                 "id": number + 1,
-                "case": mask.row(values),
-                "twin": {name: each[1] for name, each in _changes(case, twin, mask)},
-                "outputs": [outputs["case"], outputs["twin"]],
-                "gap": float(found.gaps.iloc[place]),
-                "severity": math.nan if run.why is None else float(run.why.severity.gaps[place]),
-                "plausibility": None if found.plausibility is None else found.plausibility.iloc[place].tolist(),
+                "case": mask.row(case),
+                "twin": {name: after for name, _, after in changes},
+                "outputs": outputs[number],
+                "gap": found.gaps.iloc[place],
+                "severity": None if why is None else why.severity.gaps[place],
+                "plausibility": plausibility[number],
                 "regions": [region for region, inside in enumerate(regions, start=1) if inside[number]],
                 "origin": origin,
-                "parameters": str(found.parameters.iloc[place]),
+                "parameters": found.parameters.iloc[place],
             }
         )
     return told
 
 
-def _case_and_origin(run: AuditState, place: int, case: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The values of a case that may be shown, and the row that it comes from.
-
-    Unless rows are shown, a case that is a real row has only the values that vary, and others do not name their row.
-    """
-    assert run.found is not None
-    origin = _origin(run.found, place)
-    if run.settings.show_rows:
-        return case, origin
-    if origin is None or origin["n_changes"]:
-        return case, None
-    return {name: case[name] for name in run.found.domain.families.varying}, origin
-
-
 def _origin(found: Found, place: int) -> dict[str, Any] | None:
+    """The real row that a case comes from."""
     if found.origins is None:
         return None
     row = found.origins.iloc[place]

@@ -21,6 +21,12 @@ ATTEMPTS = "attempts.jsonl"
 AUDIT = "audit.json"
 DOMAIN = "domain.toml"
 IDENTITY = ("model", "data", "config_hash", "seed")
+"""Two attempts with these in common are one attempt, made again."""
+
+UNFINISHED = "not finished"
+"""The outcome of an attempt that has begun."""
+
+Attempt = dict[str, Any]
 
 
 class RunFolder:
@@ -37,26 +43,19 @@ class RunFolder:
 
     # Attempts
 
-    def begin(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
-        """Note an attempt before its outcome is known, so that one which is broken off is counted too."""
-        if not any(_identity(each) == _identity(attempt) for each in self._read()):
-            self._append(attempt)
-        return self._on_the_same(attempt)
+    def note(self, attempt: Attempt) -> list[Attempt]:
+        """Note an attempt and give all on the same model and data.
 
-    def end(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
-        """Note what came of it; gives all attempts on the same model and data."""
-        if attempt not in self._read():
+        It is noted before its outcome is known and again with it, so that one which is broken off is counted too.
+        """
+        known = self._read()
+        is_new = attempt["outcome"] != UNFINISHED or _identity(attempt) not in map(_identity, known)
+        if is_new and attempt not in known:
             self._append(attempt)
-        return self._on_the_same(attempt)
-
-    def _on_the_same(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
         ours = [each for each in self._read() if (each["model"], each["data"]) == (attempt["model"], attempt["data"])]
-        names = ("seed", "date", "outcome", "config_hash")
-        return [
-            {**{name: each[name] for name in names}, "is_this": _identity(each) == _identity(attempt)} for each in ours
-        ]
+        return [told(each, is_this=_identity(each) == _identity(attempt)) for each in ours]
 
-    def _append(self, attempt: dict[str, Any]) -> None:
+    def _append(self, attempt: Attempt) -> None:
         """In one write at the end of the file: of two audits at once, each finds its line."""
         path = self.path / ATTEMPTS
         try:
@@ -68,7 +67,7 @@ class RunFolder:
         except OSError as error:
             raise not_written(error, path) from None
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _read(self) -> list[Attempt]:
         """The attempts, each as it is said to have ended last, in the order that they began in."""
         path, attempts = self.path / ATTEMPTS, {}
         if not path.exists():
@@ -99,19 +98,20 @@ class RunFolder:
                 self.write_by(DOMAIN, domain.to_toml)
             if density is not None:
                 self.write_by("density.parquet", density.to_parquet)
-        forms = {
-            "report.html": audit.to_html,
-            "report.md": audit.to_markdown,
-            "junit.xml": audit.to_junit,
-            "model-card.md": audit.to_model_card,
-        }
-        for name, write in forms.items():
-            self.write_by(name, write)
+        self.write_by("report.html", audit.to_html)
+        self.write_by("report.md", audit.to_markdown)
+        self.write_by("junit.xml", audit.to_junit)
+        self.write_by("model-card.md", audit.to_model_card)
 
     def write_by(self, name: str, write: Callable[[Path], object]) -> None:
         """Let a function write a file under another name, which becomes the right one when all is written."""
         write_results(self.path / name, write)
 
 
-def _identity(attempt: dict[str, Any]) -> tuple[Any, ...]:
+def told(attempt: Attempt, *, is_this: bool) -> Attempt:
+    """An attempt as the report lists it."""
+    return {**{name: attempt[name] for name in ("seed", "date", "outcome", "config_hash")}, "is_this": is_this}
+
+
+def _identity(attempt: Attempt) -> tuple[Any, ...]:
     return tuple(attempt.get(name) for name in IDENTITY)

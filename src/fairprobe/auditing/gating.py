@@ -1,20 +1,20 @@
-"""The verdict of an audit: `estimate.verdict` on the shares, and on what each direction of harm has of them."""
+"""The verdict of an audit on the shares, or on the part of them where each combination is worse off."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from fairprobe.auditing.settings import AuditSettings
 from fairprobe.errors import SettingError
-from fairprobe.estimation import Outcome, Share, Verdict, verdict
+from fairprobe.estimation import Outcome, Share, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import as_number
-from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified, unused_words
+from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, held_against, qualified, unused_words
 from fairprobe.wording import percent
 
 
@@ -25,27 +25,20 @@ class Direction:
     combination: str
     limit: float
     share: Share
-    verdict: Verdict
-
-    @property
-    def twins(self) -> str:
-        """Plain or linked."""
-        return self.share.compared
+    outcome: Outcome
 
     def sentence(self) -> str:
         """The direction in words."""
-        share = replace(self.share, plain=None)
-        return f"{self.combination} worse off, {percent(self.limit)} allowed: {share.sentence(self.limit)}"
+        return f"{self.combination} worse off, {percent(self.limit)} allowed: {self.share.sentence(self.limit)}"
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        names = ("hits", "n", "low", "high", "lower", "upper", "confidence")
+        """The figures as plain values of JSON."""
+        names = ("value", "hits", "n", "low", "high", "lower", "upper", "confidence")
         return {
             "combination": self.combination,
-            "twins": self.twins,
+            "twins": self.share.compared,
             "limit": self.limit,
-            "outcome": str(self.verdict.outcome),
-            "value": as_number(self.share.value),
+            "outcome": self.outcome,
             **{name: as_number(getattr(self.share, name)) for name in names},
             "sentence": self.sentence(),
         }
@@ -53,39 +46,34 @@ class Direction:
 
 @dataclass(frozen=True)
 class Judged:
-    """What can be said of the limits."""
+    """The verdict of an audit on all its limits."""
 
     outcome: str
-    """violated, passed, inconclusive; or no-limit, where none was given."""
+    """One of violated, passed, inconclusive and, where no limit was given, no-limit."""
     sentence: str
     population: str
-    bound: tuple[str, ...]
+    bound: tuple[str, ...] = ()
     """The ids of the shares that the limit binds."""
     directions: tuple[Direction, ...] = ()
-    verdict: Verdict | None = None
-    """That of all directions together, where there is a limit for them."""
     outcomes: Mapping[str, str] = field(default_factory=dict)
-    """By id, each of them held against the limit by itself."""
+    """By id, the outcome of each bound share held against the limit by itself."""
     condition: str | None = None
-    """Under which the outcome stands."""
+    """The condition that the outcome stands under."""
 
     @property
     def exit_code(self) -> int:
-        """For the command line."""
+        """The exit code of the command line."""
         return EXIT_CODES.get(self.outcome, 0)  # type: ignore[call-overload]  # an Outcome is its word
 
     def jsonable(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """The verdict as plain values of JSON."""
         return {
-            "outcome": self.outcome,
-            "sentence": self.sentence,
-            "exit_code": self.exit_code,
-            "population": self.population,
+            **vars(self),
             "bound": list(self.bound),
             "outcomes": dict(self.outcomes),
-            "condition": self.condition,
-            "why": self.sentence.partition(": ")[2],
             "directions": [each.jsonable() for each in self.directions],
+            "exit_code": self.exit_code,
+            "why": self.sentence.partition(": ")[2],
         }
 
     def __repr__(self) -> str:
@@ -93,69 +81,58 @@ class Judged:
 
 
 def id_of(share: Share) -> str:
-    """By which a share is known within an audit."""
+    """The name of a share within an audit."""
     return f"{share.population}/{share.compared}/{' x '.join(share.sensitive)}"
 
 
 def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None) -> Judged:
     """Hold the shares, by population, against the limits."""
     if not shares:
-        return Judged(str(Outcome.INCONCLUSIVE), "inconclusive: no share was measured", settings.gate or "rows", ())
-    # Where nothing is allowed or forbidden, the verdict on any limit still says which share it would be about.
-    limit = settings.limit if settings.limit is not None else 0.0
+        return Judged(Outcome.INCONCLUSIVE, "inconclusive: no share was measured", settings.gate or "rows")
+    # Without a limit for all directions, the verdict on any limit still tells which share it would be about.
+    limit = 0.0 if settings.limit is None else settings.limit
     said = verdict(shares, limit, gate=settings.gate, min_comparable=settings.min_comparable)
     sides = Gate.of(settings.gate).bound(shares[said.population])
-    bound = tuple(map(id_of, sides))
+    made = partial(Judged, population=said.population, bound=tuple(map(id_of, sides)))
     if settings.directions:
         directions = _directions(sides, settings, good)
-        worst = max(directions, key=lambda each: SEVERITY.index(each.verdict.outcome))
-        outcome = str(worst.verdict.outcome)
-        sentence = f"{qualified(outcome, worst.share)}: {worst.sentence()}"
-        condition = condition_of(outcome, worst.share)
-        return Judged(outcome, sentence, said.population, bound, tuple(directions), condition=condition)
+        worst = max(directions, key=lambda each: SEVERITY.index(each.outcome))
+        sentence = f"{qualified(worst.outcome, worst.share)}: {worst.sentence()}"
+        condition = condition_of(worst.outcome, worst.share)
+        return made(worst.outcome, sentence, directions=directions, condition=condition)
     if settings.limit is None:
-        sentence = (
-            f"no limit was given, so there is no verdict: {said.share.sentence()}{unused_words(shares, said.share)}"
-        )
-        return Judged("no-limit", sentence, said.population, bound)
-    alone = {id_of(side): str(held_against(side, limit, settings.min_comparable)[0]) for side in sides}
-    return Judged(
-        str(said.outcome),
-        said.sentence,
-        said.population,
-        bound,
-        verdict=said,
-        outcomes=alone,
-        condition=said.condition,
-    )
+        unused = unused_words(shares, said.share)
+        return made("no-limit", f"no limit was given, so there is no verdict: {said.share.sentence()}{unused}")
+    alone = {id_of(side): held_against(side, limit, settings.min_comparable)[0] for side in sides}
+    return made(said.outcome, said.sentence, outcomes=alone, condition=said.condition)
 
 
-def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> list[Direction]:
-    """By side and combination: the rows where that one is worse off; the error is split over the combinations."""
+def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> tuple[Direction, ...]:
+    """By side and combination, the rows where that combination is worse off; the error is split over them."""
     found = []
     for side in sides:
-        record = side.record
-        if record is None or record.rows is None or good is None:
+        rows = None if side.record is None else side.record.rows
+        if side.record is None or rows is None or good is None:
             raise SettingError.about("max_share", f"by direction is about rows, got the population {side.population!r}")
         # The confidence of a side is split over the sides already.
         confidence = split_confidence(side.confidence, len(settings.directions))
         for combination, limit in settings.directions.items():
-            rows, place = record.rows, record.rows.members.index(combination)
+            place = rows.members.index(combination)
             worse = good.denied(rows.outputs, rows.present, place, side.threshold + side.resolution)
-            hits = int((worse & record.hits).sum())
-            value = hits / side.n if side.n else math.nan
-            share = replace(side, value=value, hits=hits, plain=None, **bounds_of(side, hits, confidence))
-            said = verdict(share, limit, min_comparable=settings.min_comparable)
-            found.append(Direction(combination, limit, share, said))
-    return found
+            share = with_bounds(side, int((worse & side.record.hits).sum()), confidence)
+            found.append(Direction(combination, limit, share, held_against(share, limit, settings.min_comparable)[0]))
+    return tuple(found)
 
 
-def bounds_of(share: Share, hits: int, confidence: float) -> dict[str, Any]:
-    """The bounds of so many hits among the inputs of a share, as fields of it; training rows have none."""
+def with_bounds(share: Share, hits: int, confidence: float) -> Share:
+    """A share with other hits, or with bounds at another confidence; training rows have no bounds. It has one side."""
     numbers = (hits, share.n, confidence)
     low, high = clopper_pearson(*numbers)
     bounds = {"low": low, "high": high, "lower": lower_bound(*numbers), "upper": upper_bound(*numbers)}
-    return {**(dict.fromkeys(bounds, math.nan) if share.is_count else bounds), "confidence": confidence}
+    if share.is_count:
+        bounds = dict.fromkeys(bounds, math.nan)
+    value = hits / share.n if share.n else math.nan
+    return replace(share, value=value, hits=hits, confidence=confidence, plain=None, **bounds)
 
 
 def at_confidence(share: Share, confidence: float) -> Share:
@@ -163,4 +140,5 @@ def at_confidence(share: Share, confidence: float) -> Share:
     if share.method == "exact" or share.design:
         return share
     plain = None if share.plain is None else at_confidence(share.plain, confidence)
-    return replace(share, **bounds_of(share, share.hits, confidence), mean_low=None, mean_high=None, plain=plain)
+    other = with_bounds(share, share.hits, confidence)
+    return replace(other, mean_low=None, mean_high=None, plain=plain)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from fairprobe.auditing import gating
-from fairprobe.auditing.sensitivity import sensitivity
+from fairprobe.auditing.gating import at_confidence, judged
 from fairprobe.auditing.state import AuditState
 from fairprobe.domain import Domain
-from fairprobe.errors import DataError, FairprobeError, ModelError, SettingError
+from fairprobe.domain.description import rule_words
+from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
-from fairprobe.estimation.gate import UNBOUND
 from fairprobe.estimation.populations import known_rows
+from fairprobe.estimation.share import as_number
+from fairprobe.estimation.verdict import UNBOUND, Gate
 from fairprobe.explanation import explain
 from fairprobe.model.asking import Asker
 from fairprobe.searching import search
 from fairprobe.searching.settings import StopReason
+from fairprobe.wording import percent
 
 MOST_SETS = 3
 """Sensitive parameters of which every set has a share; with more of them, each alone and all together. Chosen."""
+
+CONFIDENCES = (0.9, 0.99)
+"""Confidences at which the verdict is given again; chosen."""
+
+FACTORS = (0.5, 2.0)
+"""Factors of the threshold with which the verdict is given again; chosen."""
 
 
 def measure_shares(run: AuditState) -> None:
@@ -41,31 +49,24 @@ def measure_shares(run: AuditState) -> None:
 
 def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> list[Share]:
     """The shares of a population by set of sensitive parameters; the last is of all of them together."""
-    settings, domain = run.settings, changes.get("domain", run.domain)
+    settings = run.settings
+    some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are")
+    arguments = {"domain": run.domain, **settings.some(*some), **run.next_store(name), **changes}
+    domain = arguments["domain"]
     names = list(domain.sensitive)
     found = breakdown(
         run.model,
-        domain,
-        population,
+        population=population,
         sets=None if len(names) <= MOST_SETS else [*([each] for each in names), names],
-        n_experiments=settings.n_experiments,
-        n_samples=settings.n_samples,
-        confidence=settings.confidence,
-        method=settings.method,
-        threshold=changes.get("threshold", settings.threshold),
-        output=settings.output,
         seed=run.seed,
-        batch=settings.batch,
         linked=settings.linked if domain.links else None,
         favourable=run.favourable,
-        rows_are=settings.rows_are,
         gate=settings.gate if name == next(iter(run.populations)) else UNBOUND,
-        store=run.next_store(name),
-        model_id=run.model_id if run.store else None,
         progress=run.under_way(name),
+        **arguments,
     )
     *apart, together = found.values()
-    return [*(gating.at_confidence(share, settings.confidence) for share in apart), together]
+    return [*(at_confidence(share, settings.confidence) for share in apart), together]
 
 
 def _relabelled(run: AuditState) -> int | None:
@@ -92,61 +93,40 @@ def measure_impact(run: AuditState) -> None:
     run.sampled("impact", "rows as they are", "all rows given", len(rows))
     for name in run.domain.sensitive:
         column = rows[name].astype(object)
-        masks = {value: (column == value).to_numpy() for value in sorted(column.dropna().unique(), key=_type_and_value)}
-        rates = {value: float(good[mask].mean()) for value, mask in masks.items()}
-        best = max(rates.values(), default=0.0)
-        run.impact += [
-            {
-                "sensitive": name,
-                "value": value,
-                "n": int(mask.sum()),
-                "favourable": int(good[mask].sum()),
-                "rate": rates[value],
-                "ratio": rates[value] / best if best else None,
-            }
-            for value, mask in masks.items()
-        ]
-
-
-def _type_and_value(value: Any) -> tuple[str, Any]:
-    return str(type(value)), value
+        values = sorted(column.dropna().unique(), key=lambda value: (str(type(value)), value))
+        groups = {value: good[(column == value).to_numpy()] for value in values}
+        best = max((float(group.mean()) for group in groups.values()), default=0.0)
+        for value, group in groups.items():
+            rate = float(group.mean())
+            told = {"sensitive": name, "value": value, "n": len(group), "favourable": int(group.sum())}
+            run.impact.append({**told, "rate": rate, "ratio": rate / best if best else None})
 
 
 def search_cases(run: AuditState) -> None:
     """Search for cases from the rows, within the density where there is one."""
-    settings = run.settings
-    if not _can_differ(run.domain):
+    settings, domain = run.settings, run.domain
+    if not domain.links and set(domain.sensitive) == set(domain.hidden):
         text = "no twin differs to the model, so there is nothing to search for"
         run.remark("nothing-to-compare", text, "search")
         return
     density = run.fit_density()
     arguments: dict[str, Any] = {
-        "max_cases": settings.search_cases,
-        "max_judged": settings.max_judged,
-        "max_barren": settings.max_barren,
-        "threshold": settings.threshold,
-        "output": settings.output,
-        "seed": run.seed,
-        "batch": settings.batch,
-        "linked": settings.linked is not False,
-        "progress": run.under_way("search") or False,
-        "store": run.next_store("search"),
-        "model_id": run.model_id if run.store else None,
+        **settings.some("max_judged", "max_barren", "threshold", "output", "batch"),
+        **run.next_store("search"),
         **({} if density is None else {"density": density, "min_plausibility": settings.min_plausibility}),
+        "max_cases": settings.search_cases,
+        "linked": settings.linked is not False,
+        "seed": run.seed,
+        "progress": run.under_way("search"),
     }
     try:
-        run.found = search(run.model, run.domain, start=run.rows, **arguments)
+        run.found = search(run.model, domain, start=run.rows, **arguments)
     except DataError as error:  # no row can be started from
         run.remark("not-from-rows", f"{error}", "search")
-        run.found = search(run.model, run.domain, **arguments)
+        run.found = search(run.model, domain, **arguments)
     if run.found.stop_reason is StopReason.INTERRUPTED:
         run.interrupted = run.phase
     run.tell(f"search: {run.found.n_cases:,} cases in {run.found.n_distinct:,} inputs", is_over=True)
-
-
-def _can_differ(domain: Domain) -> bool:
-    """Whether twins can be different rows to the model at all."""
-    return bool(domain.links) or set(domain.sensitive) != set(domain.hidden)
 
 
 def explain_cases(run: AuditState) -> None:
@@ -162,7 +142,7 @@ def explain_cases(run: AuditState) -> None:
         max_queries=run.settings.explain_queries,
         seed=run.seed,
         batch=run.settings.batch,
-        progress=run.under_way("why") or False,
+        progress=run.under_way("why"),
     )
     run.tell(f"why: {run.why.sentences()[0]}", is_over=True)
 
@@ -174,16 +154,44 @@ def measure_proxies(run: AuditState) -> None:
 
 
 def measure_sensitivity(run: AuditState) -> None:
-    """Ask the question again with one thing changed at a time, on the population of the gate."""
-    name = run.judged.population
-    population = run.populations[name]
+    """Give the verdict again with one thing changed at a time, on the population of the gate."""
+    settings = run.settings
+    population = run.judged.population
+    share = run.main[population]
+    rest = (1 - share.confidence) / (1 - settings.confidence)  # the part of the error that this share has
+    for confidence in CONFIDENCES:
+        if confidence != settings.confidence:
+            other = at_confidence(share, 1 - (1 - confidence) * rest)
+            _add_row(run, f"bounds at {percent(confidence)}", other)
+    changes: list[tuple[str, dict[str, Any]]] = []
+    for threshold in [factor * settings.threshold for factor in FACTORS] if settings.threshold else []:
+        what = f"threshold {threshold:g} instead of {settings.threshold:g}"
+        changes.append((what, {"threshold": threshold}))
+    domain = run.domain.without_links() if settings.linked is False else run.domain
+    changes += [(f"without the {what}", {"domain": changed}) for what, changed in _without_one(domain)]
+    for what, change in changes:
+        try:
+            other = estimated(run, run.populations[population], population, **change)[-1]
+        except DomainError:
+            continue  # without it nothing is left to compare: the table has no such row
+        run.sampled("sensitivity", "the same inputs again", population, other.n_queries, other.n)
+        _add_row(run, what, other)
 
-    def changed(**changes: Any) -> Share:
-        share = estimated(run, population, name, **changes)[-1]
-        run.sampled("sensitivity", "the same inputs again", name, share.n_queries, share.n)
-        return share
 
-    run.sensitivity = list(sensitivity(run.main[name], run.domain, run.settings, run.favourable, changed))
+def _without_one(domain: Domain) -> Iterator[tuple[str, Domain]]:
+    for link in domain.links:
+        links = [each for each in domain.links if each is not link]
+        yield f"link {link.column}", domain.without_links().with_links(links)
+    for rule in domain.constraints:
+        rules = [each for each in domain.constraints if each is not rule]
+        yield f"rule {rule_words(rule)}", domain.without_constraints().with_constraints(rules)
+
+
+def _add_row(run: AuditState, what: str, share: Share) -> None:
+    outcome = judged({share.population: share}, run.settings, run.favourable).outcome
+    bound = Gate.of(run.settings.gate).bound(share)[0]
+    figures = {name: as_number(getattr(bound, name)) for name in ("value", "low", "high", "hits", "n")}
+    run.sensitivity.append({"what": what, "outcome": outcome, **figures})
 
 
 def retrain_model(run: AuditState) -> None:
@@ -199,12 +207,9 @@ def retrain_model(run: AuditState) -> None:
         max_seconds=settings.retrain_seconds,
         favourable=None if good is None else good.label,
         seed=run.seed,
-        confidence=settings.confidence,
-        threshold=settings.threshold,
-        output=settings.output,
-        batch=settings.batch,
         search_seconds=None,
-        progress=run.under_way("retraining") or False,
+        progress=run.under_way("retraining"),
+        **settings.some("confidence", "threshold", "output", "batch"),
     )
 
 

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from fairprobe.auditing.content import content_of
 from fairprobe.auditing.gating import Judged
 from fairprobe.auditing.state import AuditState
 from fairprobe.blocks import Block, Items, Remark, Result, Sentence
@@ -60,11 +61,11 @@ class Audit(Result):
     """The whole audit as plain values of JSON; every form of the report is made of it."""
 
     @classmethod
-    def of(cls, run: AuditState, content: dict[str, Any]) -> Self:
+    def of(cls, run: AuditState) -> Self:
         """The result of the phases."""
         sets = {name: {" x ".join(share.sensitive): share for share in shares} for name, shares in run.sets.items()}
         parts = (run.found, run.why, run.proxies, run.retrained, run.domain, run.density, run.interrupted)
-        return cls(run.judged, run.main, sets, *parts, content)
+        return cls(run.judged, run.main, sets, *parts, content_of(run))
 
     @property
     def exit_code(self) -> int:
@@ -82,8 +83,7 @@ class Audit(Result):
 
     def _blocks(self) -> Iterator[Block]:
         content = self.content
-        if content["shares"]:
-            yield shares_table(content, content["shares"])
+        yield from shares_table(content, content["shares"])
         regions = (content["why"] or {}).get("regions") or []
         if regions:
             yield Sentence("The regions with most cases:")

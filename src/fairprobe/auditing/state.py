@@ -16,6 +16,7 @@ from fairprobe.auditing.settings import AuditSettings
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.estimation import Proxies, Share
+from fairprobe.estimation.counts import Record, RowAnswers
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation import Explanation
 from fairprobe.model.asking import Asker
@@ -46,15 +47,12 @@ class AuditState:
     """The words of the caller for the report: title, name, date, command and others."""
     asker: Asker | None = None
     """Made before the first row is sent, so that it knows how many rows are sent."""
-    model_hash: str | None = None
-    model_hash_of: str = ""
-    data_hash: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    config: dict[str, Any] = field(default_factory=dict)
+    identity: dict[str, Any] = field(default_factory=dict)
+    """What `audit.json` tells of model, data, settings and versions, with their digests."""
     folder: RunFolder | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
     store: Path | None = None
-    """The folder that keeps what the model is asked, with a run for each part."""
+    """The folder that keeps the model's answers, with a run for each part."""
     model_id: str | None = None
     n_stored: int = 0
     phase: str = ""
@@ -85,6 +83,13 @@ class AuditState:
         return {name: shares[-1] for name, shares in self.sets.items()}
 
     @property
+    def row_sides(self) -> list[tuple[Share, Record, RowAnswers]]:
+        """The shares of the rows by linked and by plain twins, with the record of the hits and of the answers."""
+        sides = self.main["rows"].sides if "rows" in self.main else []
+        records = [(side, side.record) for side in sides if side.record is not None]
+        return [(side, record, record.rows) for side, record in records if record.rows is not None]
+
+    @property
     def name(self) -> str:
         """The name of the model."""
         return self.about.get("name") or type(self.model).__name__
@@ -95,22 +100,16 @@ class AuditState:
         return judged(self.main, self.settings, self.favourable)
 
     @property
-    def outcome(self) -> str:
-        """The outcome that the list of attempts shows."""
-        return "interrupted" if self.interrupted else self.judged.outcome
-
-    @property
     def attempt(self) -> dict[str, Any]:
-        """The settings that tell attempts apart, as digests, without the outcome."""
-        told = {"model": self.model_hash, "data": self.data_hash, "config_hash": self.config_hash}
-        return {**told, "seed": self.seed, "date": self.about.get("date")}
-
-    @property
-    def config_hash(self) -> str:
-        """The digest of the settings and the domain."""
-        from fairprobe.store.hashes import digest
-
-        return digest(self.config)
+        """The line of the audit in the list of attempts."""
+        return {
+            "model": self.identity["model"]["hash"],
+            "data": self.identity["data"]["hash"],
+            "config_hash": self.identity["config_hash"],
+            "seed": self.seed,
+            "date": self.about.get("date"),
+            "outcome": "interrupted" if self.interrupted else str(self.judged.outcome),
+        }
 
     def fit_density(self) -> Density | None:
         """The density of the rows, fitted at the first call; None for rows that are too few."""
@@ -123,10 +122,12 @@ class AuditState:
                 self.remark("no-density", f"{error}", "shares")
         return self.density
 
-    def next_store(self, name: str) -> Path | None:
-        """The folder of the next run. Runs come in a fixed order, so a number tells runs of one name apart."""
+    def next_store(self, name: str) -> dict[str, Any]:
+        """The arguments that keep the next run. Runs come in a fixed order, so a number tells runs of a name apart."""
         self.n_stored += 1
-        return None if self.store is None else self.store / f"{self.n_stored:02d}-{name}"
+        if self.store is None:
+            return {}
+        return {"store": self.store / f"{self.n_stored:02d}-{name}", "model_id": self.model_id}
 
     # Remarks and progress
 
@@ -147,18 +148,22 @@ class AuditState:
 
     def sampled(self, phase: str, what: str, distribution: str, n_queries: int, n_inputs: int | None = None) -> None:
         """Keep how many inputs were asked about, and how they were chosen."""
-        told = {"phase": phase, "what": what, "distribution": distribution}
-        n_inputs = n_queries if n_inputs is None else n_inputs
-        self.sampling.append({**told, "n_inputs": n_inputs, "n_queries": n_queries})
+        self.sampling.append(step(phase, what, distribution, n_queries if n_inputs is None else n_inputs, n_queries))
 
     def tell(self, text: str, *, is_over: bool = False) -> None:
         """Report progress."""
         if self.progress is not None:
             self.progress(Status(text, {"phase": self.phase}, is_over=is_over))
 
-    def under_way(self, title: str) -> Progress | None:
+    def under_way(self, title: str) -> Progress | bool:
         """The progress of a part, under its title."""
         tell = self.progress
         if tell is None:
-            return None
+            return False
         return lambda status: tell(replace(status, text=f"{title}: {status.text}", is_over=False))
+
+
+def step(phase: str, what: str, distribution: str, n_inputs: int, n_queries: int) -> dict[str, Any]:
+    """A row of the table of what was sampled."""
+    told = {"phase": phase, "what": what, "distribution": distribution}
+    return {**told, "n_inputs": n_inputs, "n_queries": n_queries}

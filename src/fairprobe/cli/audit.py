@@ -93,8 +93,7 @@ class AuditCommand(Command):
         if self.request["out"] is not None and not given["dry_run"]:
             RunFolder(self.request["out"])
         self.keywords = self._keywords()
-        fields = AuditSettings.__dataclass_fields__
-        self.settings = AuditSettings.of(**{name: self.keywords[name] for name in fields if name in self.keywords})
+        self.settings = AuditSettings(**self.keywords)
 
     def _is_harmless(self, given: dict[str, Any], taken: dict[str, str]) -> bool:
         """Whether loading the model runs nothing of the config."""
@@ -133,7 +132,7 @@ class AuditCommand(Command):
         if self.is_run:
             good = self.good_outcome(self.domain, self.rows)
             self.keywords["favourable"] = None if good is None else good.word
-            self.settings = replace(self.settings, favourable=self.keywords["favourable"])
+            self.settings = self.settings.but(favourable=self.keywords["favourable"])
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
             self.keywords["rows_are"] = asked_role()
             if self.keywords["rows_are"] is None:
@@ -196,7 +195,7 @@ class AuditCommand(Command):
         settings = self.settings
         if not self.is_run:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
-            settings = replace(settings, favourable=None, max_share=None)
+            settings = settings.but(favourable=None, max_share=None)
         run = begin(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
         choose_populations(run)
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")

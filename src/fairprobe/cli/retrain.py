@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from fairprobe.arguments import Flag, ReadFile, WrittenFile
+from fairprobe.arguments import Flag, ReadFile, WrittenFile, filled
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
@@ -22,10 +22,10 @@ from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
 from fairprobe.retraining import Retrained, retrain
-from fairprobe.retraining.dry_run import plan
 from fairprobe.retraining.labels import check_choice
-from fairprobe.retraining.settings import Settings
-from fairprobe.retraining.time_budget import N_REPORT, N_SELECT
+from fairprobe.retraining.retraining import plan
+from fairprobe.retraining.task import Settings
+from fairprobe.retraining.time_budget import USUAL
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
@@ -92,7 +92,7 @@ class Retrain(Command):
         check_choice(keywords["labels"], None)
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        Settings.among(keywords)
+        Settings(**filled(retrain, keywords))
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
 
     # The data
@@ -200,8 +200,7 @@ class Retrain(Command):
             return None
         # A clock that ended the run, or left a round out, may do so elsewhere the next time.
         is_timed = result.stop_reason == "max-seconds" or "left-out" in dict(result.health)
-        usual = {"select": N_SELECT, "report": N_REPORT}
-        changes: dict[str, Any] = {f"n_{name}": n for name, n in result.n_inputs.items() if n != usual[name]}
+        changes: dict[str, Any] = {f"n_{name}": n for name, n in result.n_inputs.items() if n != USUAL[name]}
         changes |= {"overwrite": True} if "out" in self.written else {}
         title = "Much the same again" if is_timed else "The same again"
         return Code(self.request.again(seed=result.seed, **changes), title)
@@ -214,9 +213,8 @@ class Retrain(Command):
 
     def shown_settings(self) -> dict[str, Any]:
         """The options, with the rows of each part and the ways to add that are tried."""
-        planned = self.planned.jsonable()
-        del planned["settings"], planned["seconds"]
-        return {**super().shown_settings(), **planned, "augment": ", ".join(self.planned.augmentations)}
+        planned = {name: each for name, each in self.planned.items() if name != "seconds"}
+        return {**super().shown_settings(), **planned, "augment": ", ".join(planned["augmentations"])}
 
     def bounds(self) -> dict[str, int | None]:
         """Fits take the time, not queries."""
@@ -225,4 +223,4 @@ class Retrain(Command):
 
     def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
         """The time of each step, by a fit to some rows."""
-        return {**self.planned.seconds}
+        return {**self.planned["seconds"]}

@@ -17,7 +17,6 @@ from fairprobe.cli.command import Request
 from fairprobe.cli.files import TABLES, Destination, for_parquet
 from fairprobe.cli.words import note, say, say_blocks
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.store.merging import MEMORY
 from fairprobe.store.run_folder import ABOUT, RunReader
 from fairprobe.store.shard_file import summary_of
 from fairprobe.store.whole_files import as_written, read_own
@@ -34,14 +33,12 @@ class Own:
     Args:
         action: one of list, show, merge, export.
         folders: run folders; for list, where they are (by default runs).
-        memory: megabytes that telling cases apart may take; by default 500.
         out: for merge and export: write the cases as .csv or .parquet; an older file is overwritten.
         json: print what list and show say as JSON.
     """
 
     action: str
     folders: Sequence[str] | None = None
-    memory: int | None = None
     out: WrittenFile | None = None
     json: Flag = False
 
@@ -54,7 +51,7 @@ def run(request: Request) -> int:
 
     list names the runs of a folder; show says what a run is and where it stands, and checks every file; export writes
     the cases of a search as it would have written them itself; merge writes the distinct cases of all finished shards
-    of one or more runs of one domain. Neither needs the model, nor memory for all cases.
+    of one or more runs of one domain. Neither needs the model.
     """
     action, folders = request["action"], list(request["folders"] or ())
     if action not in ACTIONS:
@@ -151,14 +148,11 @@ def write_cases(request: Request, action: str, folders: list[str]) -> int:
     if not folders:
         raise SettingError("runs merge must be given the folders of runs, got none")
     target = Destination.of(request["out"], TABLES, "--out")
-    memory = MEMORY if request["memory"] is None else request["memory"] * MEGABYTE
-    if memory <= 0:
-        raise SettingError(f"--memory must be a number of megabytes above 0, got {request['memory']}")
     with as_written(", ".join(folders)):
-        return _written(action, folders, target, memory)
+        return _written(action, folders, target)
 
 
-def _written(action: str, folders: list[str], target: Destination, memory: int) -> int:
+def _written(action: str, folders: list[str], target: Destination) -> int:
     from fairprobe.searching.stored_cases import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]
@@ -175,7 +169,7 @@ def _written(action: str, folders: list[str], target: Destination, memory: int) 
     counts: list[int] = []
 
     def write(part: Path) -> None:
-        frames = merged(parts, memory)
+        frames = merged(parts)
         is_csv = target.path.suffix.lower() == ".csv"
         counts.append(write_csv(frames, part, most) if is_csv else write_parquet(frames, part, for_parquet, most))
 

@@ -5,6 +5,10 @@ rules once the values so far are put into them. Two ways there that leave the sa
 compare parameters with constants make a handful of states, however many inputs there are. In each step the values of
 the parameter that lead everywhere to the same states are one atom (capital-gain: 0, above 0).
 
+Rules allow a union of boxes, each a set of levels of every free parameter. Where rules name sensitive parameters too,
+these are put in first: what is left for the different sensitive values is walked side by side, so that within a box the
+same members of every family are allowed.
+
 Where a block would take too many states (a comparison of two wide numbers), it is sampled by rejection, alone.
 """
 
@@ -14,15 +18,15 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.expressions import (
+    Compare,
     Formula,
-    Leaf,
     evaluate,
     leaves_of,
     names_in,
@@ -47,8 +51,8 @@ class _Step:
     variable: Variable
     atom: Codes
     """The atom of each cell."""
-    table: NDArray[np.int32]
-    """The next state, by state and atom; the last number stands for broken rules."""
+    table: Codes
+    """The next state, by state and atom; the last state, before and behind, is that of broken rules."""
 
     @cached_property
     def weights(self) -> list[int]:
@@ -83,18 +87,19 @@ class Block:
             step, states = _step(variable, states)
             self.steps.append(step)
         self._known_ends: dict[tuple[int, int], NDArray[Any]] = {}
-        self.ends = states
+        self.ends: list[State] = [*states, (None,) * len(start)]
         """The states after the last step: no rule is left, or one is broken."""
+        self._alive: Mask = np.array([any(case is not None for case in end) for end in self.ends])
 
     # For one case: all rules at once
 
     @cached_property
     def counts(self) -> list[list[int]]:
         """By step, then state: the number of ways onwards that break no rule."""
-        counts = [[int(end[0] is not None) for end in self.ends] + [0]]
+        counts: list[list[int]] = [self._alive.astype(int).tolist()]
         for step in reversed(self.steps):
             ways = [[w * counts[0][to] for w, to in zip(step.weights, row, strict=True)] for row in step.table.tolist()]
-            counts.insert(0, [*map(sum, ways), 0])
+            counts.insert(0, [*map(sum, ways)])
         return counts
 
     @property
@@ -109,25 +114,11 @@ class Block:
     def end(self, codes: Codes) -> Codes:
         """The number of the end that each input reaches; the number of ends itself if all cases are broken."""
         state = np.zeros(len(codes), dtype=np.int64)
-        for step, (table, n_atoms) in zip(self.steps, self._flat, strict=True):
-            state *= n_atoms
+        for step in self.steps:
+            state *= step.table.shape[1]
             state += step.atom.take(step.variable.cells(codes[:, step.variable.column]))
-            state = table.take(state)
+            state = step.table.take(state)
         return state
-
-    @cached_property
-    def _flat(self) -> list[tuple[Codes, int]]:
-        """The tables in a row, with one more state from which no way leads out: that of broken rules."""
-        flat = []
-        for step, after in itertools.zip_longest(self.steps, self.steps[1:]):
-            dead = len(self.ends) if after is None else len(after.table)
-            n_atoms = step.table.shape[1]
-            flat.append((np.append(step.table.astype(np.int64).ravel(), np.full(n_atoms, dead)), n_atoms))
-        return flat
-
-    @cached_property
-    def _alive(self) -> Mask:
-        return np.array([end[0] is not None for end in self.ends] + [False])
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns, every combination with the same chance."""
@@ -144,7 +135,7 @@ class Block:
                 draws = rng.integers(0, ends[-1], size=len(rows)) if is_exact else rng.random(len(rows))
                 atoms[rows] = np.searchsorted(ends, draws, side="right")
             codes[:, step.variable.column] = step.draw(atoms, rng)
-            state = step.table[state, atoms].astype(np.int64)
+            state = step.table[state, atoms]
 
     def _ends(self, place: int, state: int) -> NDArray[Any]:
         """Where the ways of each atom end, if all from this state are numbered; as fractions if a word is too short."""
@@ -166,54 +157,44 @@ class Block:
         Raises:
             TooManyError: there are more than `most`.
         """
-        onwards = [1] * len(self.ends) + [0]
+        onwards = self._alive.astype(np.float64)
         edges: list[_Edges] = []
         for step in reversed(self.steps):
             edges.insert(0, _edges(step.table, onwards))
-            onwards = [*edges[0].onwards, 0]
+            onwards = edges[0].onwards
         if onwards[0] > most:
             raise TooManyError
-        state = np.zeros(min(onwards[0], 1), dtype=np.int64)
+        state = np.zeros(int(min(onwards[0], 1)), dtype=np.int64)
         chosen = np.zeros((len(state), 0), dtype=np.int64)
         for step_edges in edges:
-            counts = step_edges.counts[state]
-            way = np.repeat(np.arange(len(state)), counts)
-            place = np.arange(len(way)) - np.repeat(np.cumsum(counts) - counts, counts)
-            edge = step_edges.first[state[way]] + place
+            firsts, ends = (np.searchsorted(step_edges.source, state, side=side) for side in ("left", "right"))
+            way = np.repeat(np.arange(len(state)), ends - firsts)
+            edge = np.arange(len(way)) - np.repeat(np.cumsum(ends - firsts) - ends, ends - firsts)
             chosen, state = np.column_stack([chosen[way], edge]), step_edges.target[edge]
         return [each.atoms for each in edges], chosen, state
 
 
-@dataclass(frozen=True)
-class _Edges:
+class _Edges(NamedTuple):
     """The ways from the states before a step to those behind it, in the order of the states that they begin at."""
 
     atoms: Mask
     """Boolean mask by way, then atom: the atoms that take the way."""
+    source: Codes
     target: Codes
-    first: Codes
-    """By state, the number of its first way."""
-    counts: Codes
-    """The number of ways from each state."""
-    onwards: list[int]
+    onwards: Floats
     """The number of whole ways to the end from each state."""
 
 
-def _edges(table: NDArray[np.int32], onwards: Sequence[int]) -> _Edges:
-    atoms: list[Mask] = []
-    targets: list[int] = []
-    counts, total = [], []
-    for row in table:
-        alive = [to for to in np.unique(row).tolist() if onwards[to]]
-        if (len(targets) + len(alive)) * table.shape[1] > MOST_ENTRIES:
-            raise TooManyError
-        atoms += [row == to for to in alive]
-        targets += alive
-        counts.append(len(alive))
-        total.append(sum(onwards[to] for to in alive))
-    every = np.array(atoms, dtype=bool).reshape(-1, table.shape[1])
-    numbers = np.array(counts, dtype=np.int64)
-    return _Edges(every, np.array(targets, dtype=np.int64), np.cumsum(numbers) - numbers, numbers, total)
+def _edges(table: Codes, onwards: Floats) -> _Edges:
+    source, atom = np.nonzero(onwards[table] > 0)
+    ways, numbers = np.unique(source * len(onwards) + table[source, atom], return_inverse=True)
+    if len(ways) * table.shape[1] > MOST_ENTRIES:
+        raise TooManyError
+    atoms = np.zeros((len(ways), table.shape[1]), dtype=bool)
+    atoms[numbers.reshape(-1), atom] = True
+    source, target = np.divmod(ways, len(onwards))
+    total = np.bincount(source, weights=onwards[target], minlength=len(table)).astype(np.float64)
+    return _Edges(atoms, source, target, total)
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
@@ -228,10 +209,10 @@ def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[Stat
         reached = [DEAD if all(rules is None for rules in to) else number.setdefault(to, len(number)) for to in targets]
         if len(number) > MOST_STATES:
             raise TooManyError
-        rows.append(np.array(reached, dtype=np.int32)[group])
+        rows.append(np.array(reached)[group])
         atom = np.unique(atom * len(targets) + group, return_inverse=True)[1].reshape(-1)
     first = np.unique(atom, return_index=True)[1]
-    table = np.stack(rows)[:, first] if rows else np.zeros((0, len(first)), dtype=np.int32)
+    table = np.stack([*rows, np.full(n_cells, DEAD)])[:, first]
     table[table == DEAD] = len(number)
     return _Step(variable, atom, table), list(number)
 
@@ -242,7 +223,7 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
     rules = {rule for case in state if case is not None for rule in case if names_in(rule) & mine}
     leaves = dict.fromkeys(leaf for rule in rules for leaf in leaves_of(rule) if names_in(leaf) & mine)
     group = np.zeros(n_cells, dtype=np.int64)
-    truths: dict[Leaf, Mask] = {}
+    truths: dict[Compare, Mask] = {}
     for leaf in leaves:
         if names_in(leaf) <= mine:
             truths[leaf] = evaluate(leaf, variable.operands, n_cells)
@@ -266,7 +247,7 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
 
 
 def _left(
-    case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Leaf, bool]
+    case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Compare, bool]
 ) -> frozenset[Formula] | None:
     """What is left of a case's rules; None if one is broken."""
     if case is None:
@@ -279,3 +260,62 @@ def _left(
         if rest is not True:
             left.add(rest)
     return frozenset(left)
+
+
+# Boxes of allowed inputs
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """A parameter's levels in atoms, which no rule separates, and some sets of atoms."""
+
+    column: int
+    n_levels: int
+    starts: Codes
+    """Where a run of levels of one atom begins."""
+    atom: Codes
+    """The atom of each run."""
+    sets: Mask
+    """Boolean mask by set, then atom."""
+
+    def of(self, levels: Codes) -> Codes:
+        """The atom of each level."""
+        return self.atom[np.searchsorted(self.starts, levels, side="right") - 1]
+
+    @cached_property
+    def counts(self) -> Codes:
+        """The number of levels in each set."""
+        sizes = np.zeros(self.sets.shape[1], dtype=np.int64)
+        np.add.at(sizes, self.atom, np.diff(self.starts, append=self.n_levels))
+        return np.asarray(self.sets @ sizes)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The inputs that one block of rules allows, as boxes that do not overlap."""
+
+    atoms: tuple[Atoms, ...]
+    """The atoms of each free parameter in the block."""
+    boxes: Codes
+    """The number of the parameter's set, by box, then parameter."""
+    allowed: Mask
+    """Boolean mask by box, then combination of sensitive values; at least one in each box is allowed."""
+
+
+def make_part(
+    variables: Sequence[Variable], rules: Sequence[Formula], sensitive: Sequence[int], combinations: Codes, most: int
+) -> Part:
+    """The boxes of rules over some parameters; `combinations` are of all sensitive values, as codes of inputs."""
+    first = Block([variable for variable in variables if variable.column in sensitive], (frozenset(rules),))
+    cases = tuple(end[0] for end in first.ends)
+    rest = Block([variable for variable in variables if variable.column not in sensitive], cases)
+    sets, boxes, ends = rest.ways(most)
+    holds = np.array([[case is not None for case in end] for end in rest.ends])
+    allowed = holds[ends][:, first.end(combinations)]
+    atoms = [_atoms(step.variable, step.atom, mine) for step, mine in zip(rest.steps, sets, strict=True)]
+    return Part(tuple(atoms), boxes, allowed)
+
+
+def _atoms(variable: Variable, atom: NDArray[np.int64], sets: Mask) -> Atoms:
+    is_new = np.concatenate([[True], atom[1:] != atom[:-1]])
+    return Atoms(variable.column, variable.n_levels, variable.starts[is_new], atom[is_new], sets)

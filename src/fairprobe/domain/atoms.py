@@ -9,14 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats
-from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
+from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, Not, missing, none_of, one_of
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.parameters import Category, Ordinal
@@ -48,6 +48,34 @@ _SYMBOLS = {
 """The comparison for a number, by whether values below, at and above it are allowed."""
 
 
+MOST_OF_EXPECTED = 0.01
+"""Largest ratio of the rows that break a rule to the number expected by chance; chosen."""
+
+
+class Standard(NamedTuple):
+    """The conditions that a rule must meet."""
+
+    min_expected: float
+    tolerance: float
+    error: float
+
+    def most_broken(self, support: Any, expected: Any) -> Any:
+        """The number of rows that may break a rule."""
+        return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
+
+
+class Candidate(NamedTuple):
+    """A rule that rows may keep."""
+
+    formula: Formula
+    support: int
+    """Rows for which its premise holds."""
+    expected: float
+    """Rows that would break it if its columns were independent."""
+    derived: Derived | None = None
+    """The derived parameter, if the rule says that one follows from another."""
+
+
 @dataclass(frozen=True)
 class Column(ABC):
     """A parameter's column as atoms."""
@@ -73,15 +101,15 @@ class Column(ABC):
         return bool((self.atoms == OUTSIDE).any())
 
     @abstractmethod
-    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
-        """Formulas, to be joined by `or`, that are true of all atoms except the forbidden ones."""
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
+        """The formula that is true of all atoms except the forbidden ones."""
 
-    def _with_missing(self, parts: list[Formula], forbidden: Mask, holds_for_missing: bool) -> list[Formula]:
-        """The parts, changed where needed so that they are true of a missing value only if it is allowed."""
+    def _with_missing(self, formula: Formula, forbidden: Mask, holds_for_missing: bool) -> Formula:
+        """The formula, changed where needed so that it is true of a missing value only if that is allowed."""
         if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
-            return parts
-        absent = Missing(Name(self.name))
-        return [Join("and", (*parts, Not(absent)))] if holds_for_missing else [*parts, absent]
+            return formula
+        absent = missing(Name(self.name))
+        return Join("and", (formula, Not(absent))) if holds_for_missing else Join("or", (formula, absent))
 
 
 @dataclass(frozen=True)
@@ -93,22 +121,19 @@ class Listed(Column):
         """The value of each atom; None for a missing one."""
         return plain_values(self.parameter)
 
-    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
-        """Formulas with the shorter list: the values allowed, or those forbidden."""
-        name, absent = Name(self.name), Missing(Name(self.name))
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
+        """The formula with the shorter list: the values allowed, or those forbidden."""
         known = [(value, bad) for value, bad in zip(self.values, forbidden, strict=True) if value is not None]
         good, bad = ([value for value, is_bad in known if is_bad == wanted] for wanted in (False, True))
         if not good:
-            return [absent]
+            return missing(Name(self.name))
         if not bad:
-            return [Not(absent)]
+            return Not(missing(Name(self.name)))
         prefer_allowed |= isinstance(good[0], bool)  # "employed" reads better than "employed != False"
         by_allowed = len(good) < len(bad) or (len(good) == len(bad) and prefer_allowed)
         if by_allowed and not self.has_outside:
-            one_of = Compare("==", name, Constant(good[0])) if len(good) == 1 else Among(name, tuple(good))
-            return self._with_missing([one_of], forbidden, holds_for_missing=False)
-        none_of = Compare("!=", name, Constant(bad[0])) if len(bad) == 1 else Not(Among(name, tuple(bad)))
-        return self._with_missing([none_of], forbidden, holds_for_missing=True)
+            return self._with_missing(one_of(self.name, good), forbidden, holds_for_missing=False)
+        return self._with_missing(none_of(self.name, bad), forbidden, holds_for_missing=True)
 
 
 @dataclass(frozen=True)
@@ -118,20 +143,24 @@ class Number(Column):
     numbers: Floats
     spike: float | None
 
-    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
+    @cached_property
+    def n_numbers(self) -> int:
+        """How many different numbers there are."""
+        return len(np.unique(self.numbers[~np.isnan(self.numbers)]))
+
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
         """A comparison with the value that stands out."""
         name = Name(self.name)
         if self.spike is None or forbidden[:3].all() or not forbidden[:3].any():
-            return [Missing(name) if forbidden[1] else Not(Missing(name))]
+            return missing(name) if forbidden[1] else Not(missing(name))
         below, at, above = (not bad for bad in forbidden[:3])
         if self.spike <= getattr(self.parameter, "low", -np.inf):
             below = False  # nothing is, so "== 0" says what "<= 0" would
         if self.spike >= getattr(self.parameter, "high", np.inf):
             above = False
         symbol = _SYMBOLS[below, at, above]
-        return self._with_missing(
-            [Compare(symbol, name, Constant(constant(self.spike)))], forbidden, holds_for_missing=symbol == "!="
-        )
+        compared = Compare(symbol, name, Constant(constant(self.spike)))
+        return self._with_missing(compared, forbidden, holds_for_missing=symbol == "!=")
 
 
 def constant(number: float) -> int | float:
@@ -142,16 +171,16 @@ def constant(number: float) -> int | float:
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
     """The columns that rules can name. Derived ones, very wide ones and names with a backtick are left out."""
     kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
-    return [column_of(p, frame[p.name]) for p in kept if not _is_too_wide(p)]
+    return [column_of(p, frame[p.name]) for p in kept if not (_is_listed(p) and p.levels > MOST_VALUES)]
 
 
-def _is_too_wide(parameter: Parameter) -> bool:
-    return isinstance(parameter, (Category, Ordinal)) and parameter.levels > MOST_VALUES
+def _is_listed(parameter: Parameter) -> bool:
+    return isinstance(parameter, (Category, Ordinal))
 
 
 def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
     """A column as atoms."""
-    if isinstance(parameter, (Category, Ordinal)) or parameter.levels - parameter.missing <= 2:
+    if _is_listed(parameter) or parameter.levels - parameter.missing <= 2:
         return Listed(parameter, parameter.encode(column), parameter.levels)
     numbers = as_floats(column)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)

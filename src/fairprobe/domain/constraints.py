@@ -11,25 +11,23 @@ import numpy as np
 
 from fairprobe.arrays import Mask
 from fairprobe.checks import nearest
-from fairprobe.domain.categorical import Ordinal
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
-    Among,
+    ORDERS,
     Arithmetic,
     Compare,
     Constant,
     Formula,
-    Join,
-    Missing,
     Name,
-    Not,
     Operand,
-    Rank,
+    changed,
     evaluate,
+    in_order,
     is_listed,
     names_in,
 )
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Ordinal
 from fairprobe.domain.restrictions import Constraint, Restrictions
 from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.domain.values import plain
@@ -83,35 +81,27 @@ class Rule:
         if self.parameters and names:
             return Restrictions(self.parameters, [bind(self, self.parameters)], ()).allows_rows(frame)
         operands = {name: _operand_of(frame[name]) for name in names}
-        return evaluate(_ranked(self.formula, self.text, frame, operands), operands, len(frame))
+        ranked = changed(self.formula, lambda leaf: _ranked(leaf, self.text, frame, operands))
+        return evaluate(ranked, operands, len(frame))
 
     def __repr__(self) -> str:
         return f"Rule({self.text!r})"
 
 
-def _ranked(node: Any, text: str, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> Any:
-    """The formula with ranks in place of values that are compared by the order of an ordered categorical."""
-    if isinstance(node, Not):
-        return Not(_ranked(node.part, text, frame, operands))
-    if isinstance(node, Join):
-        return Join(node.word, tuple(_ranked(part, text, frame, operands) for part in node.parts))
-    if not isinstance(node, Compare) or node.symbol in ("==", "!="):
-        return node
-    sides: tuple[Any, ...] = (node.left, node.right)
+def _ranked(leaf: Compare, text: str, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> Compare:
+    """A comparison, by places where its values have the order of an ordered categorical."""
+    sides = leaf.left, leaf.right
     orders = [_order_of(side, frame, operands) for side in sides]
-    if orders == [None, None]:
-        return node
+    if leaf.symbol not in ORDERS or orders == [None, None]:
+        return leaf
     order = next((each for each in orders if each), ())
-    fit = (
-        s.value in order if isinstance(s, Constant) else each == order for s, each in zip(sides, orders, strict=True)
-    )
+    fit = (s.value in order if isinstance(s, Constant) else own == order for s, own in zip(sides, orders, strict=True))
     if not order or not all(fit):
         raise DataError(
-            f"values compared by {node.symbol!r} in {text!r} must be numbers or have an order, got {text_of(node)}: "
+            f"values compared by {leaf.symbol!r} in {text!r} must be numbers or have an order, got {text_of(leaf)}: "
             "give an ordered categorical of pandas, or take the rule from the constraints of a domain"
         )
-    ranks = [Constant(order.index(s.value)) if isinstance(s, Constant) else Rank(s.name, order) for s in sides]
-    return Compare(node.symbol, *ranks)
+    return in_order(leaf, order)
 
 
 def _order_of(side: Any, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> tuple[Any, ...] | None:
@@ -161,74 +151,58 @@ class _Binder:
     def error(self, rule: str) -> DomainError:
         return DomainError(f"constraint {self.text!r}: {rule}")
 
-    def formula(self, node: Any) -> Formula:
-        if isinstance(node, bool):
-            raise self.error("a rule must say something about a parameter, got a truth value alone")
-        if isinstance(node, Not):
-            return Not(self.formula(node.part))
-        if isinstance(node, Join):
-            return Join(node.word, tuple(map(self.formula, node.parts)))
-        if not names_in(node):
-            raise self.error("every comparison must name a parameter, got one of constants")
-        if isinstance(node, Missing):
-            self.kind(node.item)
-            return node
-        if isinstance(node, Among):
-            for value in node.values:
-                self.comparison(Compare("==", node.item, Constant(value)))
-            return node
-        return self.comparison(node)
-
     def parameter(self, name: str) -> Parameter:
         if name not in self.parameters:
-            known = list(self.parameters)
-            raise self.error(f"a name must be that of a parameter, got {name!r}{nearest(name, known)}")
+            near = nearest(name, self.parameters)
+            raise self.error(f"a name must be that of a parameter, got {name!r}{near}")
         return self.parameters[name]
 
-    def kind(self, term: Any) -> str:
-        """Whether a term is a number, or one of the values listed."""
+    def is_number(self, term: Any) -> bool:
+        """Whether a term is a number, not one of the values listed."""
         if isinstance(term, Constant):
-            return "number" if isinstance(term.value, (int, float)) and not isinstance(term.value, bool) else "listed"
+            return isinstance(term.value, (int, float)) and not isinstance(term.value, bool)
         if isinstance(term, Name):
-            return "number" if is_number(self.parameter(term.name)) else "listed"
+            return is_number(self.parameter(term.name))
         for side in (term.left, term.right):
-            if self.kind(side) != "number":
+            if not self.is_number(side):
                 raise self.error(f"only numbers can be reckoned with, got {text_of(side)}")
-        return "number"
+        return True
 
-    def comparison(self, node: Compare) -> Compare:
-        left, right = node.left, node.right
-        if isinstance(left, Constant):  # the name first
-            turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(node.symbol, node.symbol)
-            return self.comparison(Compare(turned, right, left))
-        kinds = self.kind(left), self.kind(right)
-        if kinds == ("number", "number"):
-            return Compare(node.symbol, left, right)
-        if isinstance(left, Name) and kinds[0] == "listed" and isinstance(right, Constant):
+    def leaf(self, leaf: Compare) -> Compare:
+        """A comparison, with the name first, and by places where its values have an order."""
+        left, right = leaf.left, leaf.right
+        if not names_in(leaf):
+            raise self.error("every comparison must name a parameter, got one of constants")
+        if leaf.symbol == "in":
+            for value in right.value:  # type: ignore[union-attr]  # a tuple
+                self.leaf(Compare("==", left, Constant(value)))
+            return leaf
+        if isinstance(left, Constant):
+            return self.leaf(Compare(ORDERS.get(leaf.symbol, leaf.symbol), right, left))
+        is_known = self.is_number(left)
+        if leaf.symbol == "is" or is_known is self.is_number(right) is True:
+            return leaf
+        if isinstance(left, Name) and not is_known and isinstance(right, Constant):
             values = listed_values(self.parameter(left.name))
             if not any(type(value) is type(right.value) and value == right.value for value in values):
                 near = nearest(right.value, values)
                 raise self.error(f"{left.name!r} must be compared with one of its values, got {right.value!r}{near}")
-        elif kinds[0] != kinds[1] or isinstance(left, Arithmetic):
+        elif is_known is not self.is_number(right) or isinstance(left, Arithmetic):
             raise self.error(f"like must be compared with like, got {text_of(left)} and {text_of(right)}")
-        return node if node.symbol in ("==", "!=") else self.ranked(node)
+        return in_order(leaf, self.order(leaf)) if leaf.symbol in ORDERS else leaf
 
-    def ranked(self, node: Compare) -> Compare:
-        """A comparison by order of values that are not numbers, with ranks in their place."""
-        assert isinstance(node.left, Name)
-        parameter = self.parameter(node.left.name)
-        if not isinstance(parameter, Ordinal):
-            raise self.error(
-                f"the values of {parameter.name!r} must have an order for {node.symbol!r}, got a {parameter.kind}"
-            )
-        values = tuple(listed_values(parameter))
-        if isinstance(node.right, Constant):
-            return Compare(node.symbol, Rank(parameter.name, values), Constant(values.index(node.right.value)))
-        assert isinstance(node.right, Name)
-        other = self.parameter(node.right.name)
-        if not isinstance(other, Ordinal) or tuple(listed_values(other)) != values:
-            raise self.error(f"{parameter.name!r} and {other.name!r} must have the same values in the same order")
-        return Compare(node.symbol, Rank(parameter.name, values), Rank(other.name, values))
+    def order(self, leaf: Compare) -> tuple[Any, ...]:
+        """The order of the values that are compared."""
+        sides = [self.parameter(side.name) for side in (leaf.left, leaf.right) if isinstance(side, Name)]
+        first, *others = [(side, tuple(listed_values(side))) for side in sides]
+        for side, values in (first, *others):
+            if not isinstance(side, Ordinal):
+                raise self.error(
+                    f"the values of {side.name!r} must have an order for {leaf.symbol!r}, got a {side.kind}"
+                )
+            if values != first[1]:
+                raise self.error(f"{sides[0].name!r} and {side.name!r} must have the same values in the same order")
+        return first[1]
 
 
 def listed_values(parameter: Parameter) -> Sequence[Any]:
@@ -241,4 +215,8 @@ def listed_values(parameter: Parameter) -> Sequence[Any]:
 
 def bind(rule: Rule, parameters: Sequence[Parameter]) -> Formula:
     """A rule's tree, checked against parameters."""
-    return _Binder(rule.text, {parameter.name: parameter.own for parameter in parameters}).formula(rule.formula)
+    binder = _Binder(rule.text, {parameter.name: parameter.own for parameter in parameters})
+    bound = changed(rule.formula, binder.leaf)
+    if isinstance(bound, bool):
+        raise binder.error("a rule must say something about a parameter, got a truth value alone")
+    return bound

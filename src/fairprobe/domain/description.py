@@ -22,15 +22,17 @@ def described(domain: Domain) -> dict[str, Any]:
             }
             for each in domain.parameters
         ],
-        "constraints": [
-            each.text if isinstance(each, Rule) else getattr(each, "__name__", "a function")
-            for each in domain.constraints
-        ],
+        "constraints": list(map(rule_words, domain.constraints)),
         "links": [link.words() for link in domain.links],
         "hidden": list(domain.hidden),
         "n_inputs": domain.size,
         "n_valid": domain.n_valid,
     }
+
+
+def rule_words(rule: Any) -> str:
+    """The text of a constraint, or the name of a function."""
+    return rule.text if isinstance(rule, Rule) else getattr(rule, "__name__", "a function")
 
 
 def words_of(parameter: Parameter) -> str:

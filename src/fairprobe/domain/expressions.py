@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -27,24 +27,17 @@ Operand = NDArray[Any]
 
 @dataclass(frozen=True)
 class Constant:
-    """A number, a text or a truth value; None is a missing value, which only substitution brings in."""
+    """A number, a text or a truth value; None is a missing value. For `in`, a tuple of values."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Name:
-    """The value of a parameter."""
+    """The value of a parameter; with an order, the place of its value there."""
 
     name: str
-
-
-@dataclass(frozen=True)
-class Rank:
-    """The place of an ordinal parameter's value among its values."""
-
-    name: str
-    values: tuple[Any, ...]
+    order: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,26 +51,11 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Compare:
-    """Two values compared."""
+    """Two values compared. The symbol `in` has a tuple on the right, and `is` a missing value."""
 
     symbol: str
     left: Term
     right: Term
-
-
-@dataclass(frozen=True)
-class Among:
-    """Whether a value is one of some."""
-
-    item: Term
-    values: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Whether a value is missing."""
-
-    item: Term
 
 
 @dataclass(frozen=True)
@@ -95,9 +73,8 @@ class Join:
     parts: tuple[Formula, ...]
 
 
-Term = Constant | Name | Rank | Arithmetic
-Leaf = Compare | Among | Missing
-Formula = Leaf | Not | Join | bool
+Term = Constant | Name | Arithmetic
+Formula = Compare | Not | Join | bool
 """A statement that is true or false of an input. It is a bool if substitution leaves nothing unknown."""
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -118,35 +95,94 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+ORDERS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparisons by order, each with the one for the sides exchanged."""
+
+
+# Making
+
+
+def missing(item: Term) -> Compare:
+    """The formula that is true where a value is missing."""
+    return Compare("is", item, Constant(None))
+
+
+def one_of(name: str, values: Sequence[Any]) -> Formula:
+    """The formula that is true where a parameter has one of the values; None stands for a missing value."""
+    known = tuple(value for value in values if value is not None)
+    parts: list[Formula] = []
+    if known:
+        is_single = len(known) == 1
+        parts.append(Compare("==" if is_single else "in", Name(name), Constant(known[0] if is_single else known)))
+    return joined("or", parts + [missing(Name(name))] * (len(known) < len(values)))
+
+
+def none_of(name: str, values: Sequence[Any]) -> Formula:
+    """The formula that is true where a parameter has none of the values; None stands for a missing value."""
+    one = one_of(name, values)
+    parts = one.parts if isinstance(one, Join) else (one,)
+    return joined("and", [_opposite(part) for part in parts])
+
+
+def _opposite(formula: Formula) -> Formula:
+    if isinstance(formula, Compare) and formula.symbol == "==":
+        return Compare("!=", formula.left, formula.right)
+    return Not(formula)
+
+
+def in_order(leaf: Compare, order: tuple[Any, ...]) -> Compare:
+    """A comparison of values by their places in an order."""
+    sides = [
+        Constant(order.index(side.value)) if isinstance(side, Constant) else Name(side.name, order)  # type: ignore[union-attr]  # checked by the callers
+        for side in (leaf.left, leaf.right)
+    ]
+    return Compare(leaf.symbol, *sides)
+
+
+def joined(word: str, formulas: Sequence[Formula]) -> Formula:
+    """Formulas joined by `and` or `or` at one level; a single one is left as it is."""
+    flat: list[Formula] = []
+    for each in formulas:
+        flat += each.parts if isinstance(each, Join) and each.word == word else [each]
+    return flat[0] if len(flat) == 1 else Join(word, tuple(flat))
+
+
+def reckoned(symbol: str, left: Any, right: Any) -> Any:
+    """An operation on two terms. Two constants become one constant, so that equal meanings give equal trees."""
+    both = Arithmetic(symbol, left, right)
+    if not (isinstance(left, Constant) and isinstance(right, Constant)):
+        return both
+    if not all(isinstance(side.value, (int, float)) or side.value is None for side in (left, right)):
+        return both  # a text, which is refused when the rule meets the parameters
+    with np.errstate(all="ignore"):
+        value = float(_value_of(both, {}))
+    return Constant(None if math.isnan(value) else value)
+
+
 # Looking
 
 
 @lru_cache(maxsize=100_000)
 def names_in(node: Any) -> frozenset[str]:
     """The names of the parameters in a tree."""
-    if isinstance(node, (Name, Rank)):
+    if isinstance(node, Name):
         return frozenset([node.name])
+    if isinstance(node, (Compare, Arithmetic)):
+        return names_in(node.left) | names_in(node.right)
     return frozenset().union(*map(names_in, parts_of(node)))
 
 
-def parts_of(node: Any) -> tuple[Any, ...]:
-    """The direct parts of a node."""
-    if isinstance(node, (Compare, Arithmetic)):
-        return node.left, node.right
-    if isinstance(node, (Among, Missing)):
-        return (node.item,)
-    if isinstance(node, Not):
-        return (node.part,)
-    return node.parts if isinstance(node, Join) else ()
+def parts_of(node: Any) -> tuple[Formula, ...]:
+    """The formulas that a formula is made of."""
+    return (node.part,) if isinstance(node, Not) else node.parts if isinstance(node, Join) else ()
 
 
-def leaves_of(formula: Formula) -> Iterator[Leaf]:
-    """The leaves of a formula: comparisons, lists and checks for missing values."""
-    if isinstance(formula, (Compare, Among, Missing)):
+def leaves_of(formula: Formula) -> Iterator[Compare]:
+    """The comparisons in a formula."""
+    if isinstance(formula, Compare):
         yield formula
-    else:
-        for part in parts_of(formula):
-            yield from leaves_of(part)
+    for part in parts_of(formula):
+        yield from leaves_of(part)
 
 
 # Evaluating, for many inputs at a time
@@ -166,15 +202,14 @@ def _true_of(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
     if isinstance(formula, Join):
         both = np.logical_and if formula.word == "and" else np.logical_or
         return np.asarray(both.reduce([_true_of(part, operands, n) for part in formula.parts]))
-    if isinstance(formula, Missing):
-        return np.broadcast_to(_absent(_value_of(formula.item, operands)), n)
-    if isinstance(formula, Among):
-        item = _value_of(formula.item, operands)
-        hit = np.zeros(np.shape(item), dtype=bool)
-        for value in formula.values:
-            hit |= _compared("==", item, value)
-        return np.broadcast_to(hit, n)
     left, right = _value_of(formula.left, operands), _value_of(formula.right, operands)
+    if formula.symbol == "is":
+        return np.broadcast_to(_absent(left), n)
+    if formula.symbol == "in":
+        hit = np.zeros(np.shape(left), dtype=bool)
+        for value in right:
+            hit |= _compared("==", left, value)
+        return np.broadcast_to(hit, n)
     return np.broadcast_to(_compared(formula.symbol, left, right), n)
 
 
@@ -184,8 +219,7 @@ def _compared(symbol: str, left: Any, right: Any) -> Mask:
         left, right = _as_number(left), _as_number(right)
     answer = np.asarray(COMPARISONS[symbol](left, right), dtype=bool)
     if _is_object(left) and _is_object(right):
-        absent = _absent(left) | _absent(right)
-        answer = np.where(absent, symbol == "!=", answer)
+        answer = np.where(_absent(left) | _absent(right), symbol == "!=", answer)
     return answer
 
 
@@ -199,22 +233,21 @@ def _is_object(values: Any) -> bool:
 
 def _value_of(term: Any, operands: Mapping[str, Operand]) -> Any:
     if isinstance(term, Name):
-        return operands[term.name]
-    if isinstance(term, Rank):
-        places = {value: float(place) for place, value in enumerate(term.values)}
-        return np.array([places.get(value, math.nan) for value in operands[term.name]], dtype=np.float64)
+        values = operands[term.name]
+        return np.array([_place(term, value) for value in values], dtype=np.float64) if term.order else values
     if isinstance(term, Arithmetic):
-        return ARITHMETIC[term.symbol](_number(term.left, operands), _number(term.right, operands))
+        left, right = (_as_number(_value_of(side, operands)) for side in (term.left, term.right))
+        return ARITHMETIC[term.symbol](left, right)
     return math.nan if term.value is None else term.value
 
 
-def _number(term: Any, operands: Mapping[str, Operand]) -> Floats | np.float64:
-    """A value as a NumPy number, so that division by zero raises no error."""
-    return _as_number(_value_of(term, operands))
+def _place(name: Name, value: Any) -> float:
+    """The place of a value in a name's order; NaN for any other value."""
+    return float(name.order.index(value)) if value in name.order else math.nan
 
 
 def _as_number(value: Any) -> Floats | np.float64:
-    """Numbers as they are; NaN in the place of anything else."""
+    """Numbers as NumPy numbers, so that division by zero raises no error; NaN in the place of anything else."""
     if _is_object(value):
         return np.array([each if _is_number(each) else math.nan for each in value.tolist()], dtype=np.float64)
     return value if isinstance(value, np.ndarray) else np.float64(value if _is_number(value) else math.nan)
@@ -229,65 +262,49 @@ def is_listed(values: Operand) -> bool:
     return _is_object(values) and any(each is not None for each in values) and not any(map(_is_number, values))
 
 
-# Substituting: what is left of a rule once some values are known
+# Changing
 
 
-def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Leaf, bool]) -> Formula:
-    """A formula in which known values (None if missing) and known truths of leaves are put in and simplified."""
+def changed(formula: Formula, of_leaf: Callable[[Compare], Formula]) -> Formula:
+    """A formula with other formulas in the place of its comparisons, simplified where these are true or false."""
     if isinstance(formula, bool):
         return formula
-    if isinstance(formula, (Compare, Among, Missing)):
-        return truths[formula] if formula in truths else _leaf_with(formula, values)
+    if isinstance(formula, Compare):
+        return of_leaf(formula)
     if isinstance(formula, Not):
-        part = substitute(formula.part, values, truths)
+        part = changed(formula.part, of_leaf)
         return (not part) if isinstance(part, bool) else Not(part)
-    assert isinstance(formula, Join)
     decisive = formula.word == "or"
     parts: list[Formula] = []
     for part in formula.parts:
-        left = substitute(part, values, truths)
-        if isinstance(left, bool):
-            if left == decisive:
-                return decisive
-        else:
+        left = changed(part, of_leaf)
+        if not isinstance(left, bool):
             parts.append(left)
+        elif left == decisive:
+            return decisive
     if not parts:
         return not decisive
     return parts[0] if len(parts) == 1 else Join(formula.word, tuple(parts))
 
 
-def _leaf_with(leaf: Leaf, values: Mapping[str, Any]) -> Formula:
-    if not names_in(leaf) & values.keys():
-        return leaf
-    if isinstance(leaf, Compare):
-        changed: Leaf = Compare(leaf.symbol, _term_with(leaf.left, values), _term_with(leaf.right, values))
-    elif isinstance(leaf, Among):
-        changed = Among(_term_with(leaf.item, values), leaf.values)
-    else:
-        changed = Missing(_term_with(leaf.item, values))
-    return changed if names_in(changed) else bool(evaluate(changed, {}, 1)[0])
+def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Compare, bool]) -> Formula:
+    """A formula in which known values (None if missing) and known truths of leaves are put in and simplified."""
+
+    def of_leaf(leaf: Compare) -> Formula:
+        if leaf in truths:
+            return truths[leaf]
+        if not names_in(leaf) & values.keys():
+            return leaf
+        told = Compare(leaf.symbol, _term_with(leaf.left, values), _term_with(leaf.right, values))
+        return told if names_in(told) else bool(evaluate(told, {}, 1)[0])
+
+    return changed(formula, of_leaf)
 
 
 def _term_with(term: Any, values: Mapping[str, Any]) -> Any:
-    if isinstance(term, Name):
-        return Constant(values[term.name]) if term.name in values else term
-    if isinstance(term, Rank):
-        if term.name not in values:
-            return term
+    if isinstance(term, Name) and term.name in values:
         value = values[term.name]
-        return Constant(float(term.values.index(value)) if value in term.values else None)
+        return Constant(_place(term, value) if term.order else value)
     if isinstance(term, Arithmetic):
-        return joined(term.symbol, _term_with(term.left, values), _term_with(term.right, values))
+        return reckoned(term.symbol, _term_with(term.left, values), _term_with(term.right, values))
     return term
-
-
-def joined(symbol: str, left: Any, right: Any) -> Any:
-    """An operation on two terms. Two constants become one constant, so that equal meanings give equal trees."""
-    both = Arithmetic(symbol, left, right)
-    if not (isinstance(left, Constant) and isinstance(right, Constant)):
-        return both
-    if not all(isinstance(side.value, (int, float)) or side.value is None for side in (left, right)):
-        return both  # a text, which is refused when the rule meets the parameters
-    with np.errstate(all="ignore"):
-        value = float(_value_of(both, {}))
-    return Constant(None if math.isnan(value) else value)

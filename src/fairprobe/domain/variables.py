@@ -11,18 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes
-from fairprobe.domain.expressions import (
-    Among,
-    Compare,
-    Constant,
-    Formula,
-    Leaf,
-    Missing,
-    Name,
-    Operand,
-    leaves_of,
-    names_in,
-)
+from fairprobe.domain.expressions import Compare, Constant, Formula, Name, Operand, leaves_of, names_in
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import plain_or_none
 
@@ -104,20 +93,14 @@ def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
     return made
 
 
-def _cut(parameter: Parameter, leaves: Sequence[Leaf]) -> Codes:
+def _cut(parameter: Parameter, leaves: Sequence[Compare]) -> Codes:
     """First levels of cells: single levels next to each constant, and the runs between, where rules cannot differ."""
     constants: list[float] = []
     for leaf in leaves:
-        if isinstance(leaf, Missing) and isinstance(leaf.item, Name):
-            continue
-        if isinstance(leaf, Among) and isinstance(leaf.item, Name):
-            constants += leaf.values
-        elif isinstance(leaf, Compare) and isinstance(leaf.left, Name) and isinstance(leaf.right, Constant):
-            constants.append(leaf.right.value)
-        elif isinstance(leaf, Compare) and isinstance(leaf.right, Name) and isinstance(leaf.left, Constant):
-            constants.append(leaf.left.value)
-        else:
+        if not isinstance(leaf.left, Name) or not isinstance(leaf.right, Constant):
             raise TooManyError
+        value = leaf.right.value
+        constants += value if isinstance(value, tuple) else [] if value is None else [value]
     n_values = parameter.levels - parameter.missing
     low, step = parameter.low, parameter.step  # type: ignore[attr-defined]  # so many values only a grid has
     near = np.rint((np.array(constants) - low) / step).clip(-3, n_values + 2).astype(np.int64)

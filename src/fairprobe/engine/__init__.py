@@ -3,7 +3,6 @@
 from fairprobe.engine.base import (
     ENGINES,
     Counts,
-    Engine,
     Kept,
     Report,
     Skipped,
@@ -12,6 +11,7 @@ from fairprobe.engine.base import (
     checked_jobs,
     make_engine,
 )
+from fairprobe.engine.local import Engine
 
 __all__ = [
     "ENGINES",

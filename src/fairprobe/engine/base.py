@@ -1,4 +1,4 @@
-"""The engines by name, what they have in common, and the local engine, which runs everything in this process.
+"""The engines by name, and what they are asked to do.
 
 A new engine is one new module with a class that is made from a `Work` and an address, as `LocalEngine` is, and one line
 in `ENGINES`. `tests/engine/conformance.py` has its tests.
@@ -10,16 +10,19 @@ import itertools
 import math
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fairprobe.checks import nearest
-from fairprobe.errors import FairprobeError, RunError, SettingError
+from fairprobe.errors import SettingError
+
+if TYPE_CHECKING:
+    from fairprobe.engine.local import Engine
 
 ENGINES: dict[str, str] = {
-    "local": "fairprobe.engine.base:LocalEngine",
+    "local": "fairprobe.engine.local:LocalEngine",
     "processes": "fairprobe.engine.processes:ProcessEngine",
     "dask": "fairprobe.engine.dask:DaskEngine",
 }
@@ -27,9 +30,6 @@ ENGINES: dict[str, str] = {
 
 TRIES = 3
 """A shard that fails this many times is left out. Chosen."""
-
-MOST_SKIPPED = 3
-"""The run fails when this many shards in a row are left out, as it would never end. Chosen."""
 
 
 class Counts(NamedTuple):
@@ -46,12 +46,6 @@ Report = Callable[[Counts], bool]
 Task = Callable[[int, float | None, Report | None], Any]
 """Runs the shard of the number given within the seconds given, if they are limited. It is given seconds and no end, as
 it may run in another process, whose clock may show another time."""
-
-Watch = Callable[[list[Counts]], None]
-"""Called with the counts of all shards under way."""
-
-Foreseen = Callable[[list[Counts]], float]
-"""Predicts how many more seconds the run will take, from the counts of the shards under way."""
 
 
 class Kept(Protocol):
@@ -72,6 +66,12 @@ class Skipped:
     reason: str
     n_tries: int = TRIES
 
+    @classmethod
+    def by(cls, error: BaseException, shard: int, n_tries: int) -> Skipped:
+        """The shard that this error ended."""
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".rstrip(": ")
+        return cls(shard, reason, n_tries)
+
     def words(self) -> str:
         """The shard and the reason, as a sentence shows them."""
         return f"shard {self.shard} failed {self.n_tries} times: {self.reason}"
@@ -83,109 +83,19 @@ class Work:
 
     task: Task
     n_jobs: int = 1
-    watch: Watch | None = None
+    watch: Callable[[list[Counts]], None] | None = None
+    """Called with the counts of all shards under way."""
     seconds_left: Callable[[], float | None] = lambda: None
     kept: Kept | None = None
     n_shards: int | None = None
     """The number of shards, if it is known before."""
-    foreseen: Foreseen = lambda under_way: math.inf
+    foreseen: Callable[[list[Counts]], float] = lambda under_way: math.inf
+    """Predicts how many more seconds the run will take, from the counts of the shards under way."""
 
     @property
     def shards(self) -> Iterable[int]:
         """The numbers of the shards."""
         return itertools.count() if self.n_shards is None else range(self.n_shards)
-
-    def load(self, shard: int) -> Any | None:
-        """The result of a shard that an earlier run has finished, or None."""
-        return None if self.kept is None else self.kept.load(shard)
-
-    def save(self, shard: int, result: Any) -> None:
-        """Keep a result for later runs. Nothing is kept of a shard that was left out."""
-        if self.kept is not None and not isinstance(result, Skipped):
-            self.kept.save(shard, result)
-
-
-class Engine(Protocol):
-    """Runs shards 0, 1, 2, ... and gives their results in this order."""
-
-    address: str | None
-    """The address of a page that shows the engine at work, if there is one."""
-
-    def results(self) -> Iterator[Any]:
-        """The results; endless unless the number of shards is known, so the caller stops when it has enough.
-
-        A shard that fails is run again. One that keeps failing comes out as `Skipped`. A `FairprobeError` from the task
-        is raised at once.
-        """
-
-    def finish(self) -> list[Any]:
-        """Stop the shards under way and give what they have so far, in order."""
-
-    def close(self) -> None:
-        """Stop the shards under way; their results are not wanted."""
-
-
-class LocalEngine:
-    """Runs one shard after the other in this process."""
-
-    address: str | None = None
-
-    def __init__(self, work: Work, address: str | None = None) -> None:
-        self._work = work
-
-    def results(self) -> Iterator[Any]:
-        """The results in order."""
-        work, patience = self._work, Patience()
-        for shard in work.shards:
-            result = work.load(shard)
-            if result is None:
-                result = self._run(shard)
-                work.save(shard, result)
-            patience.see(result)
-            yield result
-
-    def _run(self, shard: int) -> Any:
-        report = None if self._work.watch is None else self._report
-        for n_tries in itertools.count(1):
-            try:
-                return self._work.task(shard, self._work.seconds_left(), report)
-            except FairprobeError:
-                raise
-            except Exception as error:
-                if n_tries >= TRIES:
-                    return Skipped(shard, in_words(error))
-        raise AssertionError
-
-    def _report(self, counts: Counts) -> bool:
-        assert self._work.watch is not None
-        self._work.watch([counts])
-        return False
-
-    def finish(self) -> list[Any]:
-        """Give nothing: no shard is under way between two results."""
-        return []
-
-    def close(self) -> None:
-        """Do nothing: no shard is under way between two results."""
-
-
-class Patience:
-    """Ends a run in which one shard after the other has to be left out."""
-
-    def __init__(self) -> None:
-        self._n_skipped = 0
-        """How many of the last results in a row were `Skipped`."""
-
-    def see(self, result: Any) -> None:
-        """Take the next result in order; raises a `RunError` when the run is not worth going on with."""
-        self._n_skipped = self._n_skipped + 1 if isinstance(result, Skipped) else 0
-        if self._n_skipped >= MOST_SKIPPED:
-            raise RunError(f"a shard must not fail again and again, got {self._n_skipped} in a row: {result.words()}")
-
-
-def in_words(error: BaseException) -> str:
-    """An exception as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".rstrip(": ")
 
 
 def checked_jobs(n_jobs: int) -> int:
@@ -227,7 +137,7 @@ def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **mor
     name, address = checked_engine(engine, n_jobs)
     module, of_class = ENGINES[name].split(":")
     if name != "local":
-        from fairprobe.model.elsewhere import AsHere
+        from fairprobe.model.threads import AsHere
 
         task = AsHere(task, shares_cores=True)
     made: Engine = getattr(import_module(module), of_class)(Work(task, n_jobs, **more), address)

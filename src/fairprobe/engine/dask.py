@@ -17,8 +17,8 @@ from typing import Any
 from fairprobe._version import __version__
 from fairprobe.clock import Timer
 from fairprobe.engine.base import TRIES, Counts, Work
-from fairprobe.engine.pooled import PooledEngine
-from fairprobe.engine.processes import as_content, other_version, task_of, versions
+from fairprobe.engine.local import Engine
+from fairprobe.engine.processes import as_content, task_of
 from fairprobe.errors import RunError, SettingError
 
 TIMEOUT_SECONDS = 10.0
@@ -42,7 +42,7 @@ IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)
 itself."""
 
 
-class DaskEngine(PooledEngine):
+class DaskEngine(Engine):
     """Keeps a few shards queued for each worker, so that none waits for its next one."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
@@ -63,7 +63,6 @@ class DaskEngine(PooledEngine):
         self._client: Any = None
         try:
             self._open(distributed, address)
-            self._check_versions()
             self._prepare(content)
         except BaseException:
             self._shut()
@@ -105,27 +104,6 @@ class DaskEngine(PooledEngine):
         except (OSError, TimeoutError) as error:
             text = f"a Dask cluster must have a worker within {TIMEOUT_SECONDS:.0f} s, got none at {address}"
             raise RunError(text) from error
-
-    def _check_versions(self) -> None:
-        """Refuse workers with another version of what results hang on, or without it."""
-
-        def versions_there(names: list[str]) -> dict[str, str | None]:  # sent as it stands: others may not have it
-            import importlib
-            import sys
-
-            found: dict[str, str | None] = {"python": ".".join(map(str, sys.version_info[:2]))}
-            for name in names:
-                try:
-                    found[name] = str(importlib.import_module(name).__version__)
-                except ImportError:
-                    found[name] = None
-            return found
-
-        names = [name for name in versions() if name != "python"]
-        for worker, theirs in self._client.run(versions_there, names).items():
-            text = other_version(theirs, worker)
-            if text:
-                raise RunError(text)
 
     def _prepare(self, content: bytes) -> None:
         import dask

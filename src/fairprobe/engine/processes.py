@@ -2,8 +2,8 @@
 
 The run begins in this process. As soon as it is predicted to be long enough, a pool of other processes runs the rest,
 and this process waits for them. The pool is made by loky, which comes with joblib, and is not shared with the model's
-own joblib. Two files go between the processes: the task, with the model in it, which each process reads once; and the
-board, which all of them map into memory: it says whether to stop and how far each shard has got.
+own joblib. Each process gets the task, with the model in it, when it starts. All processes map one file into memory,
+the board: it says whether to stop and how far each shard has got.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -24,8 +24,7 @@ import numpy as np
 from fairprobe._version import __version__
 from fairprobe.clock import Clock
 from fairprobe.engine.base import Counts, Task, Work
-from fairprobe.engine.pooled import PooledEngine
-from fairprobe.engine.scratch import Scratch
+from fairprobe.engine.local import LocalEngine
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
@@ -48,23 +47,20 @@ DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
 """The exceptions by which a pool says that one of its processes has died. All futures under way then have one."""
 
 
-class ProcessEngine(PooledEngine):
+class ProcessEngine(LocalEngine):
     """Runs shards in this process, and then in a pool of `n_jobs` others."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
-        content = as_content(work.task, f"n_jobs={work.n_jobs}", "use n_jobs=1")  # refused before any work
+        self._content = as_content(work.task, f"n_jobs={work.n_jobs}", "use n_jobs=1")  # refused before any work
         self._clock = Clock()
-        self._folder = Scratch(getattr(work.kept, "folder", None))
-        self._folder.write("task", content)
-        self._paths = [str(self._folder.path / name) for name in ("task", "board")]
+        self._folder = TemporaryDirectory(prefix="fairprobe-", ignore_cleanup_errors=True)
+        self._path = str(Path(self._folder.name) / "board")
         shape = (self._most_ahead() + 1, len(Counts._fields))
-        self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=shape))
+        self._board = _Board(np.memmap(self._path, dtype=np.int64, mode="w+", shape=shape))
         self._pool: Any = None
         self._limited: Any = None
         """Keeps the numeric libraries of this process to one thread while the pool has the other cores."""
-        self._here: int | None = None
-        """The shard that runs in this process."""
         self._is_broken = False
         """Whether a process of the pool has died. All that the pool had under way is then lost."""
         self._suspects: set[int] = set()
@@ -80,7 +76,7 @@ class ProcessEngine(PooledEngine):
             self._end_pool(kill=True)
         if self._pool is None:
             if not self._suspects and not self._is_worth_a_pool():
-                return self._here is None and not self._under_way
+                return super()._may_start(shard)
             self._pool = self._started()
         if shard in self._suspects:
             return not self._under_way
@@ -91,33 +87,14 @@ class ProcessEngine(PooledEngine):
         return is_known and self._work.foreseen(self._counts()) >= WORTH_SECONDS
 
     def _start(self, shard: int) -> Future[Any]:
-        self._board.row(shard)[:] = 0
         if self._pool is None:
-            return self._run_here(shard)
+            return super()._start(shard)
+        self._board.row(shard)[:] = 0
         try:
             future: Future[Any] = self._pool.submit(_run, shard, self._work.seconds_left())
         except Exception as error:  # a process has just died
             future = Future()
             future.set_exception(error)
-        return future
-
-    def _run_here(self, shard: int) -> Future[Any]:
-        """Run a shard in this thread. Whenever it reports, a pool may be started beside it."""
-        self._here, future = shard, Future[Any]()
-
-        def report(counts: Counts) -> bool:
-            self._board.report(shard, counts)
-            self._fill()
-            if self._work.watch is not None:
-                self._work.watch(self._counts())
-            return False
-
-        try:
-            future.set_result(self._work.task(shard, self._work.seconds_left(), report))
-        except Exception as error:
-            future.set_exception(error)
-        finally:
-            self._here = None
         return future
 
     def _started(self) -> Any:
@@ -127,7 +104,8 @@ class ProcessEngine(PooledEngine):
         self._limited = self._limited or threadpool_limits(1)
         # Before a process has the path of this one, the current folder must not be on its own.
         safe = {"PYTHONSAFEPATH": "1"}
-        return ProcessPoolExecutor(self._work.n_jobs, initializer=_set_up, initargs=self._paths, env=safe)
+        given = (self._content, self._path)
+        return ProcessPoolExecutor(self._work.n_jobs, initializer=_set_up, initargs=given, env=safe)
 
     def _end_pool(self, *, kill: bool) -> None:
         if self._pool is not None:
@@ -143,8 +121,7 @@ class ProcessEngine(PooledEngine):
         return 1 if was_alone else 0
 
     def _counts(self) -> list[Counts]:
-        here = [] if self._here is None else [self._here]
-        return [Counts(*self._board.row(shard).tolist()) for shard in sorted({*here, *self._under_way})]
+        return [*super()._counts(), *(Counts(*self._board.row(shard).tolist()) for shard in self._under_way)]
 
     def _stop(self) -> None:
         self._board.stop()
@@ -200,43 +177,37 @@ def versions() -> dict[str, str]:
     return {"fairprobe": __version__, "python": python, **{name: import_module(name).__version__ for name in PACKAGES}}
 
 
-def other_version(there: Mapping[str, str | None], where: str) -> str:
-    """The message that refuses a worker with another version of a package; empty if all versions are those here."""
-    for name, here in versions().items():
-        if there.get(name) != here:
-            got = f"got {there.get(name) or 'none'} at {where}: install the same everywhere"
-            return f"a worker must have version {here} of {name}, as here, {got}"
-    return ""
-
-
 # In a process of the pool
 
 _worker: dict[str, Any] = {}
 
 
-def _set_up(task: str, board: str) -> None:
+def _set_up(content: bytes, board: str) -> None:
     from threadpoolctl import threadpool_limits
 
     # Ctrl-C reaches all processes of a terminal. Only the waiting process acts on it and stops the others by the board,
     # so that no result is lost.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker["parent"] = os.getppid()
-    _worker["task"] = task_of(Path(task).read_bytes())
+    _worker["task"] = task_of(content)
     threadpool_limits(1)  # after the model has brought its libraries along: the processes share the cores already
     _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, len(Counts._fields)))
 
 
 def task_of(content: bytes) -> Task:
-    """The task that was sent. Where the versions differ from those of the sender, it is a task that says so."""
-    stream = io.BytesIO(content)
-    theirs = pickle.load(stream)
-    text = other_version(theirs, "the process that sent the task")
-    if not text:
+    """The task that was sent. Where a version differs from that of the sender, it is a task that says so."""
+    stream, here = io.BytesIO(content), versions()
+    others = [
+        f"version {there} of {name}, got {here[name]}"
+        for name, there in pickle.load(stream).items()
+        if here[name] != there
+    ]
+    if not others:
         task: Task = pickle.load(stream)
         return task
 
     def refuse(*_: Any) -> Any:
-        raise RunError(text)
+        raise RunError(f"a worker must have {'; and '.join(others)}: install what the process that began the run has")
 
     return refuse
 

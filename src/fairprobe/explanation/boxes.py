@@ -7,17 +7,16 @@ linked column these are roles. All members of a family are therefore inside, or 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
+from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, Not, joined, missing, none_of, one_of
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.rule_text import text_of
@@ -140,12 +139,8 @@ class Axes:
         """All conditions of a box as one rule; without conditions, a rule that is true of everything."""
         if not box.conditions:
             name = Name(self.each[0].parameter.name)
-            return self._rule(Join("or", (Not(Missing(name)), Missing(name))))
-        flat: list[Formula] = []
-        for place, condition in box.conditions:
-            said = self._formula(self.each[place], condition)
-            flat += said.parts if isinstance(said, Join) and said.word == "and" else [said]
-        return self._rule(flat[0] if len(flat) == 1 else Join("and", tuple(flat)))
+            return self._rule(Join("or", (Not(missing(name)), missing(name))))
+        return self._rule(joined("and", [self._formula(self.each[place], each) for place, each in box.conditions]))
 
     def _formula(self, axis: Axis, condition: Condition) -> Formula:
         if axis.link is None:
@@ -177,7 +172,7 @@ class Axes:
                 theirs = _among(axis.parameter, codes)
             own: Formula = Compare("==", Name(link.sensitive), Constant(values[code]))
             parts.append(Join("and", (own, theirs)))
-        return parts[0] if len(parts) == 1 else Join("or", tuple(parts))
+        return joined("or", parts)
 
     def _played(self, axis: Axis, condition: Condition, sensitive: int) -> Values:
         """The codes that have the roles with a sensitive value."""
@@ -218,16 +213,16 @@ def _interval(axis: Axis, condition: Span, low: int, high: int) -> Formula:
         return _among(parameter, inside | {last + 1} if condition.missing else inside)
     parts: list[Formula] = []
     if low > high:
-        return Missing(name)
+        return missing(name)
     if low == high:
         parts.append(Compare("==", name, _number(parameter, low)))
     else:
         parts += [Compare(">=", name, _number(parameter, low))] if low > 0 else []
         parts += [Compare("<=", name, _number(parameter, high))] if high < last else []
     if not parts:
-        return Not(Missing(name))
-    said = parts[0] if len(parts) == 1 else Join("and", tuple(parts))
-    return Join("or", (said, Missing(name))) if condition.missing else said
+        return Not(missing(name))
+    said = joined("and", parts)
+    return Join("or", (said, missing(name))) if condition.missing else said
 
 
 def _number(parameter: Parameter, code: int) -> Constant:
@@ -237,19 +232,10 @@ def _number(parameter: Parameter, code: int) -> Constant:
 
 def _among(parameter: Parameter, codes: Iterable[int]) -> Formula:
     """One of some values, or none of the others, whichever is shorter, as a formula."""
-    values, name = plain_values(parameter), Name(parameter.name)
-    inside = set(codes)
-    chosen = [value for code, value in enumerate(values) if code in inside and value is not None]
-    left_out = [value for code, value in enumerate(values) if code not in inside and value is not None]
-    takes_missing = parameter.missing and (len(values) - 1) in inside
-    if len(chosen) > LISTED and len(left_out) < len(chosen) / 2:
-        said: Formula = Not(Among(name, tuple(left_out))) if len(left_out) > 1 else _unequal(name, left_out)
-        return said if takes_missing or not parameter.missing else Join("and", (said, Not(Missing(name))))
-    if not chosen:
-        return Missing(name)
-    said = Among(name, tuple(chosen)) if len(chosen) > 1 else Compare("==", name, Constant(chosen[0]))
-    return Join("or", (said, Missing(name))) if takes_missing else said
-
-
-def _unequal(name: Name, left_out: Sequence[Any]) -> Formula:
-    return Compare("!=", name, Constant(left_out[0])) if left_out else Not(Missing(name))
+    values, inside = plain_values(parameter), set(codes)
+    chosen = [value for code, value in enumerate(values) if code in inside]
+    left_out = [value for code, value in enumerate(values) if code not in inside]
+    n_chosen, n_left_out = (sum(value is not None for value in part) for part in (chosen, left_out))
+    if n_chosen > LISTED and n_left_out < n_chosen / 2:
+        return none_of(parameter.name, left_out) if left_out else Not(missing(Name(parameter.name)))
+    return one_of(parameter.name, chosen or [None])

@@ -17,7 +17,7 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import figures_of, finite
+from fairprobe.explanation.finding import as_json, figures_of
 from fairprobe.explanation.region_rows import RegionInData
 from fairprobe.explanation.training_data import region_in_data
 from fairprobe.oracle import Judgement
@@ -41,12 +41,12 @@ N_DENSITY = 100_000
 
 
 class Few(StrEnum):
-    """Reasons for few fresh inputs of a region."""
+    """Reasons for few fresh inputs of a region, by the names of their remarks."""
 
-    BUDGET = "budget"
-    THIN = "thin"
+    BUDGET = "few-measured"
+    THIN = "thin-regions"
     """Few of the inputs drawn from the population lie in it."""
-    APART = "not-comparable"
+    APART = "few-comparable"
     """Few of its inputs have a twin that counts."""
 
 
@@ -139,14 +139,9 @@ class CaseRegion:
         }
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
-        names = ("text", "n", "hits", "low", "high", "coverage", "of_domain", "of_density", "n_rows", "of_rows")
-        return {
-            **figures_of(self, (*names, "few", "share_of_population")),
-            "precision": finite(self.precision),
-            "directions": self.directions.jsonable(),
-            "in_data": None if self.in_data is None else self.in_data.jsonable(),
-        }
+        """The figures and the sentences as plain values of JSON."""
+        figures = figures_of(self, {"example": "", "parameters": ""})
+        return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
 
     def summary(self) -> dict[str, Any]:
         """Return the same as `jsonable`."""

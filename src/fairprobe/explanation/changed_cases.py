@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import changes_in_words
-from fairprobe.explanation.finding import Finding, finite, remarks_of
+from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.explanation.given_cases import GivenCases, RealRows
 from fairprobe.explanation.minimal_changes import MinimalChanges
 from fairprobe.searching.found import output_in_words
@@ -44,23 +43,23 @@ class ChangedCases(Finding):
         return len(self.cases)
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """The figures as plain values of JSON; means are of the cases where something was found."""
         return {
             "n_cases": self.n_cases,
             "n_gone": self.n_gone,
             "n_minimal": int(self.is_minimal.sum()),
             "n_queries": self.n_queries,
-            "n_changes": mean_of(self.n_changes),
-            "distance": mean_of(self.distance),
-            "health": remarks_of(self.health),
+            "n_changes": as_json(self.n_changes.astype(float).mean()),
+            "distance": as_json(self.distance.mean()),
+            "health": as_json(self.health),
         }
 
     def sentences(self) -> list[str]:
         """The result in plain sentences."""
-        if not self.n_cases:
-            why = "it cannot be told whether they hold" if "stochastic-model" in dict(self.health) else "no longer hold"
-            return [f"No cases to {self._verb}{f', {self.n_gone:,} {why}' if self.n_gone else ''}."]
-        return [self._sentence(), f"It took {self.n_queries:,} queries."]
+        if self.n_cases:
+            return [self._sentence(), f"It took {self.n_queries:,} queries."]
+        why = "it cannot be told whether they hold" if "stochastic-model" in dict(self.health) else "no longer hold"
+        return [f"No cases to {self._verb}{f', {self.n_gone:,} {why}' if self.n_gone else ''}."]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({' '.join(self.sentences())})"
@@ -110,8 +109,7 @@ class Shrunk(ChangedCases):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values of JSON."""
-        before = {f"{name}_before": mean_of(self.before[name]) for name in ("n_changes", "distance")}
-        return {**super().jsonable(), **before}
+        return {**super().jsonable(), **as_json(self.before.astype(float).mean().add_suffix("_before").to_dict())}
 
     def _sentence(self) -> str:
         before, after = self.before["n_changes"].mean(), self.n_changes.mean()
@@ -149,20 +147,20 @@ class Repaired(ChangedCases):
         return int(self.distance.isna().sum())
 
     @cached_property
-    def _changed(self) -> dict[str, Mask]:
+    def _changed(self) -> pd.DataFrame:
         """By parameter that may be changed, a boolean mask over the cases."""
-        names = [self.domain.names[column] for column in self.domain.free_columns]
-        before, after = (self.domain.encode(frame) for frame in (self.cases, self._after))
-        canonical = self.domain.families.canonical
-        changed = canonical(before) != canonical(after)
-        return {name: changed[:, self.domain.names.index(name)] for name in names}
+        import pandas as pd
+
+        before, after = (
+            self.domain.families.canonical(self.domain.encode(frame)) for frame in (self.cases, self._after)
+        )
+        changed = pd.DataFrame(before != after, columns=list(self.domain.names))
+        return changed.iloc[:, list(self.domain.free_columns)]
 
     @cached_property
     def parameters(self) -> pd.Series:
         """Number of repairs that change each parameter, in descending order."""
-        import pandas as pd
-
-        counts = pd.Series({name: int(mask.sum()) for name, mask in self._changed.items()}, dtype=np.int64)
+        counts = self._changed.sum()
         return counts[counts > 0].sort_values(ascending=False, kind="stable").rename("parameters")
 
     @cached_property
@@ -172,10 +170,9 @@ class Repaired(ChangedCases):
 
         parts: list[list[str]] = [[] for _ in range(self.n_cases)]
         for name, changed in self._changed.items():
-            rows = np.flatnonzero(changed)
-            pairs = zip(self.cases[name].iloc[rows], self._after[name].iloc[rows], strict=True)
-            for row, (before, after) in zip(rows.tolist(), pairs, strict=True):
-                parts[row].append(f"{name} {before} -> {after}")
+            before, after = (frame[name].tolist() for frame in (self.cases, self._after))
+            for row in np.flatnonzero(changed).tolist():
+                parts[row].append(f"{name} {before[row]} -> {after[row]}")
         words = [", ".join(each) or None for each in parts]
         return pd.Series(words, index=self.cases.index, name="changes", dtype=object)
 
@@ -192,8 +189,11 @@ class Repaired(ChangedCases):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values of JSON."""
-        parameters = {str(name): int(n) for name, n in self.parameters.items()}
-        return {**super().jsonable(), "n_unrepaired": self.n_unrepaired, "parameters": parameters}
+        return {
+            **super().jsonable(),
+            "n_unrepaired": self.n_unrepaired,
+            "parameters": as_json(self.parameters.to_dict()),
+        }
 
     def _sentence(self) -> str:
         n = self.n_cases - self.n_unrepaired
@@ -211,21 +211,18 @@ class Repaired(ChangedCases):
 
 
 def health_of(
-    given: GivenCases, rows: RealRows | None, search: MinimalChanges, is_fewest: Mask, n_lost: int = 0
+    given: GivenCases, rows: RealRows | None, search: MinimalChanges, n_unsure: int, n_lost: int = 0
 ) -> list[Remark]:
-    """Remarks on what was left out, or not asked about."""
+    """Remarks on what was left out, or not asked about; of `n_unsure` cases, fewer changes may be enough."""
     remarks = given.health(n_lost)
-    if rows is not None:
-        remarks += rows.health()
-    if not is_fewest.all():
-        n = int((~is_fewest).sum())
-        text = f"for {n:,} of {len(is_fewest):,} cases max_queries is too small to ask about all with fewer changes"
+    if rows is not None and rows.n_unused:
+        text = f"{rows.n_unused:,} of {rows.n_unused + len(rows.frame):,} rows have values that are none of the"
+        remarks.append(Remark("rows-outside", f"{text} domain's: they are not used"))
+    if n_unsure:
+        text = (
+            f"for {n_unsure:,} of {given.n_cases:,} cases max_queries is too small to ask about all with fewer changes"
+        )
         remarks.append(Remark("not-minimal", text))
     if search.has_ended:
         remarks.append(Remark("ended", "max_queries ended before every change was made as small as it can be"))
     return remarks
-
-
-def mean_of(figures: pd.Series) -> Any:
-    """The mean of the figures that are known; None if there are none."""
-    return finite(figures.astype(float).mean())

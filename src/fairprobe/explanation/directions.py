@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Floats
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
-from fairprobe.estimation.favourable import classes_of, in_order
+from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import Finding, figures_of, records, remarks_of
-from fairprobe.explanation.symmetry import holm, symmetry
-from fairprobe.oracle import Judgement, Oracle
+from fairprobe.explanation.finding import Finding
+from fairprobe.explanation.given_cases import labels_of
+from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Directions(Finding):
     """Inputs that were drawn afresh."""
     health: tuple[Remark, ...] = ()
 
+    json_names: ClassVar = {"table": "directions"}
+
     def sentences(self) -> list[str]:
         """The rows with the smallest p-values in words."""
         if not len(self.table):
@@ -88,7 +91,8 @@ class Directions(Finding):
     def _sentence(self, row: pd.Series[Any]) -> str:
         name = self.sensitive[0] if len(self.sensitive) == 1 else row["compared"]
         first, second = (_short(row[side], name) for side in ("first", "second"))
-        what = f"{first} {self._gets(row['first_gets'])} where {second} {self._gets(row['second_gets'])}"
+        gets = "gets {!r}" if self.output == "label" else "has {}"
+        what = f"{first} {gets.format(row['first_gets'])} where {second} {gets.format(row['second_gets'])}"
         if self.favourable is not None:
             what = f"{first} is worse off than {second}"
         n = int(row["sampled"] + row["sampled_reversed"])
@@ -102,9 +106,6 @@ class Directions(Finding):
             f"{what} in {row['sampled']:,} of {n:,} sampled cases ({between}); {judged}, p = {row['p_adjusted']:.2g}."
         )
 
-    def _gets(self, outcome: Any) -> str:
-        return f"gets {outcome!r}" if self.output == "label" else f"has {outcome}"
-
     def shown_table(self) -> pd.DataFrame:
         """The sides, their outcomes and the counts."""
         return self.table[list(COUNTED[1:])]
@@ -115,16 +116,6 @@ class Directions(Finding):
 
         draw_directions(self, path)
 
-    def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentences as plain values of JSON."""
-        return {
-            "sensitive": list(self.sensitive),
-            **figures_of(self, ("output", "n_found", "n_sampled", "n_drawn", "favourable")),
-            "directions": records(self.table),
-            "health": remarks_of(self.health),
-            "sentences": self.sentences(),
-        }
-
 
 def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
     """Count the outcomes of two sides, and test whether it is as often the other way round.
@@ -133,15 +124,17 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
         evidence: the cases found.
         sampled: a judgement of inputs drawn afresh: its hits are a sample of cases, as those of a search are not.
     """
-    hits = sampled.take(np.flatnonzero(sampled.hits), sampled.codes.dtype)
+    hits = sampled.take(np.flatnonzero(sampled.hits))
     outcomes = _outcomes(evidence, [evidence.cases, hits])
     rows = []
     for pair in _pairs(evidence):
-        found, drawn = (_counts(evidence.oracle, part, pair, outcomes) for part in (evidence.cases, hits))
-        rows += list(_rows(pair, found, drawn, outcomes))
-    n = len(evidence.domain.combinations)
-    text = f"of {math.comb(n, 2):,} pairs of sensitive values those {MOST_PAIRS} that most cases found are ends of"
-    are_many = [Remark("many-pairs", f"{text} were looked at")] if math.comb(n, 2) > MOST_PAIRS else []
+        found, drawn = (_counts(evidence.domain, part, pair, outcomes) for part in (evidence.cases, hits))
+        rows += list(_rows(pair, found, drawn, outcomes.names))
+    health = list(outcomes.health)
+    n_pairs = math.comb(len(evidence.domain.combinations), 2)
+    if n_pairs > MOST_PAIRS:
+        text = f"{MOST_PAIRS} of {n_pairs:,} pairs of sensitive values were compared: the ends of most cases found"
+        health.append(Remark("many-pairs", text))
     return Directions(
         table=_tested(rows),
         sensitive=evidence.domain.sensitive,
@@ -150,20 +143,18 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
         n_found=evidence.n_cases,
         n_sampled=len(hits.codes),
         n_drawn=len(sampled.codes),
-        health=(*outcomes.health, *are_many),
+        health=tuple(health),
     )
 
 
 # The sides
 
 
-@dataclass(frozen=True)
-class _Pair:
+class _Pair(NamedTuple):
     """Two values of one sensitive parameter, or two combinations of all."""
 
     compared: str
-    first: str
-    second: str
+    words: tuple[str, str]
     places: tuple[int, int]
     """Codes of the parameter, or places of the combinations."""
     parameter: int | None = None
@@ -184,14 +175,15 @@ class _Pair:
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
     """All pairs of values of each sensitive parameter, where there are several, and of their combinations."""
     domain = evidence.domain
-    combinations = domain.combinations
+    sets: list[tuple[str, Domain, Codes, int | None]] = []
     if len(domain.sensitive) > 1:
         for place, name in enumerate(domain.sensitive):
-            alone = domain.with_sensitive([name])
-            for pair in _most_found(evidence, combinations[:, place]):
-                yield _Pair(name, combination_words(alone, pair[0]), combination_words(alone, pair[1]), pair, place)
-    for pair in _most_found(evidence, np.arange(len(combinations))):
-        yield _Pair("combination", combination_words(domain, pair[0]), combination_words(domain, pair[1]), pair)
+            sets.append((name, domain.with_sensitive([name]), domain.combinations[:, place], place))
+    sets.append(("combination", domain, np.arange(len(domain.combinations)), None))
+    for compared, alone, sides, parameter in sets:
+        for one, other in _most_found(evidence, sides):
+            words = combination_words(alone, one), combination_words(alone, other)
+            yield _Pair(compared, words, (one, other), parameter)
 
 
 def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
@@ -212,8 +204,7 @@ def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
 # The outcomes
 
 
-@dataclass(frozen=True)
-class _Outcomes:
+class _Outcomes(NamedTuple):
     """Outcomes as numbers; two sides with the same number are treated alike."""
 
     names: Sequence[Any]
@@ -227,17 +218,15 @@ class _Outcomes:
 
 def _outcomes(evidence: Evidence, judgements: Sequence[Judgement]) -> _Outcomes:
     if evidence.oracle.is_label:
-        return _label_outcomes(evidence, judgements)
+        return _label_outcomes(evidence, labels_of(judgements))
     n_classes = max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
     return _number_outcomes(evidence, n_classes, is_told=any(len(part.codes) for part in judgements))
 
 
-def _label_outcomes(evidence: Evidence, judgements: Sequence[Judgement]) -> _Outcomes:
+def _label_outcomes(evidence: Evidence, labels: list[Any]) -> _Outcomes:
     """Labels as they are; with a good one, only this one and all others."""
     import pandas as pd
 
-    seen = [part.outputs if part.present is None else part.outputs[part.present] for part in judgements]
-    labels = in_order(label for part in seen if part.size for label in pd.unique(part.ravel()))
     good = None if evidence.favourable is None else evidence.favourable.word
     if good is not None and good in labels:
         others = [label for label in labels if label != good]
@@ -276,7 +265,7 @@ def _number_outcomes(evidence: Evidence, n_classes: int, *, is_told: bool) -> _O
         apart = apart[np.arange(len(one)), widest]
         differ = np.abs(apart) > oracle.threshold + oracle.resolution
         is_higher = differ & (apart > 0)
-        return 2 * widest + is_higher, 2 * widest + np.where(differ, ~is_higher, is_higher)
+        return 2 * widest + is_higher, 2 * widest + (differ & ~is_higher)
 
     return _Outcomes(names, read, is_told and good is not None)
 
@@ -284,33 +273,29 @@ def _number_outcomes(evidence: Evidence, n_classes: int, *, is_told: bool) -> _O
 # The counts and their test
 
 
-def _counts(oracle: Oracle, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> dict[tuple[int, int], int]:
+def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
     """By the outcomes of the first and the second side, where they differ and both exist, the number of cases."""
     n = len(judgement.codes)
     if not n:
-        return {}
-    each, sides = np.arange(n), pair.members(oracle.domain, judgement.codes)
-    exist = np.ones(n, dtype=bool)
-    if judgement.present is not None:
-        exist = judgement.present[sides[0], each] & judgement.present[sides[1], each]
-    one, other = (judgement.outputs[side[exist], each[exist]] for side in sides)
-    gets = np.column_stack(outcomes.read(one, other))
+        return Counter()
+    each, sides = np.arange(n), pair.members(domain, judgement.codes)
+    exist = judgement.exist[sides[0], each] & judgement.exist[sides[1], each]
+    gets = np.column_stack(outcomes.read(*(judgement.outputs[side[exist], each[exist]] for side in sides)))
     pairs, counts = np.unique(gets[gets[:, 0] != gets[:, 1]], axis=0, return_counts=True)
-    return {(int(a), int(b)): int(n) for (a, b), n in zip(pairs, counts, strict=True)}
+    return Counter(dict(zip(map(tuple, pairs.tolist()), counts.tolist(), strict=True)))
 
 
 def _rows(
-    pair: _Pair, found: dict[tuple[int, int], int], sampled: dict[tuple[int, int], int], outcomes: _Outcomes
+    pair: _Pair, found: Counter[tuple[int, int]], sampled: Counter[tuple[int, int]], names: Sequence[Any]
 ) -> Iterator[tuple[Any, ...]]:
     """A row for each two outcomes that part two sides; the first side more often gets the lower one."""
     for low, high in sorted({(min(gets), max(gets)) for gets in (*found, *sampled)}):
-        one_way = (sampled.get((low, high), 0), found.get((low, high), 0))
-        other_way = (sampled.get((high, low), 0), found.get((high, low), 0))
-        sides = (pair.first, pair.second)
-        if one_way < other_way:
-            sides, one_way, other_way = sides[::-1], other_way, one_way
-        counts = (one_way[1], other_way[1], one_way[0], other_way[0])
-        yield (pair.compared, *sides, outcomes.names[low], outcomes.names[high], *counts)
+        ways, sides = [(low, high), (high, low)], pair.words
+        one, other = ((sampled[way], found[way]) for way in ways)
+        if one < other:
+            ways, sides = ways[::-1], sides[::-1]
+        counts = (of[way] for of in (found, sampled) for way in ways)
+        yield (pair.compared, *sides, names[low], names[high], *counts)
 
 
 def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
@@ -320,17 +305,37 @@ def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=list(COUNTED))
     k, reverse = (table[name].to_numpy(dtype=np.int64) for name in ("sampled", "sampled_reversed"))
     n = k + reverse
-    low, high = clopper_pearson(k, n, CONFIDENCE)
-    known: Mask = n > 0
-    p = symmetry(k, n)
-    table["fraction"] = np.where(known, k / np.maximum(n, 1), math.nan)
-    table["low"], table["high"] = low, high
-    table["p"] = np.where(known, p, math.nan)
+    table["fraction"] = np.divide(k, n, out=np.full(len(n), math.nan), where=n > 0)
+    table["low"], table["high"] = clopper_pearson(k, n, CONFIDENCE)
+    table["p"] = np.where(n > 0, symmetry(k, n), math.nan)
     table["p_adjusted"] = math.nan
-    table.loc[known, "p_adjusted"] = holm(p[known])
+    table.loc[n > 0, "p_adjusted"] = holm(table["p"].to_numpy()[n > 0])
     n_found = (table["found"] + table["found_reversed"]).to_numpy()
     order = np.lexsort([-n_found, -n, (table["compared"] == "combination").to_numpy()])
     return table.iloc[order].reset_index(drop=True)
+
+
+def symmetry(hits: Codes, n: Codes) -> Floats:
+    """The exact probability of a count as far from the half of n, if both ways were as likely.
+
+    >>> symmetry(np.array([5, 10]), np.array([10, 10])).round(4).tolist()
+    [1.0, 0.002]
+    """
+    from scipy.special import bdtr
+
+    return np.minimum(1.0, 2 * bdtr(np.minimum(hits, n - hits).astype(np.float64), n, 0.5))
+
+
+def holm(p: Floats) -> Floats:
+    """Adjust p-values for their number (Holm, 1979).
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return adjusted
 
 
 def _short(words: str, name: str) -> str:

@@ -17,10 +17,9 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
-from fairprobe.explanation.budget import Budget
-from fairprobe.explanation.given_cases import given_cases
+from fairprobe.explanation.given_cases import GivenCases, given_cases, labels_of
 from fairprobe.model.asking import Asker
-from fairprobe.oracle import Judgement, Oracle
+from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
 
 if TYPE_CHECKING:
@@ -65,48 +64,20 @@ class DrawnFrom:
         return self.density.sample_codes(n, rng, self.density.floor(self.min_plausibility))
 
 
-@dataclass(frozen=True)
-class Evidence:
+@dataclass(frozen=True, kw_only=True)
+class Evidence(GivenCases):
     """The cases that still hold, the model that judges, and everything given with them."""
 
     model: Any
-    domain: Domain
-    oracle: Oracle
-    budget: Budget
-    cases: Judgement
-    """The cases that still hold."""
-    numbers: Codes
-    """Position of these cases among those given."""
-    n_given: int
-    """Number of cases given, with those that no longer hold."""
     population: DrawnFrom
-    density: Density | None
+    density: Density | None = None
     """The density of the population, or of the search."""
-    rows: pd.DataFrame | None
+    rows: pd.DataFrame | None = None
     """Real rows, whether or not they lie in the domain."""
-    labels: pd.Series | None
+    labels: pd.Series | None = None
     """The labels of the rows."""
-    seed: int
-    n_unasked: int = 0
-    """Cases given that were not asked about, as the budget left no room."""
-    n_off: int = 0
-    """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
+    seed: int = 0
     favourable: Favourable | None = None
-
-    @property
-    def n_queries(self) -> int:
-        """Number of rows sent to the model so far."""
-        return self.oracle.asker.n_queries
-
-    @property
-    def n_cases(self) -> int:
-        """Number of cases that still hold."""
-        return len(self.cases.codes)
-
-    @property
-    def n_gone(self) -> int:
-        """Number of cases that the model no longer treats differently."""
-        return self.n_given - self.n_cases - self.n_unasked - self.n_off
 
     def rng(self, name: str) -> np.random.Generator:
         """A generator of a part's own, so that the draws of one part do not change those of another."""
@@ -140,11 +111,6 @@ class Evidence:
         return self.domain.encode(self.rows, nearest=True)
 
 
-def base_domain(domain: Domain) -> Domain:
-    """The domain without the values that only occur in the rows that a search started from."""
-    return domain if all(each.own is each for each in domain.parameters) else domain.without_held()
-
-
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
     """Check real rows and their labels."""
     import pandas as pd
@@ -165,7 +131,9 @@ def favourable_among(word: Any, evidence: Evidence, sampled: Judgement) -> Favou
     parts = (evidence.cases, sampled)
 
     def seen() -> Iterator[list[Any]]:
-        labels = _seen(evidence, sampled)
+        labels = labels_of(parts)
+        if labels and evidence.labels is not None:
+            labels = in_order([*labels, *evidence.labels.dropna().unique().tolist()])
         are_few = len(sampled.codes) < LEAST_SEEN and not nearest(word, labels)
         yield [*labels, plain(word)] if are_few else labels
 
@@ -173,19 +141,6 @@ def favourable_among(word: Any, evidence: Evidence, sampled: Judgement) -> Favou
         return max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
 
     return read_favourable(word, evidence.model, evidence.oracle.asker.output, seen(), n_classes)
-
-
-def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
-    """The labels of the cases, of fresh inputs and of rows."""
-    import pandas as pd
-
-    judged = [
-        part.outputs if part.present is None else part.outputs[part.present] for part in (evidence.cases, sampled)
-    ]
-    seen = [label for part in judged if part.size for label in pd.unique(part.ravel())]
-    if seen and evidence.labels is not None:
-        seen += evidence.labels.dropna().unique().tolist()
-    return in_order(seen)
 
 
 def evidence_of(
@@ -204,15 +159,15 @@ def evidence_of(
 ) -> Evidence:
     """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`."""
     own, kept = found if isinstance(found, Found) else None, None
-    if own is not None and (base := base_domain(own.domain)) is not own.domain:
+    if own is not None and any(each.own is not each for each in own.domain.parameters):
         # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
+        base = own.domain.without_held()
         codes = base.encode(own.cases, nearest=True)
         kept = (codes >= 0).all(axis=1)
         found = base.decode(codes[kept])
         domain, output, threshold = base, own.output, own.threshold
     asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
     given = given_cases(found, model, domain, **asked)
-    n_off = 0 if kept is None else int((~kept).sum())
     who = DrawnFrom.of(own, given.domain, population)
     if X is None and own is not None and own.start is not None:
         X = own.start.frame
@@ -220,19 +175,7 @@ def evidence_of(
     density = who.density
     if density is None and own is not None and own.density is not None:
         density = own.density.within(given.domain)
-    return Evidence(
-        model=model,
-        domain=given.domain,
-        oracle=given.oracle,
-        budget=given.budget,
-        cases=given.cases,
-        n_given=len(given) + given.n_gone + given.n_unasked + n_off,
-        population=who,
-        density=density,
-        rows=rows,
-        labels=labels,
-        seed=seed,
-        n_unasked=given.n_unasked,
-        n_off=n_off,
-        numbers=given.numbers if kept is None else np.flatnonzero(kept)[given.numbers],
-    )
+    told = vars(given)
+    if kept is not None:
+        told = told | {"n_off": int((~kept).sum()), "numbers": np.flatnonzero(kept)[given.numbers]}
+    return Evidence(**told, model=model, population=who, density=density, rows=rows, labels=labels, seed=seed)

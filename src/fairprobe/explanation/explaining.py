@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Outcome
 from fairprobe.blocks import Remark
@@ -15,12 +15,11 @@ from fairprobe.clock import Clock
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
-from fairprobe.explanation.boxes import Axes, Box
-from fairprobe.explanation.case_region import CaseRegion, Few, measured_regions
+from fairprobe.explanation.boxes import Axes
+from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.directions import directions_of
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, evidence_of, favourable_among
 from fairprobe.explanation.explanation import Explanation
-from fairprobe.explanation.given_cases import case_remarks
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.inside import inside_of
 from fairprobe.explanation.judged_pool import Pool
@@ -48,8 +47,6 @@ LEAST_MEASURED = 100
 
 MOST_REMEDIED = 3
 """Number of regions for which remedies are simulated. Chosen."""
-
-Result = TypeVar("Result")
 
 
 def explain(
@@ -111,35 +108,35 @@ def explain(
         batch=batch,
     )
 
-    def part(what: str, make: Callable[[], Result]) -> Result:
+    def step(what: str) -> None:
         if tell is not None:
             tell(Status(f"explaining {evidence.n_cases:,} cases: {what}", {"n_queries": evidence.n_queries}))
-        return make()
 
-    sampled = part("a sample of the population", lambda: _sampled(evidence))
+    step("a sample of the population")
+    n_sampled = evidence.budget.inputs(N_SAMPLED, part=0.1)
+    sampled = evidence.judge(evidence.population.sample(n_sampled, evidence.rng("sample")))
     evidence = replace(evidence, favourable=favourable_among(favourable, evidence, sampled))
+    step("where they are")
     axes = Axes(evidence.domain)
     learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
     pool = Pool(learning, axes, "learning")
-    boxes: list[Box] = []
-    if evidence.n_cases and len(axes):  # without other parameters there is no region
-        boxes = part("where they are", lambda: learn(learning, axes, max_regions, pool))
-    regions: list[CaseRegion] = []
-    if boxes:
-        regions = part("how good the regions are", lambda: measured_regions(evidence, axes, boxes, sampled))
+    # Without cases, or without other parameters, there is no region.
+    boxes = learn(learning, axes, max_regions, pool) if evidence.n_cases and len(axes) else []
+    step("how good the regions are")
+    regions = measured_regions(evidence, axes, boxes, sampled) if boxes else []
     covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
+    step("through what")
+    influence = influence_of(evidence)
+    step("who is worse off, and what would end it")
     why = Explanation(
         regions=tuple(regions),
         coverage=float(covered.mean()) if evidence.n_cases else math.nan,
-        influence=part("through what", lambda: influence_of(evidence)),
-        directions=part("who is worse off", lambda: directions_of(evidence, sampled)),
-        severity=part("how severe they are", lambda: severity_of(evidence)),
-        relabelled=part("whether labels change", lambda: relabelled_of(evidence)),
-        inside=part("what the model looks at", lambda: inside_of(evidence)),
-        remedies=part(
-            "what would end it",
-            lambda: remedies_of([region.rule for region in regions[:MOST_REMEDIED]], evidence),
-        ),
+        influence=influence,
+        directions=directions_of(evidence, sampled),
+        severity=severity_of(evidence),
+        relabelled=relabelled_of(evidence),
+        inside=inside_of(evidence),
+        remedies=remedies_of([region.rule for region in regions[:MOST_REMEDIED]], evidence),
         domain=evidence.domain,
         population=evidence.population.name,
         n_given=evidence.n_given,
@@ -158,60 +155,40 @@ def explain(
     return why
 
 
-def _sampled(evidence: Evidence) -> Any:
-    """Draw fresh inputs of the population and judge them."""
-    n = evidence.budget.inputs(N_SAMPLED, part=0.1)
-    return evidence.judge(evidence.population.sample(n, evidence.rng("sample")))
-
-
 def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str, str]:
     """By section that the limit on queries left no room for, the sentence that says so."""
-    limit = f"Not measured: the limit of {evidence.budget.max_queries or 0:,} queries left "
-    n, can_move = len(pool.hits), len(pool.axes)
-    missing = {
-        "regions": bool(can_move and not why.regions and n < LEAST_LEARNED),
-        "directions": not why.directions.n_found + why.directions.n_sampled,
-        "influence": bool(can_move and not why.influence.n_cases),
-        "remedies": bool(why.regions and not why.remedies),
-    }
-    said = {"regions": f"{limit}room for {n:,} inputs to learn regions from, fewer than {LEAST_LEARNED:,}."}
     if not evidence.n_cases and not evidence.n_unasked:
         return {}
-    return {name: said.get(name, f"{limit}no room for it.") for name, lacks in missing.items() if lacks}
-
-
-def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[str, str]) -> list[Remark]:
-    """Remarks on cases, on sections that are missing, and on regions of which little is known."""
-    limit = f"the limit of {evidence.budget.max_queries or 0:,} queries"
-    counts = (evidence.n_given, evidence.n_unasked, evidence.n_gone, evidence.n_off)
-    remarks = case_remarks(evidence.oracle, evidence.budget, *counts)
-    if missing:
-        text = f"{limit} left no room to measure {', '.join(missing)}: raise max_queries"
-        remarks.append(Remark("not-measured", text))
-    if evidence.n_cases and not why.regions and "regions" not in missing:
-        remarks.append(Remark("no-regions", _no_region(pool)))
-    return remarks + _little_known(why.regions, limit)
-
-
-def _no_region(pool: Pool) -> str:
-    """The reason why there is no region."""
-    n, hits = len(pool.hits), int(pool.hits.sum())
-    if not len(pool.axes):
-        return "there are no regions, as nothing but the sensitive parameters can be moved"
-    if not hits:
-        return f"none of {n:,} fresh inputs was a case, so their regions cannot be learned"
-    return f"no region was found that holds cases and few other inputs, by {n:,} fresh inputs, {hits:,} of them cases"
-
-
-def _little_known(regions: Sequence[CaseRegion], limit: str) -> list[Remark]:
-    """Remarks on regions whose precision is little known, one for each reason."""
-    reasons = {
-        Few.BUDGET: ("few-measured", f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each"),
-        Few.THIN: ("thin-regions", f"fewer than {LEAST_MEASURED} inputs of the population were found in each"),
-        Few.APART: ("few-comparable", f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin"),
+    limit = f"Not measured: the limit of {evidence.budget.max_queries or 0:,} queries left"
+    n, can_move = len(pool.hits), len(pool.axes)
+    few = f"{limit} room for {n:,} inputs to learn regions from, fewer than {LEAST_LEARNED:,}."
+    missing = {
+        "regions": can_move and not why.regions and n < LEAST_LEARNED,
+        "directions": not why.directions.n_found + why.directions.n_sampled,
+        "influence": can_move and not why.influence.n_cases,
+        "remedies": why.regions and not why.remedies,
     }
-    found = [region.few for region in regions if region.n < LEAST_MEASURED]
-    rest = f"of {len(regions)} regions the precision is little known"
-    return [
-        Remark(name, f"of {found.count(few)} {rest}: {text}") for few, (name, text) in reasons.items() if few in found
-    ]
+    return {name: few if name == "regions" else f"{limit} no room for it." for name, lacks in missing.items() if lacks}
+
+
+def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[str, str]) -> Iterator[Remark]:
+    """Remarks on cases, on sections that are missing, and on regions of which little is known."""
+    yield from evidence.health()
+    limit = f"the limit of {evidence.budget.max_queries or 0:,} queries"
+    if missing:
+        yield Remark("not-measured", f"{limit} left no room to measure {', '.join(missing)}: raise max_queries")
+    if evidence.n_cases and not why.regions and "regions" not in missing:
+        n, hits = len(pool.hits), int(pool.hits.sum())
+        text = f"no region was found that holds cases and few other inputs: {hits:,} of {n:,} fresh inputs are cases"
+        alone = "there are no regions, as nothing but the sensitive parameters can be moved"
+        yield Remark("no-regions", text if len(pool.axes) else alone)
+    texts = {
+        Few.BUDGET: f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each",
+        Few.THIN: f"fewer than {LEAST_MEASURED} inputs of the population were found in each",
+        Few.APART: f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin",
+    }
+    found = [region.few for region in why.regions if region.n < LEAST_MEASURED]
+    for few, text in texts.items():
+        if few in found:
+            rest = f"of {len(why.regions)} regions the precision is little known"
+            yield Remark(str(few), f"of {found.count(few)} {rest}: {text}")

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairprobe.blocks import Block, Remark, Sentence, Table
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.case_region import CONFIDENCE, CaseRegion
 from fairprobe.explanation.directions import Directions
-from fairprobe.explanation.finding import Finding, figures_of, remarks_of
+from fairprobe.explanation.finding import Finding
 from fairprobe.explanation.influence import Influence
 from fairprobe.explanation.inside import Inside
-from fairprobe.explanation.region_rows import InData
+from fairprobe.explanation.region_rows import VERDICTS
 from fairprobe.explanation.remedies import Remedies
 from fairprobe.explanation.severity import Severity
 from fairprobe.wording import NOT_MEASURED, POPULATIONS, capital, closed, counted, percent
@@ -65,6 +65,8 @@ class Explanation(Finding):
     health: tuple[Remark, ...] = ()
     not_measured: Mapping[str, str] = field(default_factory=dict)
     """By section that the limit on queries left no room for, the sentence that says so."""
+
+    json_names: ClassVar = {"domain": "", "relabelled": ""}
 
     @property
     def rules(self) -> tuple[CaseRegion, ...]:
@@ -154,7 +156,7 @@ class Explanation(Finding):
             f"cases{sampled}; coverage is the part of the cases. The 95% intervals hold for all regions at once."
         )
         verdicts = {region.in_data.verdict for region in self.regions if region.in_data is not None}
-        legend = [Sentence(closed(verdict.sentence), str(verdict)) for verdict in InData if verdict in verdicts]
+        legend = [Sentence(closed(words), str(verdict)) for verdict, words in VERDICTS.items() if verdict in verdicts]
         return [Table.of(["", *columns, "region"], rows, title), *legend]
 
     # Figures and files
@@ -162,25 +164,14 @@ class Explanation(Finding):
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentences as plain values of JSON."""
         low, high = clopper_pearson(self.n_sampled_cases, self.n_sampled, CONFIDENCE)
-        figures = ("population", "n_given", "n_asked", "n_cases", "n_sampled", "n_sampled_cases", "n_queries")
         n_relabelled, relabelled_of = self.relabelled or (None, None)
         return {
-            **figures_of(self, ("coverage", *figures)),
+            **super().jsonable(),
             "share_low": low,
             "share_high": high,
-            "seconds": self.seconds,
-            "seed": self.seed,
-            "regions": [region.jsonable() for region in self.regions],
-            "influence": self.influence.jsonable(),
-            "directions": self.directions.jsonable(),
-            "severity": self.severity.jsonable(),
             "n_relabelled": n_relabelled,
             "relabelled_of": relabelled_of,
             "label_sentences": self.label_sentences(),
-            "inside": None if self.inside is None else self.inside.jsonable(),
-            "remedies": self.remedies.jsonable(),
-            "not_measured": dict(self.not_measured),
-            "health": remarks_of(self.health),
         }
 
     def to_json(self, path: str | PathLike[str]) -> None:

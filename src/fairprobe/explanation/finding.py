@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairprobe.blocks import Block, Remark, Result, Sentence, Table
+from fairprobe.domain.constraints import Rule
 from fairprobe.domain.values import plain_or_none
 
 if TYPE_CHECKING:
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
 
 
 class Finding(Result):
-    """A result of sentences, a table and remarks."""
+    """A result of sentences, a table and remarks: a dataclass, whose fields are its figures."""
 
     health: tuple[Remark, ...] = ()
     """The name and the text of each remark."""
+    json_names: ClassVar[Mapping[str, str]] = {}
+    """By field whose name in JSON is another, that name; empty for a field that JSON leaves out."""
 
     def sentences(self) -> list[str]:
         """The result in plain sentences, the most important first."""
@@ -25,7 +29,7 @@ class Finding(Result):
 
     def shown_table(self) -> pd.DataFrame | None:
         """The table that is shown below the sentences; None without one."""
-        return None
+        return getattr(self, "table", None)
 
     def blocks(self) -> Sequence[Block]:
         """The sentences, the table and the remarks."""
@@ -33,28 +37,36 @@ class Finding(Result):
         shown = [] if table is None or not len(table) else [Table.of_frame(table)]
         return [Sentence(" ".join(self.sentences())), *shown, *self.health]
 
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentences as plain values of JSON."""
+        return {**figures_of(self, self.json_names), "sentences": self.sentences()}
+
     def summary(self) -> Any:
         """Return the same as `jsonable`."""
         return self.jsonable()
 
 
-def finite(value: Any) -> Any:
-    """A value for JSON, which has neither NaN nor infinity: None in their place."""
+def figures_of(of: object, names: Mapping[str, str]) -> dict[str, Any]:
+    """The attributes of an object for JSON, some by other names; those whose name is empty are left out."""
+    named = {names.get(name, name): value for name, value in vars(of).items()}
+    return {name: as_json(value) for name, value in named.items() if name and name[0] != "_"}
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON has it: tables as lists of rows; None for NaN and infinity, which JSON does not have."""
+    import pandas as pd
+
+    if hasattr(value, "jsonable"):
+        return value.jsonable()
+    if isinstance(value, Rule):
+        return value.text
+    if isinstance(value, pd.DataFrame):
+        return as_json(value.astype(object).to_dict(orient="records"))
+    if is_dataclass(value):
+        return as_json(vars(value))
+    if isinstance(value, Mapping):
+        return {str(name): as_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(each) for each in value]
     value = plain_or_none(value)
     return None if isinstance(value, float) and math.isinf(value) else value
-
-
-def figures_of(of: object, names: Iterable[str]) -> dict[str, Any]:
-    """Some attributes for JSON."""
-    return {name: finite(getattr(of, name)) for name in names}
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame for JSON."""
-    rows = frame.astype(object).to_dict(orient="records")
-    return [{str(key): finite(value) for key, value in row.items()} for row in rows]
-
-
-def remarks_of(health: Iterable[Remark]) -> list[dict[str, str]]:
-    """Remarks for JSON."""
-    return [remark.jsonable() for remark in health]

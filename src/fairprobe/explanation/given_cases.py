@@ -1,7 +1,8 @@
-"""The cases given to be explained, shrunk or repaired, asked about again; and the real rows given with them."""
+"""The cases given to be explained, shrunk or repaired, asked about again; and the queries that are left for it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
-from fairprobe.explanation.budget import Budget
+from fairprobe.estimation.favourable import in_order
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
@@ -28,26 +29,68 @@ CASES_PART = 0.5
 """Part of `max_queries` for asking about all cases given. If they need more, half of this part is spent. Chosen."""
 
 
-@dataclass(frozen=True)
+class Budget:
+    """The queries left of a limit; None stands for no limit."""
+
+    def __init__(self, oracle: Oracle, max_queries: int | None, *, reserved: int = 0) -> None:
+        self._oracle = oracle
+        self.max_queries = max_queries
+        self._reserved = reserved
+        self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
+        """Rows that one input takes at most."""
+
+    @property
+    def n_left(self) -> int | None:
+        """Rows that may still be sent; None without a limit."""
+        if self.max_queries is None:
+            return None
+        return max(0, self.max_queries - self._reserved - self._oracle.asker.n_queries)
+
+    def part(self, part: float) -> Budget:
+        """A part of what is left, as a budget of its own."""
+        left = self.n_left
+        return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
+
+    def inputs(self, n_wanted: int, part: float = 1.0) -> int:
+        """How many of the inputs wanted a part of what is left is enough for."""
+        left = self.n_left
+        return n_wanted if left is None else min(n_wanted, int(left * part) // self.cost)
+
+
+@dataclass(frozen=True, kw_only=True)
 class GivenCases:
     """The cases that still hold, and what may be asked about them."""
 
     domain: Domain
     oracle: Oracle
     cases: Judgement
-    index: pd.Index
-    """Index of the cases that still hold."""
     numbers: Codes
     """Position of the cases that still hold among those given."""
-    n_gone: int
-    """Cases given that no longer hold."""
-    n_unasked: int
-    """Cases given that were not asked about, as the budget left no room."""
     budget: Budget
     """It leaves the queries that are reserved for asking about the cases once more."""
+    index: pd.Index | None = None
+    """Index of the cases that still hold."""
+    n_gone: int = 0
+    """Cases given that no longer hold."""
+    n_unasked: int = 0
+    """Cases given that were not asked about, as the budget left no room."""
+    n_off: int = 0
+    """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
 
-    def __len__(self) -> int:
-        return len(self.index)
+    @property
+    def n_cases(self) -> int:
+        """Number of cases that still hold."""
+        return len(self.cases.codes)
+
+    @property
+    def n_given(self) -> int:
+        """Number of cases given."""
+        return self.n_cases + self.n_gone + self.n_unasked + self.n_off
+
+    @property
+    def n_queries(self) -> int:
+        """Number of rows sent to the model so far."""
+        return self.oracle.asker.n_queries
 
     @cached_property
     def places(self) -> Codes:
@@ -60,32 +103,23 @@ class GivenCases:
         return coordinates(self.domain, self.cases.codes)
 
     def health(self, n_lost: int = 0) -> list[Remark]:
-        """Remarks on cases given that are left out, `n_lost` of them since they were asked about here."""
-        n_given = len(self) + self.n_gone + self.n_unasked
-        return case_remarks(self.oracle, self.budget, n_given, self.n_unasked, self.n_gone + n_lost)
-
-
-def case_remarks(
-    oracle: Oracle, budget: Budget, n_given: int, n_unasked: int, n_gone: int, n_off: int = 0
-) -> list[Remark]:
-    """Remarks on a model that contradicts itself, and on cases given that are left out."""
-    remarks = [Remark(*each) for each in oracle.health]
-    if n_unasked:
-        text = (
-            f"{n_unasked:,} of {n_given:,} cases were not asked about, as the limit of {budget.max_queries or 0:,} "
-            f"queries leaves no room: a case and its twins take {budget.cost:,}. Those that were are evenly taken"
-        )
-        remarks.append(Remark("fewer-cases", text))
-    if n_off:
-        text = f"{n_off:,} of {n_given:,} cases hold values of rows that are none of the domain's"
-        remarks.append(Remark("cases-outside", f"{text}: they were not asked about"))
-    if n_gone and not oracle.health:
-        text = (
-            f"{n_gone:,} of {n_given:,} cases are none any more, as the model treats them and their twins alike. They "
-            "are left out: is it the model that was searched?"
-        )
-        remarks.append(Remark("cases-gone", text))
-    return remarks
+        """Remarks on a model that contradicts itself, and on cases left out, `n_lost` since they were asked about."""
+        remarks = list(self.oracle.health)
+        of = f"of {self.n_given:,} cases"
+        if self.n_unasked:
+            text = (
+                f"{self.n_unasked:,} {of} were not asked about, as the limit of {self.budget.max_queries or 0:,} "
+                f"queries leaves no room: a case and its twins take {self.budget.cost:,}. The others are evenly taken"
+            )
+            remarks.append(Remark("fewer-cases", text))
+        if self.n_off:
+            text = f"{self.n_off:,} {of} hold values of rows that are none of the domain's: they were not asked about"
+            remarks.append(Remark("cases-outside", text))
+        n_gone = self.n_gone + n_lost
+        if n_gone and not self.oracle.health:
+            text = f"{n_gone:,} {of} were left out, as the model now treats them and their twins alike"
+            remarks.append(Remark("cases-gone", f"{text}: is it the model that was searched?"))
+        return remarks
 
 
 def given_cases(
@@ -105,6 +139,7 @@ def given_cases(
     """
     import pandas as pd
 
+    checked_count("max_queries", max_queries)
     resolution = 0.0
     if isinstance(cases, Found):
         _check_none_given(cases, domain, output=output, threshold=threshold)
@@ -117,25 +152,22 @@ def given_cases(
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
     oracle = Oracle.careful(asker, threshold, resolution)
-    checked_count("max_queries", max_queries)
     n_given, cost = len(codes), Budget(oracle, None).cost
     n_asked = n_given
     if n_given * cost > max_queries * CASES_PART:
         n_asked = max(int(max_queries * CASES_PART / 2) // cost, min(1, max_queries // (n_times * cost)))
     numbers = np.linspace(0, n_given - 1, n_asked).astype(np.int64)
-    codes = codes[numbers]
-    if len(codes):
-        oracle.resolution = max(resolution, resolution_of(asker, max(0, max_queries - 2 * len(codes) * cost)))
-    judgement = oracle.judge_anew(codes)
-    still = np.flatnonzero(judgement.hits)
-    numbers = numbers[still]
+    if n_asked:
+        oracle.resolution = max(resolution, resolution_of(asker, max(0, max_queries - 2 * n_asked * cost)))
+    judgement = oracle.judge_anew(codes[numbers])
+    numbers = numbers[judgement.hits]
     return GivenCases(
-        domain,
-        oracle,
-        judgement.take(still, codes.dtype),
-        index[numbers],
-        numbers,
-        n_gone=n_asked - len(still),
+        domain=domain,
+        oracle=oracle,
+        cases=judgement.take(np.flatnonzero(judgement.hits)),
+        index=index[numbers],
+        numbers=numbers,
+        n_gone=n_asked - len(numbers),
         n_unasked=n_given - n_asked,
         budget=Budget(oracle, max_queries, reserved=(n_times - 1) * len(numbers) * cost),
     )
@@ -167,6 +199,14 @@ def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
     return codes
 
 
+def labels_of(judgements: Iterable[Judgement]) -> list[Any]:
+    """The labels that were given to inputs, in order."""
+    import pandas as pd
+
+    seen = [part.outputs[part.exist] for part in judgements if part.outputs.size]
+    return in_order(label for labels in seen for label in pd.unique(labels))
+
+
 @dataclass(frozen=True)
 class RealRows:
     """Rows as inputs, whether or not the constraints allow them."""
@@ -179,34 +219,24 @@ class RealRows:
     n_unused: int
     """Rows with a value that is none of the domain's, or with values that do not go together."""
 
-    def health(self) -> list[Remark]:
-        """Remark on the rows that could not be used."""
-        if not self.n_unused:
-            return []
-        n = self.n_unused + len(self.frame)
-        text = f"{self.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
-        return [Remark("rows-outside", text)]
-
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:
     """Code rows at the nearest step. Their sensitive values do not matter, so these need not be compared."""
     rows = domain.rows(towards, called={"X": "towards"})
-    frame, codes, sensitive = rows.frame, rows.nearest_codes, list(domain.sensitive_columns)
-    used = np.flatnonzero((np.delete(codes, sensitive, axis=1) >= 0).all(axis=1))
-    codes, own = codes[used], codes[used][:, sensitive]
-    others = np.flatnonzero((own < 0).any(axis=1))
+    sensitive = list(domain.sensitive_columns)
+    codes, own = rows.nearest_codes, rows.nearest_codes[:, sensitive]
+    others = np.flatnonzero((own < 0).any(axis=1) & (np.delete(codes, sensitive, axis=1) >= 0).all(axis=1))
     if domain.families.is_plain:
         codes[:, sensitive] = np.maximum(own, 0)
     elif len(others):  # linked columns follow the sensitive value
-        some = frame.iloc[used[others]]
-        codes[others] = domain.encode(as_compared(domain, some, own[others]), nearest=True)
+        codes[others] = domain.encode(as_compared(domain, rows.frame.iloc[others], own[others]), nearest=True)
     kept = np.flatnonzero((codes >= 0).all(axis=1))
     kept = kept[(coordinates(domain, codes[kept]) >= 0).all(axis=1)]
     if not len(kept):
         raise DataError.about(
             "towards",
-            f"must have a row whose values are the domain's, got none among {len(frame):,}: widen the domain, or give "
+            f"must have a row whose values are the domain's, got none among {len(rows):,}: widen the domain, or give "
             "other rows",
         )
     places = np.where((own[kept] < 0).any(axis=1), -1, domain.families.place(codes[kept]))
-    return RealRows(codes[kept], places, frame.iloc[used[kept]], len(frame) - len(kept))
+    return RealRows(codes[kept], places, rows.frame.iloc[kept], len(rows) - len(kept))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.explanation.curve_values import MOST_POINTS, along, values_of
+from fairprobe.estimation.bounds.intervals import mean_bounds
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import Finding, figures_of, records, remarks_of
-from fairprobe.explanation.moved_cases import SOURCES, Moved, Mover, can_move
+from fairprobe.explanation.finding import Finding, as_json
+from fairprobe.explanation.moved_cases import MOST_POINTS, SOURCES, Moved, Mover, along, values_of
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Influence(Finding):
     n_queries: int
     health: tuple[Remark, ...] = ()
 
+    json_names: ClassVar = {"table": ""}
+
     def sentences(self) -> list[str]:
         """The parameters that end cases most often, and the pair that does most together."""
         if not self.n_cases:
@@ -107,14 +109,7 @@ class Influence(Finding):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentences as plain values of JSON."""
-        return {
-            **figures_of(self, ("n_cases", "n_given", "source", "output", "threshold", "n_queries")),
-            "parameters": records(self.table.reset_index()),
-            "pairs": records(self.pairs),
-            "curves": {name: records(curve) for name, curve in self.curves.items()},
-            "health": remarks_of(self.health),
-            "sentences": self.sentences(),
-        }
+        return {**super().jsonable(), "parameters": as_json(self.shown_table())}
 
 
 def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -> Influence:
@@ -126,9 +121,15 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
         n_values: to how many values each parameter of a case is moved.
     """
     wanted = min(checked_count("n_cases", n_cases, at_least=1), evidence.n_cases)
-    columns = can_move(evidence.domain)
-    before = evidence.oracle.asker.n_queries
+    levels = evidence.domain.families.key_levels
+    columns = [column for column in evidence.domain.free_columns if levels[column] > 1]
+    before = evidence.n_queries
     n, values = _affordable(evidence, wanted, checked_count("n_values", n_values, at_least=1), len(columns))
+    health: tuple[Remark, ...] = ()
+    if (n, values) != (wanted, n_values):
+        why = "judged inputs" if evidence.budget.n_left is None else "queries"
+        text = f"{n:,} of {wanted:,} cases were moved, to {values} of {n_values} values each: the limit on {why}"
+        health = (Remark("fewer-moves", f"{text} leaves no room for more"),)
     rng = evidence.rng("influence")
     chosen = np.sort(rng.choice(evidence.n_cases, size=n, replace=False))
     mover = Mover(evidence, evidence.cases.codes[chosen], rng)
@@ -144,8 +145,8 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
         source=mover.source,
         output=evidence.oracle.asker.output,
         threshold=evidence.oracle.threshold,
-        n_queries=evidence.oracle.asker.n_queries - before,
-        health=_remarks(evidence, (wanted, n), (n_values, values)),
+        n_queries=evidence.n_queries - before,
+        health=health,
     )
 
 
@@ -162,17 +163,6 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
         return n_cases, n_values
     values = min(n_values, max(FEWEST_VALUES, int(n_values * math.sqrt(room / wanted))))
     return min(n_cases, room // a_case(values)), values
-
-
-def _remarks(evidence: Evidence, cases: tuple[int, int], values: tuple[int, int]) -> tuple[Remark, ...]:
-    """The remark that fewer cases, or values, than wanted were moved."""
-    if cases[0] == cases[1] and values[0] == values[1]:
-        return ()
-    why = f"so that {MOST_JUDGED:,} inputs at most are judged"
-    if evidence.budget.n_left is not None:
-        why = "as the limit on queries leaves no room for more"
-    text = f"{cases[1]:,} of {cases[0]:,} cases were moved, to {values[1]} of {values[0]} values each, {why}"
-    return (Remark("fewer-moves", text),)
 
 
 class _Trial:
@@ -194,11 +184,7 @@ class _Trial:
         """
         unique, back = np.unique(np.concatenate([self._mover.cases[:0], *parts]), axis=0, return_inverse=True)
         judgement = self._evidence.judge(unique)
-        back = back.reshape(-1)
-        first = 0
-        for part in parts:
-            rows = back[first : first + len(part)]
-            first += len(part)
+        for rows in np.split(back.reshape(-1), np.cumsum([len(part) for part in parts])[:-1]) if parts else ():
             yield ~judgement.hits[rows], judgement.gaps[rows]
 
     def singles(self, columns: list[int]) -> pd.DataFrame:
@@ -208,32 +194,29 @@ class _Trial:
         self._moved = {column: self._mover.moved(column, self._n_values) for column in columns}
         rows = []
         judged = self._judge([moved.codes for moved in self._moved.values()])
-        for (column, moved), (ended, gaps) in zip(self._moved.items(), judged, strict=True):
+        for (column, (case, _)), (ended, gaps) in zip(self._moved.items(), judged, strict=True):
             self._ended[column] = ended
-            fraction, (low, high), *_ = clustered(ended, _equal_cases(moved.case), moved.case, CONFIDENCE)
-            change = _mean_by_case(gaps - self._gaps[moved.case], moved.case)
-            n_cases = len(np.unique(moved.case))
-            rows.append((self._domain.names[column], fraction, low, high, change, len(moved), n_cases))
-        names = ["parameter", "ended", "low", "high", "change", "n_moves", "n_cases"]
-        table = pd.DataFrame(rows, columns=names).set_index("parameter")
-        return table.astype({name: int if name.startswith("n_") else float for name in names[1:]}).sort_values(
-            ["ended", "change"], ascending=[False, True], kind="stable", na_position="last"
-        )
+            fraction, interval, *_ = clustered(ended, _equal_cases(case), case, CONFIDENCE)
+            change = _mean_by_case(gaps - self._gaps[case], case)
+            rows.append((self._domain.names[column], fraction, *interval, change, len(case), len(np.unique(case))))
+        figures = {"ended": float, "low": float, "high": float, "change": float, "n_moves": int, "n_cases": int}
+        table = pd.DataFrame(rows, columns=["parameter", *figures]).set_index("parameter").astype(figures)
+        return table.sort_values(["ended", "change"], ascending=[False, True], kind="stable", na_position="last")
 
     def pairs(self, columns: list[int]) -> pd.DataFrame:
         """Two parameters at once, at the values that each was moved to alone: those that do most together first."""
         import pandas as pd
 
-        tried = [(*pair, *self._both(*pair)) for pair in combinations(columns, 2)]
-        tried = [each for each in tried if len(each[2])]
+        tried = [(pair, *self._both(*pair)) for pair in combinations(columns, 2)]
+        tried = [each for each in tried if len(each[1])]
         rows = []
-        for (first, second, case, _, alone), (ended, _) in zip(tried, self._judge([t[3] for t in tried]), strict=True):
-            means = [_mean_by_case(part.astype(np.float64), case) for part in (ended, alone)]
+        judged = self._judge([codes for _, _, codes, _ in tried])
+        for (pair, case, _, alone), (ended, _) in zip(tried, judged, strict=True):
+            both, either = (_mean_by_case(part.astype(np.float64), case) for part in (ended, alone))
             interval = _interval(ended.astype(np.float64) - alone, case)
-            names = (self._domain.names[first], self._domain.names[second])
-            rows.append((*names, *means, means[0] - means[1], *interval, len(case)))
-        columns_of = ["first", "second", "ended", "expected", "beyond", "low", "high", "n_moves"]
-        return pd.DataFrame(rows, columns=columns_of).sort_values(
+            rows.append((*(self._domain.names[one] for one in pair), both, either, both - either, *interval, len(case)))
+        names = ["first", "second", "ended", "expected", "beyond", "low", "high", "n_moves"]
+        return pd.DataFrame(rows, columns=names).sort_values(
             "beyond", key=lambda beyond: -beyond.abs(), kind="stable", ignore_index=True
         )
 
@@ -269,15 +252,12 @@ class _Trial:
         curves = {}
         judged = self._judge([each[3] for each in tried])
         for (column, others, case, _, may, is_own), (ended, moved_gaps) in zip(tried, judged, strict=True):
-            still, gaps = np.ones(len(case)), self._gaps[case]
-            still[may], gaps[may] = ~ended, moved_gaps
-            counted = (may | is_own).reshape(len(others), n)
-            n_at = counted.sum(axis=1)
-            sums = [(part.reshape(len(others), n) * counted).sum(axis=1) for part in (still, gaps)]
-            frame = pd.DataFrame({"value": values_of(self._domain, column, others)})
-            frame["still"], frame["gap"] = (part / np.maximum(n_at, 1) for part in sums)
-            frame["n"] = n_at
-            curves[self._domain.names[column]] = frame[n_at > 0].reset_index(drop=True)
+            told = pd.DataFrame({"still": 1.0, "gap": self._gaps[case], "place": np.repeat(np.arange(len(others)), n)})
+            told.loc[may, ["still", "gap"]] = np.column_stack([~ended, moved_gaps])
+            by_place = told[may | is_own].groupby("place")
+            curve = by_place.mean().assign(n=by_place.size())
+            curve.insert(0, "value", values_of(self._domain, column, others))
+            curves[self._domain.names[column]] = curve.reset_index(drop=True)
         return curves
 
 
@@ -292,14 +272,10 @@ def _mean_by_case(numbers: Floats, case: Codes) -> float:
 
 
 def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
-    """Of such a mean, of numbers from -1 to 1, by Student's t over cases; one case tells nothing of it."""
-    from scipy.special import stdtrit
-
+    """The interval of such a mean, of numbers from -1 to 1, by Student's t over cases."""
     counts = np.bincount(case)
     means = np.bincount(case, weights=numbers)[counts > 0] / counts[counts > 0]
-    mean, n, error = float(means.mean()), len(means), (1 - CONFIDENCE) / 2
-    if n < 2:
-        return -1.0, 1.0
-    reach = -float(stdtrit(n - 1, error)) * float(means.std(ddof=1)) / math.sqrt(n)
-    reach = max(reach, 1 - error ** (1 / n))  # that all cases seen are alike does not show that all others are
-    return max(-1.0, mean - reach), min(1.0, mean + reach)
+    mean, n = float(means.mean()), len(means)
+    low, high = mean_bounds(means, CONFIDENCE)
+    reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / n)  # that all cases seen are alike does not show that all others are
+    return max(-1.0, min(low, mean - reach)), min(1.0, max(high, mean + reach))

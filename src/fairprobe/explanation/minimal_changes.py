@@ -69,9 +69,10 @@ class Choices:
     """No other value is possible, so that a size without a result is ruled out."""
 
     @classmethod
-    def between(cls, origin: Codes, target: Codes, is_number: Mask, *, are_all: bool = True) -> Choices:
-        """The steps from the origin to a target. Where `is_number` is false, only the target's own value."""
+    def between(cls, domain: Domain, gower: Gower, origin: Codes, target: Codes, *, are_all: bool = True) -> Choices:
+        """The steps from the origin to a target; without an order, or where one is missing, only the target's value."""
         apart = target - origin
+        is_number = are_ordered(domain) & (origin != gower.last) & (target != gower.last)
 
         def value(which: Codes, column: Codes, number: Codes) -> Codes:
             near = origin[which, column] + np.sign(apart[which, column]) * number

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.values import plain
-from fairprobe.explanation.finding import Finding, figures_of, finite
+from fairprobe.explanation.finding import Finding
 from fairprobe.wording import capital, closed, percent
 
 if TYPE_CHECKING:
@@ -35,18 +34,14 @@ class InData(StrEnum):
     NOT_IN_THE_DATA = "not-in-the-data"
     UNCLEAR = "unclear"
 
-    @property
-    def sentence(self) -> str:
-        """The verdict in words."""
-        return _VERDICTS[self]
 
-
-_VERDICTS = {
+VERDICTS = {
     InData.IN_THE_DATA: "the difference was in the data",
     InData.EXTRAPOLATED: "the data say nothing here: the model extrapolates",
     InData.NOT_IN_THE_DATA: "the data have no such difference: the model makes it",
     InData.UNCLEAR: "whether the difference was in the data cannot be told from these rows",
 }
+"""By verdict, its words."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +69,6 @@ class Difference:
     outcome: Any
     value: float
     """The rate (the mean) of a less that of b."""
-    low: float
-    high: float
     p_value: float
     """Fisher's exact test of equal rates, or Welch's of equal means; two-sided."""
     model: float | None
@@ -123,29 +116,37 @@ class RegionInData(Finding):
     is_numeric: bool = False
     """Whether labels are numbers, of which means are compared."""
 
+    json_names: ClassVar = {"rule": "region"}
+
     @property
     def table(self) -> pd.DataFrame:
         """A row a group (and label): how many rows, the rate or the mean, and its interval."""
         import pandas as pd
 
-        names = list(GroupRows.__dataclass_fields__)
-        return pd.DataFrame([asdict(each) for each in self.groups], columns=names)
+        return pd.DataFrame(list(self.groups))
 
     def sentence(self) -> str:
         """The rows and the verdict in words."""
         said = f"{self.n:,} of {self.n_rows:,} rows lie inside"
         if self.n:
-            shown = [_group_words(each, self._figure) for each in self.groups[:SHOWN]]
-            more = len(self.groups) - len(shown)
-            said += f" ({'; '.join(shown)}{f'; and {more} more' if more > 0 else ''})"
+            more = [f"and {len(self.groups) - SHOWN} more"] if len(self.groups) > SHOWN else []
+            said += f" ({'; '.join([*map(self._group_words, self.groups[:SHOWN]), *more])})"
         if self.verdict is None:
             return said
-        verdict = self.verdict.sentence.replace("these rows", f"these {self.n - self.n_apart:,} rows")
+        verdict = VERDICTS[self.verdict].replace("these rows", f"these {self.n - self.n_apart:,} rows")
         return f"{said}: {verdict}{self._because(self.verdict)}"
 
     def sentences(self) -> list[str]:
         """The rows and the verdict in words."""
         return [closed(capital(self.sentence()))]
+
+    def _group_words(self, group: GroupRows) -> str:
+        said = f"{group.group}: {group.n:,}"
+        if not group.n or math.isnan(group.value):
+            return said
+        low, value, high = map(self._figure, (group.low, group.value, group.high))
+        of = f"mean {value}" if group.outcome is None else f"{value} {plain(group.outcome)!r}"
+        return f"{said}, {of}, {low} to {high}"
 
     def _figure(self, value: float) -> str:
         """A rate or a mean in words."""
@@ -153,53 +154,22 @@ class RegionInData(Finding):
 
     def _because(self, verdict: InData) -> str:
         """The figures that the verdict rests on."""
-        told = [each for each in self.differences if each.is_testable]
         if verdict is InData.EXTRAPOLATED:
             return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
+        told = [each for each in self.differences if each.is_testable]
         if verdict is InData.UNCLEAR:
-            unasked = all(each.rows is None for each in told)
-            return ", as the model's difference on them was not measured" if unasked else ""
+            is_asked = any(each.rows is not None for each in told)
+            return "" if is_asked else ", as the model's difference on them was not measured"
         if verdict is InData.NOT_IN_THE_DATA:
             widest = max(told, key=lambda each: each.at_most)
-            pair = f"{widest.a} against {widest.b}: the labels differ"
-            if not widest.agrees and widest.p_value <= self.level:
-                return f" ({pair} the other way round)"
-            own = self._figure(abs(widest.rows or 0.0))
-            return f" ({pair} by at most {self._figure(widest.at_most)}, the model's answers by {own})"
+            by = f"by at most {self._figure(widest.at_most)}, the model's answers by "
+            by += self._figure(abs(widest.rows or 0.0))
+            is_turned = not widest.agrees and widest.p_value <= self.level
+            return f" ({widest.a} against {widest.b}: the labels differ {'the other way round' if is_turned else by})"
         found = min((each for each in told if each.agrees), key=lambda each: each.p_value)
         test = "Welch's test" if self.is_numeric else "Fisher's exact test"
         return f" ({found.a} against {found.b}, p = {found.p_value:.2g} by {test}, significant at {self.level:.2g})"
 
-    def shown_table(self) -> pd.DataFrame:
-        """The groups."""
-        return self.table
-
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentence as plain values of JSON."""
-        names = ("n", "n_rows", "n_apart", "confidence", "n_regions", "level", "least", "is_numeric", "verdict")
-        return {
-            "region": self.rule.text,
-            **figures_of(self, names),
-            "groups": [_finite(each) for each in self.groups],
-            "differences": [_finite(each) for each in self.differences],
-            "sentence": self.sentence(),
-        }
-
-    def __repr__(self) -> str:
-        return f"RegionInData({self.sentence()})"
-
-
-def _group_words(group: GroupRows, figure: Callable[[float], str]) -> str:
-    said = f"{group.group}: {group.n:,}"
-    if not group.n or math.isnan(group.value):
-        return said
-    of = (
-        f"{figure(group.value)} {plain(group.outcome)!r}"
-        if group.outcome is not None
-        else f"mean {figure(group.value)}"
-    )
-    return f"{said}, {of}, {figure(group.low)} to {figure(group.high)}"
-
-
-def _finite(of: GroupRows | Difference) -> dict[str, Any]:
-    return {name: finite(value) for name, value in vars(of).items()}
+        return {**super().jsonable(), "sentence": self.sentence()}

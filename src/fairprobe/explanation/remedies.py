@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.blocks import Block, Sentence, Table
 from fairprobe.domain.constraints import Rule
-from fairprobe.explanation.finding import Finding, finite
+from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
@@ -69,9 +69,14 @@ class Remedy:
     """On the rows with a label, with those it was fitted to; NaN elsewhere, and where outputs give no label."""
     confidence: float = 0.95
 
+    @property
+    def sample(self) -> str:
+        """The population, and the twins where they are linked."""
+        return self.population + (", linked twins" if self.twins == "linked" else "")
+
     def sentence(self) -> str:
         """The remedy in words."""
-        where = POPULATIONS[self.population] + (", linked twins" if self.twins == "linked" else "")
+        where = self.sample.replace(self.population, POPULATIONS[self.population])
         if not self.n:
             return f"simulated: the effect of deciding {self.region} otherwise on {where} was not measured"
         said = (
@@ -84,15 +89,7 @@ class Remedy:
 
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentence as plain values of JSON."""
-        figures = {name: finite(value) for name, value in vars(self).items() if name not in ("rules", "decision")}
-        rules = [rule.text for rule in self.rules]
-        return {
-            **figures,
-            "rules": rules,
-            "decision": str(self.decision),
-            "simulated": True,
-            "sentence": self.sentence(),
-        }
+        return {**as_json(vars(self)), "simulated": True, "sentence": self.sentence()}
 
 
 class Remedies(Finding, list[Remedy]):
@@ -113,7 +110,7 @@ class Remedies(Finding, list[Remedy]):
         """Each in words."""
         return [each.sentence() for each in self]
 
-    def jsonable(self) -> list[dict[str, Any]]:
+    def jsonable(self) -> Any:
         """The remedies as plain values of JSON."""
         return [each.jsonable() for each in self]
 
@@ -121,33 +118,24 @@ class Remedies(Finding, list[Remedy]):
         """A row for each region: the largest share that would be left in each population, and the accuracies."""
         if not self:
             return [Sentence("No remedy was simulated.")]
-        samples = list(dict.fromkeys((each.population, each.twins) for each in self))
-        is_linked = any(twins == "linked" for _, twins in samples)
-        titles = [f"{name}, {twins}" if is_linked else name for name, twins in samples]
-        known = [each for each in reversed(self) if not math.isnan(each.accuracy_after)]  # the first sample's come last
-        decisions = [decision for decision in Decision if any(each.decision is decision for each in known)]
-        first = {(each.population, each.twins): each for each in reversed(self)}
-        now = [percent(each.accuracy_before) for each in known[-1:]] * len(decisions)
-        rows = [["as it is", *(percent(first[sample].before) for sample in samples), *now]]
+        samples = {each.sample: each for each in reversed(self)}  # the first of each
+        names = list(dict.fromkeys(each.sample for each in self))
+        known = [each for each in self if not math.isnan(each.accuracy_after)]
+        letters = dict(zip(dict.fromkeys(each.decision for each in known), "ABC", strict=False))
+        now = [percent(known[0].accuracy_before)] * len(letters) if known else []
+        rows = [["as it is", *(percent(samples[name].before) for name in names), *now]]
         for region in dict.fromkeys(each.region for each in self):
             own = [each for each in self if each.region == region]
-            left = [[each for each in own if (each.population, each.twins) == sample] for sample in samples]
-            accuracies = {each.decision: each.accuracy_after for each in known if each.region == region}
-            after = [percent(accuracies[decision]) for decision in decisions]
-            rows.append(
-                [region, *(_most_left(each, with_interval=len(samples) <= MOST_SAMPLES) for each in left), *after]
-            )
-        letters = "ABC"[: len(decisions)]
-        ways = [f"{letter} {WAYS[decision]}" for letter, decision in zip(letters, decisions, strict=True)]
+            left = [max((each for each in own if each.sample == name), key=lambda each: each.after) for name in names]
+            after = {each.decision: percent(each.accuracy_after) for each in known[::-1] if each.region == region}
+            rows.append([region, *(_left(each, len(names)) for each in left), *(after[each] for each in letters)])
+        ways = [f"{letter} {WAYS[decision]}" for decision, letter in letters.items()]
         accuracy = f" Accuracy on the rows with a region decided {', '.join(ways)}." if ways else ""
-        title = "What would end it, simulated: the share left if all twins in a region got one outcome."
-        columns = ["", *titles, *(f"accuracy {letter}" for letter in letters)]
-        return [Table.of(columns, rows, f"{title}{accuracy}")]
+        title = f"What would end it, simulated: the share left if all twins in a region got one outcome.{accuracy}"
+        return [Table.of(["", *names, *(f"accuracy {letter}" for letter in letters.values())], rows, title)]
 
 
-def _most_left(remedies: Sequence[Remedy], *, with_interval: bool) -> str:
-    """The largest share that would be left: a constant sensitive value may leave families as they are."""
-    most = max(remedies, key=lambda remedy: remedy.after)
-    return (
-        f"{percent(most.after)} ({percent(most.low)} to {percent(most.high)})" if with_interval else percent(most.after)
-    )
+def _left(remedy: Remedy, n_samples: int) -> str:
+    """The share that would be left, with its interval where there is room."""
+    interval = f" ({percent(remedy.low)} to {percent(remedy.high)})" if n_samples <= MOST_SAMPLES else ""
+    return f"{percent(remedy.after)}{interval}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,18 +12,10 @@ from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
+from fairprobe.estimation.favourable import Favourable, read_favourable
 from fairprobe.explanation.changed_cases import Repaired, health_of
-from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, real_rows
-from fairprobe.explanation.minimal_changes import (
-    AS_MANY_AS_FIT,
-    FEW,
-    LAST_ONLY,
-    Choices,
-    MinimalChanges,
-    are_ordered,
-    inputs_at,
-)
+from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, labels_of, real_rows
+from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, FEW, LAST_ONLY, Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
 
@@ -93,59 +84,42 @@ def repair(
         cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch, n_times=2
     )
     rows = None if towards is None else real_rows(given.domain, towards)
-    plausible = _Plausible.of(given.domain, density, min_plausibility)
-    repairer = _Repairer(given, plausible, rows, _favourable_of(favourable, model, given))
+    if density is not None:
+        density = checked_density(density, given.domain)
+        density.floor(min_plausibility)  # refuses what is no plausibility
+    elif min_plausibility:
+        raise SettingError.about(
+            "min_plausibility", f"needs a density, got {min_plausibility!r} without one: give Density.fit(domain, X)"
+        )
+    good = _favourable_of(favourable, model, given) if given.n_cases else None
+    repairer = _Repairer(given, density, min_plausibility, rows, good)
     return _asked_again(given, repairer, repairer.search(), rows)
 
 
 def _favourable_of(word: Any, model: Any, given: GivenCases) -> Favourable | None:
     """Read the word for the good outcome, by the labels of the cases where the model does not tell its classes."""
-    if not len(given):
-        return None
-    outputs, present = given.cases.outputs, given.cases.present
-    seen = outputs.ravel() if present is None else outputs[present].ravel()
-    n_classes = outputs.shape[2] if outputs.ndim == 3 else 0
-    return read_favourable(word, model, given.oracle.asker.output, iter([in_order(seen)]), lambda: n_classes)
-
-
-@dataclass(frozen=True)
-class _Plausible:
-    """How plausible a repaired input must be."""
-
-    density: Density | None
-    least: float
-
-    @classmethod
-    def of(cls, domain: Domain, density: Density | None, least: float) -> _Plausible:
-        if density is None:
-            if least:
-                raise SettingError.about(
-                    "min_plausibility", f"needs a density, got {least!r} without one: give Density.fit(domain, X)"
-                )
-            return cls(None, 0.0)
-        density = checked_density(density, domain)
-        density.floor(least)  # refuses what is no plausibility
-        return cls(density, least)
-
-    def are(self, codes: Codes) -> Mask:
-        """Boolean mask over the inputs: plausible enough."""
-        if self.density is None or not self.least:
-            return np.ones(len(codes), dtype=bool)
-        return np.asarray(self.density.plausibility_of(codes) >= self.least)
+    outputs = given.cases.outputs
+    seen = iter([labels_of([given.cases])] if outputs.ndim == 2 else [])
+    return read_favourable(word, model, given.oracle.asker.output, seen, lambda: (*outputs.shape, 0)[2])
 
 
 class _Repairer:
     """Searches the changes that end the cases given."""
 
     def __init__(
-        self, given: GivenCases, plausible: _Plausible, rows: RealRows | None, favourable: Favourable | None
+        self,
+        given: GivenCases,
+        density: Density | None,
+        least: float,
+        rows: RealRows | None,
+        favourable: Favourable | None,
     ) -> None:
-        self._favourable = favourable
+        self._given, self._domain, self._favourable = given, given.domain, favourable
+        self._density, self._least = density, least
         self._worst = self._worst_of(given.cases)
-        self._given, self._plausible, self._domain = given, plausible, given.domain
         self._others = self._like_people(rows)
         self._coordinates = coordinates(self._domain, self._others)
-        has_people = rows is not None or plausible.density is not None
+        has_people = rows is not None or density is not None
         self._gower = Gower(self._domain, self._coordinates if has_people else None)
         linked = {link.column for link in self._domain.links}
         levels = self._domain.families.key_levels
@@ -159,10 +133,10 @@ class _Repairer:
         """Inputs like those of people: real rows, or drawn."""
         if rows is not None:
             return rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
-        rng, density = np.random.default_rng(0), self._plausible.density
-        if density is None:
+        rng = np.random.default_rng(0)
+        if self._density is None:
             return self._domain.sample_codes(N_OTHERS, rng)
-        return density.sample_codes(N_OTHERS, rng, density.floor(self._plausible.least))
+        return self._density.sample_codes(N_OTHERS, rng, self._density.floor(self._least))
 
     def _worst_of(self, judged: Judgement) -> Floats:
         """By input, how good the output of its worst-off member is; 0 where the good outcome is not known."""
@@ -187,9 +161,8 @@ class _Repairer:
             target = self._targets(left)
             search.ask(left, target[left])
             search.take_back()
-            last = self._gower.last
-            is_number = are_ordered(self._domain) & (origin != last) & (target != last)
-            search.by_size(Choices.between(origin, target, is_number, are_all=False), LAST_ONLY, part=0.25)
+            between = Choices.between(self._domain, self._gower, origin, target, are_all=False)
+            search.by_size(between, LAST_ONLY, part=0.25)
         search.by_size(choices, AS_MANY_AS_FIT, sizes=range(2, origin.shape[1] + 1))
         search.make_smaller(both_sides=True)
         return search
@@ -197,7 +170,12 @@ class _Repairer:
     def _may_be(self, which: Codes, codes: Codes) -> Mask:
         """Boolean mask over candidates: allowed, plausible, and with the case's own sensitive values."""
         is_own = self._domain.families.place(codes) == self._given.places[which]
-        return np.asarray(is_own & self._domain.allows(codes) & self._plausible.are(codes))
+        return np.asarray(is_own & self._domain.allows(codes) & self._are_plausible(codes))
+
+    def _are_plausible(self, codes: Codes) -> Mask:
+        if self._density is None or not self._least:
+            return np.ones(len(codes), dtype=bool)
+        return np.asarray(self._density.plausibility_of(codes) >= self._least)
 
     def _values(self) -> list[Codes]:
         """The values of each coordinate to try: all; of many, an even grid and quantiles of people; and missing."""
@@ -227,41 +205,38 @@ class _Repairer:
 
     def _no_cases(self, judged: Judgement, place: int, worst: float) -> Codes:
         """Inputs that are no cases and better than `worst`, as the member at a place, if allowed and plausible."""
-        may = judged.comparable & ~judged.hits
+        may = judged.comparable & ~judged.hits & judged.exist[place]
         if self._favourable is not None:
             may &= self._worst_of(judged) > worst
-        if judged.present is not None:
-            may &= judged.present[place]
         some = np.flatnonzero(may)
         others = self._domain.families.member(judged.codes[some], np.full(len(some), place))
-        return others[self._plausible.are(others)]
+        return others[self._are_plausible(others)]
 
 
 def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges, rows: RealRows | None) -> Repaired:
     """Ask about the repaired inputs once more, and drop the repairs that a model that wavers no longer gives."""
     import pandas as pd
 
-    domain, index = given.domain, given.index
+    domain, n, index = given.domain, given.n_cases, given.index
     found = np.flatnonzero(search.is_found)
     codes, _ = inputs_at(domain, search.values[found], given.places[found])
     judged = given.oracle.judge_anew(codes)
     still = np.flatnonzero(repairer.are_repairs(found, judged) & ~judged.unsure)
-    found, codes, judged = found[still], codes[still], judged.take(still, codes.dtype)
+    found, judged = found[still], judged.take(still)
     after = given.cases.codes.copy()
-    after[found] = codes
-    is_minimal = np.zeros(len(index), dtype=bool)
-    is_minimal[found] = search.is_fewest[found]
-    health = health_of(given, rows, search, is_minimal[found])
-    if len(found) < len(index):
+    after[found] = judged.codes
+    is_minimal = np.isin(np.arange(n), found) & search.is_fewest
+    health = health_of(given, rows, search, len(found) - int(is_minimal.sum()))
+    if len(found) < n:
         by_then = " before max_queries ended" if search.has_ended else ""
-        text = f"for {len(index) - len(found):,} cases nothing was found that ends them{by_then}"
+        text = f"for {n - len(found):,} cases nothing was found that ends them{by_then}"
         health.append(Remark("unrepaired", text))
 
     def of_all(values: Any) -> Any:
         """Values of the repaired cases, set among all cases."""
-        return values.set_axis(found).reindex(range(len(index))).set_axis(index)
+        return values.set_axis(found).reindex(range(n)).set_axis(index)
 
-    gaps = {"before": given.cases.gaps, "after": of_all(pd.Series(judged.gaps)).to_numpy()}
+    gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=range(n))
     labels = pd.Series(list(judged.outputs[given.places[found], np.arange(len(found))]), dtype=object)
     return Repaired(
         domain=domain,
@@ -270,10 +245,10 @@ def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges,
         distance=of_all(pd.Series(search.distance[found], name="distance")),
         is_minimal=pd.Series(is_minimal, index=index, name="is_minimal"),
         n_gone=given.n_gone,
-        n_queries=given.oracle.asker.n_queries,
+        n_queries=given.n_queries,
         health=tuple(health),
-        repaired=of_all(domain.decode(codes)),
-        gaps=pd.DataFrame(gaps, index=index),
+        repaired=of_all(domain.decode(judged.codes)),
+        gaps=gaps.set_axis(index),
         _after=domain.decode(after),
         _labels=of_all(labels) if given.oracle.is_label else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from fairprobe.arrays import Codes, Floats
 from fairprobe.blocks import Remark
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import Finding, finite, records, remarks_of
+from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 
@@ -39,12 +39,15 @@ class Severity(Finding):
     """The output whose distance is measured: proba, score or value; label where the model gives nothing else."""
     gaps: Floats
     """By case given, in order; NaN for those that do not hold, or that the budget was not enough for."""
-    quantiles: pd.Series[Any]
+    quantiles: dict[float, float]
+    """Quantiles of the gaps that are known; empty without any."""
     ranking: pd.DataFrame
     """The cases by `product`, of `severity` and `plausibility` (1 without a density), in descending order; `place` is
     the position among the cases given."""
     n_queries: int
     health: tuple[Remark, ...] = ()
+
+    json_names: ClassVar = {"gaps": ""}
 
     def sentences(self) -> list[str]:
         """The quartiles of the gaps."""
@@ -60,18 +63,13 @@ class Severity(Finding):
 
     def shown_table(self) -> pd.DataFrame:
         """The quantiles of the gaps."""
-        return self.quantiles.reset_index()
+        import pandas as pd
+
+        return pd.DataFrame(self.quantiles.items(), columns=["quantile", "gap"])
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentences as plain values of JSON."""
-        return {
-            "measure": self.measure,
-            "quantiles": {f"{q:g}": finite(gap) for q, gap in self.quantiles.items()},
-            "ranking": records(self.ranking.head(MOST_RANKED)),
-            "n_queries": self.n_queries,
-            "health": remarks_of(self.health),
-            "sentences": self.sentences(),
-        }
+        """The figures and the sentences as plain values of JSON; of the ranking, the first cases."""
+        return {**super().jsonable(), "ranking": as_json(self.ranking.head(MOST_RANKED))}
 
 
 def severity_of(evidence: Evidence) -> Severity:
@@ -87,27 +85,20 @@ def severity_of(evidence: Evidence) -> Severity:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
             health = (Remark("fewer-scores", text),)
         gaps = np.full(evidence.n_cases, np.nan)
-        case, twin, n_queries = _asked(evidence, measure, n)
-        gaps[:n] = np.abs(case - twin).reshape(n, -1).max(axis=1) if n else 0.0
+        if n:
+            case, twin, n_queries = _asked(evidence, measure, n)
+            gaps[:n] = np.abs(case - twin).reshape(n, -1).max(axis=1)
     known = np.flatnonzero(~np.isnan(gaps))
     of_given = np.full(evidence.n_given, np.nan)
     of_given[evidence.numbers] = gaps
     plausibility = np.ones(len(known))
     if evidence.density is not None and len(known):
         plausibility = evidence.density.plausibility_of(evidence.cases.codes[known])
-    product = gaps[known] * plausibility
-    ranking = pd.DataFrame(
-        {"place": evidence.numbers[known], "severity": gaps[known], "plausibility": plausibility, "product": product}
-    ).iloc[np.argsort(-product, kind="stable")]
-    quantiles = np.quantile(gaps[known], QUANTILES) if len(known) else np.full(len(QUANTILES), np.nan)
-    return Severity(
-        measure=measure,
-        gaps=of_given,
-        quantiles=pd.Series(quantiles, index=pd.Index(QUANTILES, name="quantile"), name="gap"),
-        ranking=ranking.reset_index(drop=True),
-        n_queries=n_queries,
-        health=health,
-    )
+    ranking = pd.DataFrame({"place": evidence.numbers[known], "severity": gaps[known], "plausibility": plausibility})
+    ranking["product"] = gaps[known] * plausibility
+    quantiles = zip(QUANTILES, np.quantile(gaps[known], QUANTILES).tolist(), strict=True) if len(known) else ()
+    ranking = ranking.sort_values("product", ascending=False, kind="stable", ignore_index=True)
+    return Severity(measure, of_given, dict(quantiles), ranking, n_queries, health)
 
 
 def _measure(evidence: Evidence) -> str:
@@ -142,8 +133,6 @@ def _affordable(evidence: Evidence) -> int:
 
 def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:
     """An output at both ends of the first n cases, and the number of rows asked about."""
-    if not n:
-        return np.empty(0), np.empty(0), 0
     ends = evidence.oracle.ends(evidence.cases)
 
     def ask(codes: Codes) -> NDArray[Any]:

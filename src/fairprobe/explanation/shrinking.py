@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.explanation.changed_cases import Shrunk, health_of
 from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, real_rows
-from fairprobe.explanation.minimal_changes import (
-    AS_MANY_AS_FIT,
-    LAST_ONLY,
-    Choices,
-    MinimalChanges,
-    are_ordered,
-    inputs_at,
-)
+from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, LAST_ONLY, Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
 
@@ -77,15 +70,14 @@ def shrink(
     )
     rows = real_rows(given.domain, towards)
     nearest = np.zeros(0, dtype=np.int64)
-    if len(given):
+    if given.n_cases:
         nearest = nearest_rows(given.domain, given.cases.codes, rows.codes)[0]
     origin, target = coordinates(given.domain, rows.codes[nearest]), given.coordinates
     gower = Gower(given.domain, coordinates(given.domain, rows.codes))
     search = MinimalChanges(given, gower, origin, lambda which, judgement: judgement.hits)
-    search.keep(np.arange(len(given)), target)
-    before = search.n_changes.copy(), search.distance.copy()
-    is_number = are_ordered(given.domain) & (origin != gower.last) & (target != gower.last)
-    choices = Choices.between(origin, target, is_number)
+    search.keep(np.arange(given.n_cases), target)
+    before = {"n_changes": search.n_changes.copy(), "distance": search.distance.copy()}
+    choices = Choices.between(given.domain, gower, origin, target)
     search.take_back()
     search.by_size(choices, LAST_ONLY)
     search.by_size(choices, AS_MANY_AS_FIT, part=0.4)
@@ -94,7 +86,7 @@ def shrink(
 
 
 def _asked_again(
-    given: GivenCases, rows: RealRows, nearest: Codes, search: MinimalChanges, before: tuple[Codes, Floats]
+    given: GivenCases, rows: RealRows, nearest: Codes, search: MinimalChanges, before: dict[str, Any]
 ) -> Shrunk:
     """Ask about the shrunk cases once more, and leave out those that a model that wavers no longer gives."""
     import pandas as pd
@@ -102,27 +94,29 @@ def _asked_again(
     domain, families = given.domain, given.domain.families
     judgement = given.oracle.judge_anew(inputs_at(domain, search.values, given.places)[0])
     kept = np.flatnonzero(judgement.hits)
-    judgement = judgement.take(kept, judgement.codes.dtype)
+    judgement = judgement.take(kept)
     places = _shown_places(judgement, rows.places[nearest[kept]], given.places[kept])
     ends = given.oracle.ends(replace(judgement, codes=families.member(judgement.codes, places)))
     outputs: dict[str, Any] = {"case": ends.outputs[:, 0], "twin": ends.outputs[:, 1]}
     if ends.classes is not None:
         outputs["class"] = ends.classes
-    index, is_fewest, n_lost = given.index[kept], search.is_fewest[kept], len(given) - len(kept)
+    assert given.index is not None
+    index, n_lost = given.index[kept], given.n_cases - len(kept)
+    is_minimal = pd.Series(search.is_fewest[kept], index=index, name="is_minimal")
     origins = inputs_at(domain, search.origin[kept], families.place(ends.case))[0]
     return Shrunk(
         domain=domain,
         cases=domain.decode(ends.case).set_axis(index),
         n_changes=pd.Series(search.n_changes[kept], index=index, name="n_changes"),
         distance=pd.Series(search.distance[kept], index=index, name="distance"),
-        is_minimal=pd.Series(is_fewest, index=index, name="is_minimal"),
+        is_minimal=is_minimal,
         n_gone=given.n_gone + n_lost,
-        n_queries=given.oracle.asker.n_queries,
-        health=tuple(health_of(given, rows, search, is_fewest, n_lost)),
+        n_queries=given.n_queries,
+        health=tuple(health_of(given, rows, search, int((~is_minimal).sum()), n_lost)),
         twins=domain.decode(ends.twin).set_axis(index),
         outputs=pd.DataFrame(outputs).set_axis(index),
         rows=pd.Series(rows.frame.index[nearest[kept]], index=index, name="row"),
-        before=pd.DataFrame({"n_changes": before[0][kept], "distance": before[1][kept]}, index=index),
+        before=pd.DataFrame(before).iloc[kept].set_axis(index),
         _origins=domain.decode(origins).set_axis(index),
         _rows=rows.frame.iloc[nearest[kept]].set_axis(index),
     )
@@ -130,9 +124,6 @@ def _asked_again(
 
 def _shown_places(judgement: Judgement, rows: Codes, own: Codes) -> Codes:
     """The member that shows each case: the row's own if it is compared and allowed, else the case's, else the first."""
-    places = np.where(rows >= 0, rows, own)
-    if judgement.present is None:
-        return places
-    each = np.arange(len(own))
-    fallback = np.where(judgement.present[own, each], own, judgement.present.argmax(axis=0))
-    return np.where(judgement.present[places, each], places, fallback)
+    each, exist = np.arange(len(own)), judgement.exist
+    fallback = np.where(exist[own, each], own, exist.argmax(axis=0))
+    return np.where((rows >= 0) & exist[rows, each], rows, fallback)

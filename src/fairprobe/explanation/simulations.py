@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import comparable
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import plain
-from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.remedies import Decision, Remedies, Remedy
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
     import pandas as pd
-from fairprobe.explanation.remedies import Decision, Remedies, Remedy
 
 
 def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
@@ -52,28 +51,20 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
     """
     checked_count("n", n)
     checked_confidence(confidence)
-    if not rules:
-        return Remedies()
-    samples = list(_samples(evidence, rules, n))
+    samples = list(_samples(evidence, rules, n)) if rules else []
     simulations = [
         _Simulation(sample, decision, *decided, _right(decided[0], sample, evidence))
         for decision, decide in _DECIDE.items()
         for sample in samples
         if (decided := decide(sample, evidence)) is not None
     ]
+    regions = {f"region {place + 1}": slice(place, place + 1) for place in range(len(rules))}
+    regions |= {f"the first {k} regions": slice(k) for k in range(2, len(rules) + 1)}
     return Remedies(
         simulation.remedy(name, rules, places, confidence)
-        for name, places in _regions(rules)
+        for name, places in regions.items()
         for simulation in simulations
     )
-
-
-def _regions(rules: Sequence[Rule]) -> Iterator[tuple[str, slice]]:
-    """The names and places of regions: each alone, then the first ones together."""
-    for place in range(len(rules)):
-        yield f"region {place + 1}", slice(place, place + 1)
-    for n in range(2, len(rules) + 1):
-        yield f"the first {n} regions", slice(n)
 
 
 # Samples, asked about once
@@ -105,18 +96,17 @@ class _Sample:
 
 def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
     """The population and the rows, with linked and with plain twins where there are links; each by an equal budget."""
-    sides = sides_of(evidence.domain, None)
-    left = len(sides) * (1 if evidence.rows is None else 2)
-    for side in sides:
-        for draw in (_drawn, _rows) if evidence.rows is not None else (_drawn,):
-            n_here = evidence.budget.inputs(n, 1 / left)
-            left -= 1
-            sample = draw(evidence, side, rules, n_here) if n_here else None
-            if sample is not None:
-                yield replace(sample, twins="linked" if side.links else "plain")
+    draws = (_drawn,) if evidence.rows is None else (_drawn, _rows)
+    wanted = [(side, draw) for side in sides_of(evidence.domain, None) for draw in draws]
+    for place, (side, draw) in enumerate(wanted):
+        n_here = evidence.budget.inputs(n, 1 / (len(wanted) - place))
+        # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
+        regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
+        if n_here and (sample := draw(evidence, side, regions, n_here)) is not None:
+            yield sample
 
 
-def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
+def _drawn(evidence: Evidence, side: Domain, regions: Sequence[Restrictions], n: int) -> _Sample:
     """Draw inputs of the population, with the links or without."""
     population = evidence.population
     if not side.links:
@@ -125,28 +115,25 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
         population = replace(population, domain=domain, density=density)
     with _asking(evidence, population.domain) as oracle:
         judgement = oracle.judge_batches(population.sample(n, evidence.rng("remedies")))
-    shape = judgement.outputs.shape[:2]
-    present = np.ones(shape, dtype=bool) if judgement.present is None else judgement.present
-    regions = [_region(rule, side) for rule in rules]
-    members = oracle.families.members(judgement.codes)
-    inside = np.stack([each.allows(members, side.decode).reshape(shape) & present for each in regions])
-    own = np.stack([each.allows(judgement.codes, side.decode) for each in regions])
-    outputs, counted = _safe(judgement.outputs), judgement.comparable
-    return _Sample(population.name, "", oracle, inside, own, outputs, present, counted)
+    exist, members = judgement.exist, oracle.families.members(judgement.codes)
+    return _Sample(
+        population.name,
+        "linked" if side.links else "plain",
+        oracle,
+        inside=np.stack([each.allows(members, side.decode).reshape(exist.shape) & exist for each in regions]),
+        own=np.stack([each.allows(judgement.codes, side.decode) for each in regions]),
+        outputs=_safe(judgement.outputs),
+        present=exist,
+        counted=judgement.comparable,
+    )
 
 
-def _region(rule: Rule, domain: Domain) -> Restrictions:
-    """A rule as restrictions of a domain: many times as fast as `Rule.matches`."""
-    return Restrictions(domain.parameters, [bind(rule, domain.parameters)], ())
-
-
-def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
-    """Take all real rows, or `n` of them at random."""
-    assert evidence.rows is not None
-    try:
-        rows, known = known_rows(side.rows(evidence.rows))
-    except DataError:
-        return None  # no row has a known sensitive value
+def _rows(evidence: Evidence, side: Domain, regions: Sequence[Restrictions], n: int) -> _Sample | None:
+    """Take all real rows, or `n` of them at random; None if no row has a known sensitive value."""
+    given = side.rows(evidence.rows)
+    if not given.known.any():
+        return None
+    rows, known = known_rows(given)
     labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
     if len(rows) > n:
         chosen = np.sort(evidence.rng("remedies of rows").choice(len(rows), n, replace=False))
@@ -154,18 +141,24 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
     with _asking(evidence, side) as oracle:
         batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
     present = np.concatenate([_present(batch) for batch in batches], axis=1)
-    counted = np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches])
-    regions = [_region(rule, side) for rule in rules]
-    inside = np.concatenate([_members_inside(batch, regions) for batch in batches], axis=2)
-    own = np.stack([each.allows_rows(rows) for each in regions])
-    sample = _Sample("rows", "", oracle, inside, own, _joined(batches), present, counted)
+    sample = _Sample(
+        "rows",
+        "linked" if side.links else "plain",
+        oracle,
+        inside=np.concatenate([_members_inside(batch, regions) for batch in batches], axis=2),
+        own=np.stack([each.allows_rows(rows) for each in regions]),
+        outputs=_joined(batches),
+        present=present,
+        counted=np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches]),
+        labels=labels,
+    )
     if labels is None or not present.any():
         return sample
     import pandas as pd
 
-    own, answered = _own_outputs(evidence, side, sample, rows, np.concatenate([batch.own for batch in batches]))
-    sample = replace(sample, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
-    return replace(sample, right=_right(own, sample, evidence))
+    places = side.families.place_of(np.concatenate([batch.own for batch in batches]))
+    own, answered = _own_outputs(evidence, sample, rows, places)
+    return replace(sample, labelled=answered & ~np.asarray(pd.isna(labels)), right=_right(own, sample, evidence))
 
 
 def _present(batch: JudgedFamilies) -> Mask:
@@ -184,24 +177,23 @@ def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> M
 
 def _joined(batches: Sequence[JudgedFamilies]) -> NDArray[Any]:
     """Join the outputs of all batches; a batch about which nothing was asked takes the shape of the others."""
-    asked = [batch.outputs for batch in batches if _present(batch).any()]
-    like = asked[0] if asked else np.zeros((1, 1))
-    blank = [np.zeros((*_present(batch).shape, *like.shape[2:]), dtype=like.dtype) for batch in batches]
-    parts = [batch.outputs if _present(batch).any() else empty for batch, empty in zip(batches, blank, strict=True)]
+    like = next((batch.outputs for batch in batches if _present(batch).any()), np.zeros((1, 1)))
+    blanks = [np.zeros((*_present(batch).shape, *like.shape[2:]), dtype=like.dtype) for batch in batches]
+    parts = [batch.outputs if _present(batch).any() else blank for batch, blank in zip(batches, blanks, strict=True)]
     return _safe(np.concatenate(parts, axis=1))
 
 
 def _own_outputs(
-    evidence: Evidence, side: Domain, sample: _Sample, rows: pd.DataFrame, own: Codes
+    evidence: Evidence, sample: _Sample, rows: pd.DataFrame, places: NDArray[Any]
 ) -> tuple[NDArray[Any], Mask]:
     """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
-    places, everyone = side.families.place_of(own), np.arange(len(own))
+    everyone = np.arange(len(rows))
     outputs = sample.outputs[places, everyone]
     answered = (places >= 0) & sample.present[places, everyone]
     others = np.flatnonzero(~answered)
     n_left = evidence.budget.n_left
     if len(others) and (n_left is None or len(others) <= n_left):
-        with _asking(evidence, side) as oracle:
+        with _asking(evidence, sample.oracle.domain) as oracle:
             outputs[others] = oracle.asker.ask_frame(rows.iloc[others])
         answered[others] = True
     return outputs, answered
@@ -295,23 +287,16 @@ def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
     if not exists.any():
         return outputs[0], exists
     if sample.oracle.is_label:
-        labels = np.array(_labels_in_order(sample, evidence), dtype=object)
+        import pandas as pd
+
+        good = evidence.favourable
+        labels = classes_of(evidence.model) or in_order(plain(label) for label in pd.unique(outputs[present]))
+        labels.sort(key=lambda label: good is None or bool(label != good.word))  # the favourable one first
         votes = np.stack([((outputs == label) & present).sum(axis=0) for label in labels])
-        return labels[votes.argmax(axis=0)], exists  # the first of those with most
+        return np.array(labels, dtype=object)[votes.argmax(axis=0)], exists  # the first of those with most
     counts = present if outputs.ndim == 2 else present[:, :, None]
     sums = np.where(counts, outputs, 0.0).sum(axis=0)
     return sums / np.maximum(counts.sum(axis=0), 1), exists
-
-
-def _labels_in_order(sample: _Sample, evidence: Evidence) -> list[Any]:
-    """All labels: the favourable one first, then in the order of classes."""
-    import pandas as pd
-
-    seen = [plain(label) for label in pd.unique(sample.outputs[sample.present])]
-    good = evidence.favourable
-    return sorted(
-        classes_of(evidence.model) or in_order(seen), key=lambda label: good is None or bool(label != good.word)
-    )
 
 
 def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
@@ -331,7 +316,10 @@ def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
 
 
 def _by_constant(sample: _Sample, evidence: Evidence) -> Decided:
-    place = _most_frequent(evidence)
+    place = 0
+    if evidence.rows is not None:
+        own = evidence.domain.families.place_of(evidence.row_codes[:, list(evidence.domain.sensitive_columns)])
+        place = int(np.bincount(own[own >= 0], minlength=1).argmax())
     return sample.outputs[place], sample.present[place]
 
 
@@ -342,29 +330,15 @@ _DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
 }
 
 
-def _most_frequent(evidence: Evidence) -> int:
-    """Place of the combination of sensitive values that most rows have; without rows the first."""
-    if evidence.rows is None:
-        return 0
-    own = evidence.domain.families.place_of(evidence.row_codes[:, list(evidence.domain.sensitive_columns)])
-    return int(np.bincount(own[own >= 0], minlength=1).argmax())
-
-
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
     """By row: its output stands for its label; None where outputs give no label."""
-    named = None if sample.labels is None else _as_labels(outputs, sample.oracle, classes_of(evidence.model))
-    return None if named is None else np.asarray(named == sample.labels)
-
-
-def _as_labels(outputs: NDArray[Any], oracle: Oracle, classes: list[Any] | None) -> NDArray[Any] | None:
-    """The labels that outputs stand for; None where they stand for none."""
-    if oracle.is_label:
-        return outputs
-    if oracle.asker.output == "value" or classes is None:
+    oracle, classes = sample.oracle, classes_of(evidence.model)
+    if sample.labels is None or oracle.is_label:
+        return None if sample.labels is None else np.asarray(outputs == sample.labels)
+    if oracle.asker.output == "value" or classes is None or (outputs.ndim == 1 and len(classes) != 2):
         return None
-    names = np.array(classes, dtype=object)
     if outputs.ndim == 2:
-        return names[outputs.argmax(axis=1)]
-    # A score above its middle means the second of two classes.
-    middle = 0.5 if getattr(oracle.asker, "gives_probabilities", False) else 0.0
-    return names[(outputs > middle).astype(np.int64)] if len(names) == 2 else None
+        likeliest = outputs.argmax(axis=1)
+    else:  # a score above its middle means the second of two classes
+        likeliest = (outputs > (0.5 if getattr(oracle.asker, "gives_probabilities", False) else 0.0)).astype(np.int64)
+    return np.asarray(np.array(classes, dtype=object)[likeliest] == sample.labels)

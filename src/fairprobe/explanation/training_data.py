@@ -15,26 +15,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
-from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
-from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
+from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, split_confidence
 from fairprobe.estimation.counts import combination_words
-from fairprobe.estimation.favourable import in_order
+from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.model.adapters import adapter_for
-
-if TYPE_CHECKING:
-    import pandas as pd
 from fairprobe.explanation.region_rows import Difference, GroupRows, InData, RegionInData
 
 FARTHEST = 0.5
@@ -74,86 +69,66 @@ def region_in_data(
     if evidence.rows is None:
         return None
     inside = rule.matches(evidence.rows)
-    own = _own_values(evidence, inside)
-    is_numeric = _is_numeric(evidence)
-    given = evidence.labels
-    labels = None if given is None or given.isna().all() else given[inside].to_numpy()
-    known = np.ones(len(own), dtype=bool) if given is None or labels is None else given[inside].notna().to_numpy()
-    targets: dict[Any, NDArray[Any] | None] = {None: None}
-    if labels is not None:
-        targets = {None: labels} if is_numeric else {each: labels == each for each in _outcomes(evidence)}
-    sets = _sets_of_groups(evidence.domain)
-    rows = {group: np.isin(own, group.places) & known for group in itertools.chain(*sets)}
+    domain = evidence.domain
+    own = domain.families.place_of(domain.rows(evidence.rows[inside], may_be_empty=True).own)
+    targets, known = _targets(evidence, inside)
+    sets = _sets_of_groups(domain)
+    places = {group: each for groups in sets for group, each in groups.items()}
+    rows = {group: np.isin(own, each) & known for group, each in places.items()}
 
-    model = _ModelMeans(evidence, rule)
-    pairs = _pairs(sets, list(targets), model)
+    pairs = _pairs(sets, list(targets), _means_of_cases(evidence, rule, places, list(targets)))
     # More rows of the larger group do not help: the smaller group limits the test.
     smaller = [int(min(rows[pair.a].sum(), rows[pair.b].sum())) for pair in pairs]
     attainable = [attainable_p(n, n) for n in smaller]
     level = _tarone(1 - held, attainable)
-    is_told = min(attainable) <= level and labels is not None
-    if is_told:
-        model.ask(evidence.rows[inside], known & (own >= 0))
-    differences = [
-        _difference(pair, target, rows, (level, 1 - held), model, is_testable=best <= level)
+    verdict = InData.EXTRAPOLATED if min(attainable) > level else None
+    answers = None
+    if verdict is None and all(target is not None for target in targets.values()):
+        answers = _answers(evidence, inside, known & (own >= 0))
+    differences = tuple(
+        _difference(pair, target, rows, 1 - held, (evidence, answers), is_testable=best <= level)
         for pair, best in zip(pairs, attainable, strict=True)
         if (target := targets[pair.outcome]) is not None
+    )
+    groups = [
+        _described(group, mask, outcome, target, held)
+        for group, mask in rows.items()
+        for outcome, target in targets.items()
     ]
-    verdict: InData | None = _verdict(differences, level) if is_told else None
-    if min(attainable) > level:
-        verdict = InData.EXTRAPOLATED
     return RegionInData(
         rule,
         n=len(own),
         n_rows=len(evidence.rows),
         n_apart=int((~known | (own < 0)).sum()),
-        groups=tuple(
-            _described(group, mask, outcome, target, held)
-            for group, mask in rows.items()
-            for outcome, target in targets.items()
-        ),
-        differences=tuple(differences),
-        verdict=verdict,
+        groups=tuple(groups),
+        differences=differences,
+        verdict=verdict or (_verdict(differences, level) if differences else None),
         confidence=confidence,
         n_regions=n_regions,
         level=level,
         least=next(n for n in itertools.count(1) if attainable_p(n, n) <= level),
-        is_numeric=is_numeric,
+        is_numeric=_is_numeric(evidence),
     )
 
 
 # Rows and groups
 
 
-@dataclass(frozen=True)
-class _Group:
-    """A sensitive value, or a combination of several."""
+def _sets_of_groups(domain: Domain) -> list[dict[str, list[int]]]:
+    """Sets of groups that are compared: the values of each sensitive parameter, and the combinations of several.
 
-    words: str
-    places: tuple[int, ...]
-    """Its combinations, by their places in domain order."""
-
-
-def _sets_of_groups(domain: Domain) -> list[list[_Group]]:
-    """Sets of groups that are compared: the values of each sensitive parameter, and the combinations of several."""
+    A group has words, and the places of its combinations in domain order.
+    """
     combinations = domain.combinations
-    sets = [[_Group(combination_words(domain, place), (place,)) for place in range(len(combinations))]]
-    if len(domain.sensitive) > 1:
-        by_value = []
-        for column, name in enumerate(domain.sensitive):
-            alone = domain.with_sensitive([name])
-            places = [np.flatnonzero(combinations[:, column] == code) for code in range(domain[name].levels)]
-            by_value.append(
-                [_Group(combination_words(alone, i), tuple(each.tolist())) for i, each in enumerate(places)]
-            )
-        sets = by_value + sets
-    return sets
-
-
-def _own_values(evidence: Evidence, inside: Mask) -> Codes:
-    """The place of each row's combination of sensitive values; -1 if a value is not compared."""
-    assert evidence.rows is not None
-    return evidence.domain.families.place_of(evidence.domain.rows(evidence.rows[inside], may_be_empty=True).own)
+    sets = [{combination_words(domain, place): [place] for place in range(len(combinations))}]
+    if len(domain.sensitive) == 1:
+        return sets
+    by_value = []
+    for column, name in enumerate(domain.sensitive):
+        alone = domain.with_sensitive([name])
+        places = [np.flatnonzero(combinations[:, column] == code).tolist() for code in range(domain[name].levels)]
+        by_value.append({combination_words(alone, code): each for code, each in enumerate(places)})
+    return by_value + sets
 
 
 def _is_numeric(evidence: Evidence) -> bool:
@@ -162,15 +137,22 @@ def _is_numeric(evidence: Evidence) -> bool:
     return evidence.labels is not None and is_value and evidence.labels.dtype.kind in "fiu"
 
 
-def _outcomes(evidence: Evidence) -> list[Any]:
-    """The labels whose rates are compared: the favourable one, else the rarer of two, else all."""
-    assert evidence.labels is not None
-    counts = evidence.labels.value_counts()  # the most frequent first
+def _targets(evidence: Evidence, inside: Mask) -> tuple[dict[Any, NDArray[Any] | None], Mask]:
+    """By outcome that is compared, the numbers of the rows inside, and a mask of the rows with a known label.
+
+    Rates are compared of the favourable label, else of the rarer of two, else of all; of numbers, the means (None).
+    """
+    given = evidence.labels
+    if given is None or given.isna().all():
+        return {None: None}, np.ones(int(inside.sum()), dtype=bool)
+    labels, known = given[inside].to_numpy(), given[inside].notna().to_numpy()
+    if _is_numeric(evidence):
+        return {None: labels}, known
+    counts = given.value_counts()  # the most frequent first
+    outcomes = [plain(label) for label in counts.index]
+    outcomes = outcomes[1:] if len(outcomes) == 2 else outcomes
     told = _favourable_label(evidence, in_order(counts.index))
-    if told is not None:
-        return [told]
-    labels = [plain(label) for label in counts.index]
-    return labels[1:] if len(labels) == 2 else labels
+    return {each: labels == each for each in (outcomes if told is None else [told])}, known
 
 
 def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
@@ -186,104 +168,98 @@ def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
     return next((label for label in labels if label == good.label), None)
 
 
-def _described(group: _Group, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> GroupRows:
+def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> GroupRows:
     """The rows of a group, with their rate or mean where there are labels."""
     n = int(mask.sum())
     if target is None:
-        return GroupRows(group.words, n)
+        return GroupRows(group, n)
     mine = target[mask]
     value = float(mine.mean()) if n else math.nan
     if mine.dtype == bool:
-        return GroupRows(group.words, n, outcome, value, *clopper_pearson(int(mine.sum()), n, confidence))
-    return GroupRows(group.words, n, outcome, value, *mean_bounds(mine.astype(np.float64), confidence))
+        return GroupRows(group, n, outcome, value, *clopper_pearson(int(mine.sum()), n, confidence))
+    return GroupRows(group, n, outcome, value, *mean_bounds(mine.astype(np.float64), confidence))
 
 
 # The model's own differences
 
 
-class _ModelMeans:
-    """The model's outputs over the cases inside a region, and for rows there, by group."""
+def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
+    """A number for an outcome, by case or by row; it is higher where the output is nearer to that outcome."""
+    output, classes = evidence.oracle.asker.output, classes_of(evidence.model)
+    if output == "label":
+        return np.asarray(outputs == outcome)
+    if output == "value":
+        return outputs
+    if classes is None or outcome not in classes:
+        return None
+    place = classes.index(outcome)
+    if output == "proba" or outputs.ndim == 3:
+        return np.asarray(outputs[..., place])
+    return outputs if place else -outputs  # a score speaks for the second of two classes
 
-    def __init__(self, evidence: Evidence, rule: Rule) -> None:
-        cases = evidence.cases
-        inside = rule.matches(evidence.domain.decode(cases.codes)) if evidence.n_cases else np.zeros(0, dtype=bool)
-        self._outputs = cases.outputs[:, inside]
-        shape = self._outputs.shape[:2]
-        self._present = np.ones(shape, dtype=bool) if cases.present is None else cases.present[:, inside]
-        self._evidence = evidence
-        self._output = evidence.oracle.asker.output
-        classes = adapter_for(evidence.model).classes
-        self._classes = None if classes is None else np.asarray(classes).tolist()
-        self._of_rows: NDArray[Any] | None = None
-        self._means: dict[tuple[_Group, Any], float] = {}
 
-    def difference(self, a: _Group, b: _Group, outcome: Any) -> float | None:
-        """The rate of an outcome, or the mean, in a minus that in b; None if nothing is known."""
-        difference = self._mean(a, outcome) - self._mean(b, outcome)
-        return None if math.isnan(difference) else difference
+def _means_of_cases(
+    evidence: Evidence, rule: Rule, groups: Mapping[str, list[int]], outcomes: Sequence[Any]
+) -> dict[tuple[str, Any], float]:
+    """By group and outcome, the mean of the model's outputs over the cases inside a region; NaN if not known."""
+    cases = evidence.cases
+    if evidence.n_cases:
+        cases = cases.take(np.flatnonzero(rule.matches(evidence.domain.decode(cases.codes))))
+    means = {}
+    for outcome in outcomes:
+        values = _values(evidence, cases.outputs, outcome)
+        for group, places in groups.items():
+            exist = cases.exist[places]
+            is_known = values is not None and exist.any()
+            means[group, outcome] = float(np.asarray(values)[places][exist].mean()) if is_known else math.nan
+    return means
 
-    def _mean(self, group: _Group, outcome: Any) -> float:
-        if (group, outcome) not in self._means:
-            values, places = self._values(self._outputs, outcome), list(group.places)
-            exists = self._present[places]
-            nothing = values is None or not exists.any()
-            self._means[group, outcome] = math.nan if nothing else float(np.asarray(values)[places][exists].mean())
-        return self._means[group, outcome]
 
-    def ask(self, rows: pd.DataFrame, wanted: Mask) -> None:
-        """Ask about rows as they are, where the answers are on the scale of labels, and the budget has room."""
-        n, left = int(wanted.sum()), self._evidence.budget.n_left
-        if n and self._output != "score" and (left is None or n <= ROWS_PART * left):
-            answers = self._evidence.oracle.asker.ask_frame(rows[wanted])
-            self._of_rows = np.zeros((len(wanted), *answers.shape[1:]), dtype=answers.dtype)
-            self._of_rows[wanted] = answers
+def _answers(evidence: Evidence, inside: Mask, wanted: Mask) -> NDArray[Any] | None:
+    """The answers to rows inside as they are; None if they are no labels' scale, or the budget has no room for them."""
+    assert evidence.rows is not None
+    n, left = int(wanted.sum()), evidence.budget.n_left
+    if not n or evidence.oracle.asker.output == "score" or (left is not None and n > ROWS_PART * left):
+        return None
+    given = evidence.oracle.asker.ask_frame(evidence.rows[inside][wanted])
+    answers = np.zeros((len(wanted), *given.shape[1:]), dtype=given.dtype)
+    answers[wanted] = given
+    return answers
 
-    def difference_of_rows(self, a: Mask, b: Mask, outcome: Any) -> float | None:
-        """The difference between the answers to the rows of a and of b; None where there are none."""
-        values = None if self._of_rows is None else self._values(self._of_rows, outcome)
-        return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
 
-    def _values(self, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
-        """A number for an outcome, by case or by row; it is higher where the output is nearer to that outcome."""
-        if self._output == "label":
-            return np.asarray(outputs == outcome)
-        if self._output == "value":
-            return outputs
-        if self._classes is None or outcome not in self._classes:
-            return None
-        place = self._classes.index(outcome)
-        if self._output == "proba" or outputs.ndim == 3:
-            return np.asarray(outputs[..., place])
-        return outputs if place else -outputs  # a score speaks for the second of two classes
+def _difference_of_rows(
+    evidence: Evidence, answers: NDArray[Any] | None, a: Mask, b: Mask, outcome: Any
+) -> float | None:
+    """The difference between the answers to the rows of a and of b; None where there are none."""
+    values = None if answers is None else _values(evidence, answers, outcome)
+    return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
 
 
 # Comparisons
 
 
-@dataclass(frozen=True)
-class _Pair:
-    a: _Group
-    b: _Group
+class _Pair(NamedTuple):
+    a: str
+    b: str
     outcome: Any
     model: float | None
 
 
-def _pairs(sets: Sequence[Sequence[_Group]], outcomes: Sequence[Any], model: _ModelMeans) -> list[_Pair]:
+def _pairs(
+    sets: Sequence[Mapping[str, Any]], outcomes: Sequence[Any], means: Mapping[tuple[str, Any], float]
+) -> list[_Pair]:
     """The pairs of groups to compare: those that the model puts farthest apart; all if it puts none apart."""
-    pairs = [
-        _Pair(a, b, outcome, model.difference(a, b, outcome))
-        for each in sets
-        for a, b in itertools.combinations(each, 2)
-        for outcome in outcomes
-    ]
-    size = [abs(pair.model or 0.0) for pair in pairs]
-    most = max(size)
-    if most > 0:
-        order = sorted(range(len(pairs)), key=lambda place: -size[place])
-        pairs = [pairs[place] for place in order if size[place] >= FARTHEST * most]
-    else:
-        pairs = [replace(pair, model=None) for pair in pairs]  # both ways alike, or nothing is known: no direction
-    return pairs[:MOST_PAIRS]
+    pairs = []
+    for groups in sets:
+        for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), outcomes):
+            apart = means[a, outcome] - means[b, outcome]
+            pairs.append(_Pair(a, b, outcome, None if math.isnan(apart) else apart))
+    sizes = {pair: abs(pair.model or 0.0) for pair in pairs}
+    most = max(sizes.values())
+    if not most:  # both ways alike, or nothing is known: no direction
+        return [pair._replace(model=None) for pair in pairs[:MOST_PAIRS]]
+    pairs = sorted(pairs, key=lambda pair: -sizes[pair])
+    return [pair for pair in pairs if sizes[pair] >= FARTHEST * most][:MOST_PAIRS]
 
 
 def _tarone(error: float, attainable: Sequence[float]) -> float:
@@ -294,37 +270,33 @@ def _tarone(error: float, attainable: Sequence[float]) -> float:
 def _difference(
     pair: _Pair,
     target: NDArray[Any],
-    rows: Mapping[_Group, Mask],
-    errors: tuple[float, float],
-    model: _ModelMeans,
+    rows: Mapping[str, Mask],
+    error: float,
+    asked: tuple[Evidence, NDArray[Any] | None],
     *,
     is_testable: bool,
 ) -> Difference:
-    """Compare two groups' labels; the errors are those of the tests of a difference and of equivalence."""
-    level, error = errors
+    """Compare two groups' labels; the error is that of the test of equivalence."""
     inside = rows[pair.a], rows[pair.b]
     a, b = (target[each] for each in inside)
     if a.dtype == bool:
         counts = (int(a.sum()), len(a), int(b.sum()), len(b))
-        p_value, (low, high) = fisher_p(*counts), rate_difference(*counts, 1 - level)
-        ends = rate_difference(*counts, 1 - 2 * error)
+        p_value, ends = fisher_p(*counts), rate_difference(*counts, 1 - 2 * error)
     else:
         a, b = a.astype(np.float64), b.astype(np.float64)
-        p_value, low, high = welch(a, b, 1 - level)
+        p_value, *ends_of_means = welch(a, b, 1 - 2 * error)
         # That all labels seen are the same does not show that all others are.
-        ends = welch(a, b, 1 - 2 * error)[1:] if np.ptp(a) > 0 and np.ptp(b) > 0 else (-math.inf, math.inf)
+        ends = (ends_of_means[0], ends_of_means[1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else (-math.inf, math.inf)
     return Difference(
-        pair.a.words,
-        pair.b.words,
+        pair.a,
+        pair.b,
         pair.outcome,
-        float(a.mean() - b.mean()) if len(a) and len(b) else math.nan,
-        low,
-        high,
-        p_value,
-        pair.model,
-        model.difference_of_rows(*inside, pair.outcome),
-        max(map(abs, ends)),
-        is_testable,
+        value=float(a.mean() - b.mean()) if len(a) and len(b) else math.nan,
+        p_value=p_value,
+        model=pair.model,
+        rows=_difference_of_rows(*asked, *inside, pair.outcome),
+        at_most=max(map(abs, ends)),
+        is_testable=is_testable,
     )
 
 

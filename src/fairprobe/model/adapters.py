@@ -22,8 +22,7 @@ from fairprobe.model.categories import own_name
 from fairprobe.model.forms import Form
 
 ADAPTERS: dict[str, str] = {
-    "service": "fairprobe.model.remote:RemoteAdapter",
-    "program": "fairprobe.model.program:ProgramAdapter",
+    "elsewhere": "fairprobe.model.elsewhere:ElsewhereAdapter",
     "estimator": "fairprobe.model.sklearn:EstimatorAdapter",
     "torch": "fairprobe.model.torch:TorchAdapter",
     "function": "fairprobe.model.function:FunctionAdapter",
@@ -54,7 +53,7 @@ class Adapter:
     """True if threads that ask the model side by side are faster than one."""
     is_elsewhere: ClassVar[bool] = False
     """True for a service or a program: nothing but its answers is known of it."""
-    connections: ClassVar[bool] = False
+    connections: bool = False
     """True if the model is asked over connections of its own: more processes would only send rows twice."""
     labels_follow: Literal["proba", "score"] | None = None
     """The output that the labels follow from, so that asking for that one is enough; None if that is not known."""

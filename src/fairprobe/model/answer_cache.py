@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-
-Keys = Sequence[bytes]
-"""Each row of a batch as it is sent, so that rows which are sent differently are others."""
-
-AskRows = Callable[[list[int]], list[Any]]
-"""Asks about some rows of a batch, by their places."""
 
 SAME: Final = 1e-6
 """Largest difference of two numbers that rounding explains, as a fraction of the largest output: sums over batches of
@@ -19,51 +14,49 @@ other sizes differ so much. Chosen."""
 
 
 class AnswerCache:
-    """Keeps the answers of the rows asked about last, in two halves: when the young one is full, the old one goes."""
+    """Keeps the answers of the rows asked about last, by the bytes in which a row is sent."""
 
     def __init__(self, capacity: int) -> None:
-        self._half = capacity // 2
-        self._young: dict[bytes, Any] = {}
-        self._old: dict[bytes, Any] = {}
+        self._capacity = capacity
+        self._known: dict[bytes, Any] = {}
 
     def __len__(self) -> int:
-        return len(self._young) + len(self._old)
+        return len(self._known)
 
     @property
     def is_off(self) -> bool:
         """True if no answers are kept."""
-        return self._half < 1
+        return self._capacity < 1
 
-    def answer(self, keys: Keys, ask: AskRows, *, afresh: bool) -> list[Any]:
-        """The answers of a batch: each unknown row is asked about once; with `afresh`, all rows are sent."""
+    def answer(self, keys: Sequence[bytes], ask: Callable[[list[int]], list[Any]], *, afresh: bool) -> list[Any]:
+        """The answers of a batch: `ask` gets the places of rows. Known rows are sent only if `afresh` says so."""
         every = list(range(len(keys)))
         if self.is_off:
             return ask(every)
-        answers = [self._young.get(key, self._old.get(key)) for key in keys]
+        answers = [self._known.get(key) for key in keys]
         if afresh:
             now = ask(every)
-            known = [(before, after) for before, after in zip(answers, now, strict=True) if before is not None]
-            if known and _differ(*zip(*known, strict=True)):
-                self._half, self._young, self._old = 0, {}, {}
-            else:
-                self._add(keys, now)
+            known = [place for place in every if answers[place] is not None]
+            if known and _differ([answers[place] for place in known], [now[place] for place in known]):
+                self._capacity, self._known = 0, {}
+            self._add(keys, now)
             return now
-        places = {key: place for place, (key, answer) in enumerate(zip(keys, answers, strict=True)) if answer is None}
+        places = {key: place for place, key in enumerate(keys) if answers[place] is None}
         if places:
             new = dict(zip(places, ask(list(places.values())), strict=True))
             answers = [new[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
             self._add(list(new), list(new.values()))
         return answers
 
-    def _add(self, keys: Keys, answers: list[Any]) -> None:
-        if len(self._young) + len(keys) > self._half:
-            self._old, self._young = self._young, {}
-        self._young.update(zip(keys[: self._half], answers[: self._half], strict=True))
+    def _add(self, keys: Sequence[bytes], answers: Sequence[Any]) -> None:
+        self._known.update(zip(keys, answers, strict=True))
+        for key in list(islice(self._known, max(0, len(self._known) - self._capacity))):
+            del self._known[key]  # the oldest
 
 
-def _differ(before: Sequence[Any], now: Sequence[Any]) -> bool:
+def _differ(before: list[Any], now: list[Any]) -> bool:
     """Return True if answers differ; fractions must differ by more than rounding."""
-    if list(before) == list(now):
+    if before == now:
         return False
     try:
         one, other = np.array(before), np.array(now)

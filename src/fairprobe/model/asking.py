@@ -18,8 +18,8 @@ from fairprobe.domain.families import Members
 from fairprobe.errors import InputError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
-from fairprobe.model.elsewhere import AsHere
 from fairprobe.model.forms import ArrayForm, FrameForm
+from fairprobe.model.threads import AsHere
 
 if TYPE_CHECKING:
     import pandas as pd

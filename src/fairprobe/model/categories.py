@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.domain.derived import Extended
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError

@@ -7,68 +7,126 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.checks import nearest
-from fairprobe.errors import ModelError, SettingError
-from fairprobe.model.encoding import Batch, encoded
+from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.redaction import shortened, shown_source
+
+DATATYPES: Final = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
+DATATYPES_OF_VALUES: Final = {"integer": "INT64", "floating": "FP64", "mixed-integer-float": "FP64", "boolean": "BOOL"}
+"""Datatypes of the Open Inference Protocol, by the kind of a dtype, and by pandas' word for what a column holds."""
 
 
 class InvalidAnswerError(ValueError):
     """An answer that breaks the protocol: cut short, of the wrong length, not finite."""
 
 
-class Service(Protocol):
-    """A protocol, at one address."""
+class Batch:
+    """The rows of a batch, each of them encoded once; equal bytes are equal rows."""
 
-    name: str
-    url: str
-    """Where rows are sent."""
-    about: str | None
-    """Where the service says what it takes and gives, if it does."""
-    takes_frames: bool
-    """True if rows always come as a frame; otherwise numbers may come as an array."""
-    as_objects: bool
-    """True if rows with names are sent as objects."""
+    def __init__(self, rows: Any, *, as_objects: bool) -> None:
+        self.names = None if isinstance(rows, np.ndarray) else [str(name) for name in rows.columns]
+        """The names of the columns; None for an array."""
+        self._given = rows
+        self.plain = list(plain_rows(rows, as_objects=as_objects))
+        """The rows as plain values: tuples, or dictionaries by the columns' names."""
+        self.rows = list(map(encoded, self.plain))
+        """The rows as JSON, numbers to the last bit."""
 
-    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
-        """The JSON that asks about the rows at some places, for an answer by its name."""
+    @cached_property
+    def kinds(self) -> list[str]:
+        """By column, its datatype in the Open Inference Protocol."""
+        from pandas.api.types import infer_dtype
 
-    def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
-        """The list of answers, one for each row, out of the JSON that came back."""
+        columns = zip(_columns(self._given), zip(*self.plain, strict=True), strict=True)
+        return [
+            DATATYPES.get(column.dtype.kind) or DATATYPES_OF_VALUES.get(infer_dtype(values, skipna=True), "BYTES")
+            for column, values in columns
+        ]
+
+    def listed(self, places: Sequence[int]) -> bytes:
+        """The JSON of a list of some rows."""
+        return b"[%b]" % b",".join([self.rows[place] for place in places])
+
+
+def plain_rows(rows: Any, *, as_objects: bool) -> Iterator[Any]:
+    """The rows of an array or a frame as plain values: tuples, or of a frame dictionaries by the columns' names."""
+    plain = zip(*map(_plain_values, _columns(rows)), strict=True)
+    if isinstance(rows, np.ndarray) or not as_objects:
+        return plain
+    names = [str(name) for name in rows.columns]
+    return (dict(zip(names, row, strict=True)) for row in plain)
+
+
+def encoded(content: Any) -> bytes:
+    """Content as JSON."""
+    import orjson
+
+    try:
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
+        raise DataError(f"a row that is sent to a service must be of numbers and text, got {error}") from None
+
+
+def _columns(rows: Any) -> list[Any]:
+    return list(rows.T) if isinstance(rows, np.ndarray) else [rows.iloc[:, place] for place in range(rows.shape[1])]
+
+
+def _plain_values(column: Any) -> list[Any]:
+    """The values of a column, None for a missing one; no number may be infinite, as JSON has none."""
+    import pandas as pd
+
+    values: list[Any] = column.tolist()
+    for place in np.flatnonzero(np.asarray(pd.isna(column))).tolist():
+        values[place] = None
+    if column.dtype.kind == "f" and np.isinf(pd.Series(column).to_numpy(dtype=np.float64, na_value=np.nan)).any():
+        raise DataError("a row that is sent to a service must be of finite numbers, got an infinite one")
+    return values
 
 
 class Instances:
     """TensorFlow Serving and others like it: `instances`, a list or an object for each row."""
 
     name = "instances"
-    about = None
+    about: str | None = None
+    """Where the service says what it takes and gives, if it does."""
     takes_frames = False
+    """True if rows always come as a frame; otherwise numbers may come as an array."""
     as_objects = True
+    """True if rows with names are sent as objects."""
 
     def __init__(self, url: str) -> None:
         self.url = url
+        """Where rows are sent."""
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
-        """Some rows."""
+        """The JSON that asks about the rows at some places, for an answer by its name."""
         return b'{"instances":%b}' % batch.listed(places)
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
-        """A list named predictions; where it gives several answers for each row, the one that counts."""
+        """The list of answers, one for each row, out of the JSON that came back."""
         values = content.get("predictions") if isinstance(content, dict) else None
         if not isinstance(values, list):
             raise InvalidAnswerError(f"no list named predictions in {_in_short(content)}")
         if values and all(isinstance(value, dict) for value in values):
-            return _named(values, answer)
+            name = _chosen(list(values[0]), answer)
+            if not all(name in value for value in values):
+                raise InvalidAnswerError(f"no answer named {name!r}, but {', '.join(values[0])}")
+            return [value[name] for value in values]
         if answer is not None:
             raise InvalidAnswerError(f"answers without names, so none named {answer!r}")
         return values
+
+    def described(self, content: Any) -> tuple[str, ...] | None:
+        """The columns that the service says it takes; None if it takes one tensor, or does not say."""
+        return None
 
 
 class MLflow(Instances):
@@ -86,11 +144,10 @@ class MLflow(Instances):
         return b'{"dataframe_split":{"columns":%b,"data":%b}}' % (encoded(batch.names), batch.listed(places))
 
 
-class OpenInference:
+class OpenInference(Instances):
     """The Open Inference Protocol, version 2: an array is one tensor, a frame one tensor for each column."""
 
     name = "oip"
-    takes_frames = False
     as_objects = False
 
     def __init__(self, url: str) -> None:
@@ -100,22 +157,22 @@ class OpenInference:
                 f"the address of an Open Inference Protocol service must end with /v2/models/NAME, got "
                 f"{shown_source(url)}"
             )
+        super().__init__(_with_path(url, f"{path}/infer"))
         self.about = _with_path(url, path)
-        self.url = _with_path(url, f"{path}/infer")
-        self.tensor = "input-0"
+        self._tensor = "input-0"
         """The name of the one tensor of an array."""
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
         """The tensors of some rows, and which output is wanted."""
-        some = [[values[place] for place in places] for values in batch.values]
+        rows = [batch.plain[place] for place in places]
         content: dict[str, Any] = {}
         if batch.names is None:
-            flat = [value for row in zip(*some, strict=True) for value in row]
-            shape = [len(places), len(some)]
-            content["inputs"] = [{"name": self.tensor, "datatype": batch.kinds[0], "shape": shape, "data": flat}]
+            flat = [value for row in rows for value in row]
+            about = {"name": self._tensor, "datatype": batch.kinds[0], "shape": [len(rows), len(rows[0])]}
+            content["inputs"] = [{**about, "data": flat}]
         else:
             content["parameters"] = {"content_type": "pd"}
-            content["inputs"] = list(map(_tensor, batch.names, batch.kinds, some))
+            content["inputs"] = list(map(_tensor, batch.names, batch.kinds, zip(*rows, strict=True)))
         return encoded(content if answer is None else {**content, "outputs": [{"name": answer}]})
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
@@ -123,30 +180,25 @@ class OpenInference:
         outputs = content.get("outputs") if isinstance(content, dict) else None
         if not isinstance(outputs, list) or not outputs or not all(isinstance(each, dict) for each in outputs):
             raise InvalidAnswerError(f"no list named outputs in {_in_short(content)}")
-        named = {each.get("name"): each for each in outputs}
-        if answer is None and len(outputs) > 1:
-            raise SettingError(
-                f"a service that gives several outputs needs the name of the one that counts, got "
-                f"{shortened(', '.join(map(str, named)))}: say answers={{'label': NAME}} (--answer label=NAME)"
-            )
-        tensor = outputs[0] if answer is None else named.get(answer)
-        if tensor is None:
-            raise InvalidAnswerError(f"no output named {answer!r}, but {shortened(', '.join(map(str, named)))}")
-        return _of_tensor(tensor, n_rows)
+        named = {str(each.get("name")): each for each in outputs}
+        name = _chosen(list(named), answer)
+        if name not in named:
+            raise InvalidAnswerError(f"no output named {answer!r}, but {shortened(', '.join(named))}")
+        return _of_tensor(named[name], n_rows)
 
     def described(self, content: Any) -> tuple[str, ...] | None:
         """The columns that the service says it takes; None if it takes one tensor, or does not say."""
         inputs = content.get("inputs") if isinstance(content, dict) else None
         names = [each["name"] for each in inputs or () if isinstance(each, dict) and isinstance(each.get("name"), str)]
         if len(names) == 1:
-            self.tensor = names[0]
+            self._tensor = names[0]
         return tuple(names) if len(names) > 1 else None
 
 
-PROTOCOLS: Final[Mapping[str, Any]] = {"mlflow": MLflow, "oip": OpenInference, "instances": Instances}
+PROTOCOLS: Final[Mapping[str, type[Instances]]] = {"mlflow": MLflow, "oip": OpenInference, "instances": Instances}
 
 
-def service_at(url: str, protocol: str | None) -> Service:
+def service_at(url: str, protocol: str | None) -> Instances:
     """The service at an address; without a protocol, the address must be one that can be no other's."""
     if protocol is None:
         path = _path(url)
@@ -162,10 +214,10 @@ def service_at(url: str, protocol: str | None) -> Service:
 def decoded(data: bytes) -> Any:
     """The JSON of an answer."""
     try:
-        return json.loads(data, parse_constant=_refused)
-    except (ValueError, RecursionError) as error:
-        what = f"{error} in " if isinstance(error, InvalidAnswerError) else "no JSON, or JSON cut short: "
-        raise InvalidAnswerError(f"{what}{shortened(data[:2000].decode(errors='replace'), 120)!r}") from None
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        shown = shortened(data[:2000].decode(errors="replace"), 120)
+        raise InvalidAnswerError(f"no JSON, or JSON cut short: {shown!r}") from None
 
 
 def checked_answers(values: Any, n_rows: int) -> list[Any]:
@@ -196,17 +248,11 @@ def _as_array(answers: list[Any]) -> NDArray[Any]:
     kinds = set(map(type, answers))
     if kinds == {str}:
         return np.array(answers, dtype=object)
-    if kinds <= {bool, int, float} and (kinds == {bool} or bool not in kinds):
-        return _finite(answers, None)
-    if kinds == {list}:
-        return _finite(answers, np.float64)
-    odd = next((value for value in answers if not isinstance(value, (str, int, float))), answers[0])
-    raise InvalidAnswerError(f"answers that are neither all text nor all numbers, as {_in_short(odd)}")
-
-
-def _finite(answers: list[Any], dtype: Any) -> NDArray[Any]:
+    if not (kinds in ({bool}, {list}) or kinds <= {int, float}):
+        odd = next((value for value in answers if not isinstance(value, (str, int, float))), answers[0])
+        raise InvalidAnswerError(f"answers that are neither all text nor all numbers, as {_in_short(odd)}")
     try:
-        made = np.array(answers, dtype=dtype)
+        made = np.array(answers, dtype=np.float64 if kinds == {list} else None)
     except (TypeError, ValueError, OverflowError):
         raise InvalidAnswerError("lists of unequal length, or of what is no number") from None
     if made.dtype.kind not in "iufb" or made.ndim > 2:
@@ -216,21 +262,17 @@ def _finite(answers: list[Any], dtype: Any) -> NDArray[Any]:
     return made
 
 
-def _named(values: Sequence[dict[str, Any]], answer: str | None) -> list[Any]:
-    """The answer that counts, out of several for each row."""
-    names = list(values[0])
+def _chosen(names: list[str], answer: str | None) -> str:
+    """The name of the answer that counts: the one asked for, or the only one."""
     if answer is None and len(names) != 1:
         raise SettingError(
             f"a service that gives several answers a row needs the name of the one that counts, got "
-            f"{', '.join(names)}: say answers={{'label': NAME}} (--answer label=NAME)"
+            f"{shortened(', '.join(names))}: say answers={{'label': NAME}} (--answer label=NAME)"
         )
-    name = names[0] if answer is None else answer
-    if not all(name in value for value in values):
-        raise InvalidAnswerError(f"no answer named {name!r}, but {', '.join(names)}")
-    return [value[name] for value in values]
+    return names[0] if answer is None else answer
 
 
-def _tensor(name: str, kind: str, values: list[Any]) -> dict[str, Any]:
+def _tensor(name: str, kind: str, values: Sequence[Any]) -> dict[str, Any]:
     about: dict[str, Any] = {"name": name, "datatype": kind, "shape": [len(values), 1], "data": values}
     return {**about, "parameters": {"content_type": "str"}} if kind == "BYTES" else about
 
@@ -247,10 +289,6 @@ def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
     if len(data) != width * n_rows or width != int(np.prod(shape[1:])):
         raise InvalidAnswerError(f"{len(data):,} numbers in a tensor of the shape {shape}")
     return data if width == 1 else [data[place : place + width] for place in range(0, len(data), width)]
-
-
-def _refused(constant: str) -> Any:
-    raise InvalidAnswerError(f"{constant}, which is not finite,")
 
 
 def _in_short(content: Any) -> str:

@@ -92,7 +92,7 @@ class Seen:
         self.order = list(adapter_for(model).columns or domain.names)
         self._dtype = dtype
         self._searchable: dict[int, bool] = {}
-        for part in (part for step in self.steps for part in _parts(step)):
+        for part in (part for step in self.steps for part in parts_of(step)):
             if known_kind(part) not in COLUMNWISE:
                 raise UnfitError(
                     f"the preprocessing by {type(part).__name__} is not one that is known column by column"
@@ -234,7 +234,7 @@ class Seen:
             return False
         # Behind the first step its columns may be anywhere, so all parts must keep their order.
         column = self.order.index(kind.name)
-        met = [part for i, step in enumerate(self.steps) for part in _parts(step, None if i else column)]
+        met = [part for i, step in enumerate(self.steps) for part in parts_of(step, None if i else column)]
         # An imputer that puts a number in the place of another keeps no order.
         return all(
             known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
@@ -270,7 +270,7 @@ def passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
-def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
+def parts_of(step: Any, column: int | None = None) -> Iterator[Any]:
     """The innermost transformers of a step: all of them, or those that a column of the input goes through."""
     if passes(step):
         return
@@ -283,7 +283,7 @@ def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
         yield step
         return
     for part in made:
-        yield from _parts(part)
+        yield from parts_of(part)
 
 
 def positions(step: Any, columns: Any) -> list[int]:

@@ -1,14 +1,16 @@
 """Tabulated batches: the estimator's input, put together out of tables instead of by the steps of a pipeline.
 
 A batch of text columns asks an encoder for the same few hundred values again and again. Here each level of a parameter
-is looked up: which columns of the estimator's batch it fills, and with which values. Numbers with many levels are
-computed as the steps compute them. The batch is dense or sparse, as the steps make it.
+is looked up: which columns of the estimator's batch it fills, and with which values. For a number with many levels, the
+part of the step that takes it is run. The batch is dense or sparse, as the steps make it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -17,14 +19,38 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Parameter
+from fairprobe.domain.parameters import Integer, Parameter, Real
+from fairprobe.domain.values import is_missing
 from fairprobe.model.categories import category_places
 from fairprobe.model.forms import FrameForm
-from fairprobe.model.slots import Slot, computed_slot, slots_of
-from fairprobe.model.tables import Seen, UnfitError
+from fairprobe.model.known import known_kind, own_kind
+from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, parts_of, passes, positions
 
 TRIED: Final = 256
-"""Random inputs on which tables and steps must agree, bit by bit. Chosen."""
+"""Random inputs on which tables and steps must agree, bit by bit; and levels of a number that show which columns it
+fills. Chosen."""
+
+LOOKED_UP: Final = 200_000
+"""Most levels of a number that are looked up; others are computed. Chosen: larger tables leave the cache."""
+
+ONE_FOR_EACH: Final = ("Binarizer", "PowerTransformer", "QuantileTransformer")
+"""Steps that make one column of each column, besides those that are known to keep its order."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in a row that one parameter fills: the column, which may depend on the level, and the value."""
+
+    parameter: int
+    columns: Codes
+    """By level; only one if the values are computed."""
+    values: NDArray[Any]
+    """By level, unless they are computed."""
+    compute: Callable[[Codes], Floats] | None = None
+
+    def extremes(self, n_levels: int) -> NDArray[Any]:
+        """All values; of computed ones the first, the last and the missing one, as the others lie between."""
+        return self.values if self.compute is None else self.compute(np.array([0, n_levels - 2, n_levels - 1]))
 
 
 class Tabulated:
@@ -34,7 +60,7 @@ class Tabulated:
         self, domain: Domain, slots: Sequence[Slot], background: NDArray[Any], like: Any, *, order: str = "C"
     ) -> None:
         self.domain = domain
-        self.background = background
+        self._background = background
         """Values of the columns that no slot fills."""
         self._sparse = type(like) if hasattr(like, "tocsr") else None
         self._order: Any = order
@@ -43,35 +69,28 @@ class Tabulated:
         self._parameters = np.array([slot.parameter for slot in slots], dtype=np.int64)
         self._computed = [i for i, slot in enumerate(slots) if slot.compute is not None]
         self._steps = np.array([slot.compute is None for slot in slots], dtype=np.int64)
-        sizes = [len(slot.columns) for slot in slots]
-        self._starts = np.cumsum([0, *sizes])[:-1]
+        self._starts = np.cumsum([0, *(len(slot.columns) for slot in slots)])[:-1]
         self._columns: NDArray[np.int32] = np.concatenate([slot.columns for slot in slots]).astype(np.int32)
         self._values = np.concatenate([slot.values for slot in slots]).astype(background.dtype)
-
-    # Batches
 
     def rows(self, codes: Codes) -> Any:
         """The inputs themselves, one a row."""
         return self._batch(*self._filled(codes))
 
-    def families(self, codes: Codes, *, side_by_side: bool = False) -> Any:
-        """A block of rows for each combination of the sensitive values; or, side by side, the members of each input."""
-        return self._batch(*self._filled_families(codes, side_by_side=side_by_side))
-
-    def singles(self, codes: Codes, *, with_twins: bool) -> NDArray[np.float32]:
-        """Inputs, or whole families, as trees work on them: dense, in single precision."""
-        columns, values = self._filled_families(codes) if with_twins else self._filled(codes)
-        return self._dense(columns, values.astype(np.float32))
+    def families(self, codes: Codes) -> Any:
+        """A block of rows for each combination of the sensitive values."""
+        n = len(self.domain.families)
+        columns, values = (np.repeat(each[None], n, axis=0) for each in self._filled(codes))
+        for parameter, varied in self.domain.families.varied(codes):
+            for place in np.flatnonzero(self._parameters == parameter).tolist():
+                columns[:, :, place], values[:, :, place] = self._fill(place, varied)
+        return self._batch(columns.reshape(-1, columns.shape[2]), values.reshape(-1, values.shape[2]))
 
     @cached_property
     def is_finite(self) -> bool:
         """Return True if no value is missing or infinite."""
-        return all(np.isfinite(values).all() for values in (self.background, *self.extremes))
-
-    @cached_property
-    def extremes(self) -> list[NDArray[Any]]:
-        """By slot, values that include its smallest and its largest."""
-        return [slot.extremes(self.domain.parameters[slot.parameter].levels) for slot in self.slots]
+        extremes = (slot.extremes(self.domain.parameters[slot.parameter].levels) for slot in self.slots)
+        return all(np.isfinite(values).all() for values in (self._background, *extremes))
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
         """Columns and values, by input, then slot."""
@@ -80,21 +99,6 @@ class Tabulated:
         for place in self._computed:
             values[:, place] = self._fill(place, codes[:, self._parameters[place]])[1]
         return columns, values
-
-    def _filled_families(self, codes: Codes, *, side_by_side: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Columns and values of all members, block after block or input after input."""
-        families, axis = self.domain.families, int(side_by_side)
-        columns, values = (
-            np.repeat(np.expand_dims(each, axis), len(families), axis=axis) for each in self._filled(codes)
-        )
-        for parameter, varied in families.varied(codes):
-            for place in self._places(parameter):
-                columns[:, :, place], values[:, :, place] = self._fill(place, varied.T if side_by_side else varied)
-        return columns.reshape(-1, columns.shape[2]), values.reshape(-1, values.shape[2])
-
-    def _places(self, parameter: int) -> list[int]:
-        """The slots of a parameter."""
-        return [place for place, slot in enumerate(self.slots) if slot.parameter == parameter]
 
     def _fill(self, place: int, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
         """Columns and values of one slot for some codes."""
@@ -106,35 +110,28 @@ class Tabulated:
     def _batch(self, columns: NDArray[Any], values: NDArray[Any]) -> Any:
         if self._sparse is not None:
             return self._in_rows(columns, values)
-        return np.asarray(self._dense(columns, values), order=self._order)
-
-    def _dense(self, columns: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
         if self._is_full:
-            return values
-        batch = np.empty((len(values), len(self.background)), dtype=values.dtype)
-        batch[:] = self.background
+            return np.asarray(values, order=self._order)
+        batch = np.empty((len(values), len(self._background)), dtype=values.dtype)
+        batch[:] = self._background
         batch.reshape(-1).put(columns + np.arange(0, batch.size, batch.shape[1])[:, None], values)
-        return batch
+        return np.asarray(batch, order=self._order)
 
     def _in_rows(self, columns: NDArray[Any], values: NDArray[Any]) -> Any:
         assert self._sparse is not None
         if self._is_mixed:
             order = columns.argsort(axis=1)
             columns, values = np.take_along_axis(columns, order, 1), np.take_along_axis(values, order, 1)
-        n, width = values.shape
         kept = values != 0  # as everywhere, what is 0 is not there
-        if kept.all():
-            ends, columns, values = np.arange(0, values.size + 1, width), columns.reshape(-1), values.reshape(-1)
-        else:
-            ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-            columns, values = columns[kept], values[kept]
-        return self._sparse((values, columns, ends.astype(np.int32)), shape=(n, len(self.background)), copy=False)
+        ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
+        shape = (len(values), len(self._background))
+        return self._sparse((values[kept], columns[kept], ends), shape=shape, copy=False)
 
     @cached_property
     def _is_full(self) -> bool:
         """Return True if each slot fills one column, and all columns are filled in order."""
         firsts = [slot.columns[0] for slot in self.slots if (slot.columns == slot.columns[0]).all()]
-        return np.array_equal(firsts, np.arange(len(self.background)))
+        return np.array_equal(firsts, np.arange(len(self._background)))
 
     @cached_property
     def _is_mixed(self) -> bool:
@@ -144,61 +141,6 @@ class Tabulated:
             ends.setdefault(slot.parameter, []).extend([int(slot.columns.min()), int(slot.columns.max())])
         spans = sorted((min(each), max(each)) for each in ends.values())
         return any(after[0] <= before[1] for before, after in pairwise(spans))
-
-
-class Sums:
-    """Weighted sums over the columns of a tabulated batch, added up level by level without making the batch.
-
-    Parts that twins have in common are added once.
-    """
-
-    def __init__(self, form: Tabulated, weights: Floats, constant: float) -> None:
-        self._form = form
-        base = np.zeros((1, len(form.domain.levels)), dtype=np.int64)
-        varied = [parameter for parameter, _ in form.domain.families.varied(base)]
-        slots, precision = form.slots, np.finfo(np.result_type(form.background, weights, np.float32)).eps
-        weights = weights.astype(np.float64)
-        self._weights = weights
-        self._added = [slot.values * weights[slot.columns] for slot in slots]
-        fixed = [i for i, slot in enumerate(slots) if slot.parameter not in varied and slot.compute is None]
-        # Those that members share come first, so that they are added once.
-        others = (i for i in range(len(slots)) if i not in fixed)
-        self._others = sorted(others, key=lambda i: slots[i].parameter in varied)
-        self._table = np.concatenate([*(self._added[i] for i in fixed), np.zeros(1)])
-        self._starts = np.cumsum([0, *(len(self._added[i]) for i in fixed)])[:-1]
-        self._parameters = np.array([slots[i].parameter for i in fixed], dtype=np.int64)
-        self._constant = constant + float(form.background @ weights)
-        largest = abs(constant) + float(np.abs(form.background) @ np.abs(weights))
-        for slot, values in zip(slots, form.extremes, strict=True):
-            largest += float(np.abs(values * weights[slot.columns]).max())
-        self.error = 4 * (len(slots) + len(weights) + 2) * float(precision) * largest
-        """Largest error that rounding can cause in a sum, in any order of adding."""
-
-    def rows(self, codes: Codes) -> Floats:
-        """Sums for the inputs themselves."""
-        sums = self._shared(codes)
-        for place in self._others:
-            sums += self._adds(place, codes[:, self._form.slots[place].parameter])
-        return sums
-
-    def families(self, codes: Codes) -> Floats:
-        """Sums by member, then input."""
-        form, sums = self._form, self._shared(codes)
-        varied = dict(form.domain.families.varied(codes))
-        for place in self._others:
-            parameter = form.slots[place].parameter
-            sums = sums + self._adds(place, varied.get(parameter, codes[:, parameter]))
-        return np.broadcast_to(sums, (len(form.domain.families), len(codes)))
-
-    def _shared(self, codes: Codes) -> Floats:
-        places = codes.take(self._parameters, axis=1) + self._starts
-        return np.einsum("ij->i", self._table.take(places)) + self._constant  # a quarter of the time of `sum`
-
-    def _adds(self, place: int, codes: Codes) -> Floats:
-        slot = self._form.slots[place]
-        if slot.compute is None:
-            return self._added[place].take(codes)
-        return np.asarray(slot.compute(codes.ravel()).reshape(codes.shape) * self._weights[slot.columns[0]])
 
 
 # Of a pipeline
@@ -219,7 +161,7 @@ def tabulate(seen: Seen) -> Tabulated:
     is_sparse = getattr(like, "format", None) == "csr"
     if not (is_sparse or isinstance(like, np.ndarray)) or like.dtype.kind not in "fiu":
         raise UnfitError(f"the preprocessing must make an array of numbers, got {type(like).__name__}")
-    slots = [slot for parameter in range(len(levels)) for slot in slots_of(seen, parameter)]
+    slots = [slot for parameter in range(len(levels)) for slot in _slots_of(seen, parameter)]
     background = seen.base.copy()
     background[np.concatenate([[], *(slot.columns for slot in slots)]).astype(np.int64)] = 0
     if not slots or (is_sparse and background.any()):
@@ -240,21 +182,94 @@ def _same(made: Any, like: Any) -> bool:
     return made.dtype == like.dtype and all(np.array_equal(a, b, equal_nan=b.dtype.kind == "f") for a, b in parts)
 
 
+def _slots_of(seen: Seen, parameter: int) -> list[Slot]:
+    """The slots that a parameter fills."""
+    kind = seen.domain.parameters[parameter]
+    if kind.name in seen.domain.hidden:
+        return []
+    is_plain = len(seen.steps) == 1 and own_kind(seen.steps[0]) == "columns" and type(seen.asker.form) is FrameForm
+    if kind.levels > NARROW and isinstance(kind, Integer | Real) and is_plain:
+        return _numbers(seen, parameter)
+    if kind.levels > WIDE:
+        raise UnfitError(f"what is made of the {kind.levels:,} levels of {kind.name!r} is not known number by number")
+    return _entries(parameter, seen.table(parameter, np.ones(len(seen.base), dtype=bool)))
+
+
+def _entries(parameter: int, table: Table) -> list[Slot]:
+    """A table as slots: as many as a level has numbers other than 0, at most."""
+    filled = table.values != 0
+    width = int(filled.sum(axis=1).max(initial=0))
+    order = np.sort(np.argsort(~filled, axis=1, kind="stable")[:, :width], axis=1)
+    columns, values = table.columns[order], np.take_along_axis(table.values, order, axis=1)
+    return [Slot(parameter, columns[:, i], values[:, i]) for i in range(width)]
+
+
+def _numbers(seen: Seen, parameter: int) -> list[Slot]:
+    """Slots of the columns that those parts of a ColumnTransformer fill that take a number."""
+    kind, step = seen.domain.parameters[parameter], seen.steps[0]
+    last = kind.levels - 1 - kind.missing
+    some = np.unique(np.append(np.linspace(0, last, TRIED).astype(np.int64), kind.levels - 1))
+    slots = []
+    for name, part, mine in step.transformers_:
+        names = [seen.order[place] for place in positions(step, mine)]
+        if kind.name not in names or (passes(part) and part != "passthrough"):
+            continue
+        if not all(map(_keeps_numbers, parts_of(part))):
+            raise UnfitError(f"what {type(part).__name__} makes of {kind.name!r} is not known number by number")
+        weight = (step.transformer_weights or {}).get(name, 1)
+        made = partial(_through, part, FrameForm(seen.domain, names), parameter, weight)
+        try:
+            rows = made(some)
+        except Exception as error:
+            raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
+        first = step.output_indices_[name].start
+        changed = np.flatnonzero((rows != rows[0]).any(axis=0)).tolist()
+        slots += [_number(parameter, first + i, kind, partial(_column, made, i)) for i in changed]
+    return slots
+
+
+def _keeps_numbers(part: Any) -> bool:
+    """Return True for a step that makes of each column one that changes at its ends if anywhere."""
+    is_known = known_kind(part) in ("identity", "monotone") or type(part).__name__ in ONE_FOR_EACH
+    return is_known and is_missing(getattr(part, "missing_values", None))
+
+
+def _through(part: Any, form: FrameForm, parameter: int, weight: float, codes: Codes) -> Floats:
+    """The rows that a part makes of a number's levels, the other columns at their first."""
+    varied = np.zeros((len(codes), len(form.domain.levels)), dtype=np.int64)
+    varied[:, parameter] = codes
+    batch: Any = form.rows(varied)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = batch if isinstance(part, str) else part.transform(batch)
+    made = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
+    return np.asarray(made if weight == 1 else made * weight, dtype=np.float64)
+
+
+def _column(made: Callable[[Codes], Floats], column: int, codes: Codes) -> Floats:
+    return made(codes)[:, column]
+
+
+def _number(parameter: int, column: int, kind: Parameter, compute: Callable[[Codes], Floats]) -> Slot:
+    """A slot of one column, looked up unless the levels are too many."""
+    if kind.levels > LOOKED_UP:
+        return Slot(parameter, np.array([column]), np.zeros(1), compute)
+    return Slot(parameter, np.full(kind.levels, column), compute(np.arange(kind.levels)))
+
+
 # Of a frame with pandas categoricals
 
 
 def tabulate_frame(domain: Domain, columns: Sequence[str], form: FrameForm) -> Tabulated:
     """A form for a booster fitted on a frame: a categorical becomes the place of its category, a missing value NaN."""
-    places = {name: domain.names.index(name) for name in columns}
-    slots = [_column(domain.parameters[places[name]], places[name], i, form) for i, name in enumerate(columns)]
+    slots = []
+    for column, name in enumerate(columns):
+        kind, parameter = domain[name], domain.names.index(name)
+        if name in form.categories:
+            codes = category_places(kind, form.categories[name])[: kind.levels].astype(np.float64)
+            slots.append(Slot(parameter, np.full(kind.levels, column), np.where(codes < 0, np.nan, codes)))
+        elif not kind.is_numeric or kind.dtype == "category":
+            raise UnfitError(f"the values of {name!r} are no numbers, and the model does not tell its categories")
+        else:
+            slots.append(_number(parameter, column, kind, kind.numbers))
     return Tabulated(domain, slots, np.zeros(len(columns)), None)
-
-
-def _column(kind: Parameter, parameter: int, column: int, form: FrameForm) -> Slot:
-    categories = form.categories.get(kind.name)
-    if categories is not None:
-        codes = category_places(kind, categories)[: kind.levels].astype(np.float64)
-        return Slot(parameter, np.full(kind.levels, column), np.where(codes < 0, np.nan, codes))
-    if not kind.is_numeric or kind.dtype == "category":
-        raise UnfitError(f"the values of {kind.name!r} are no numbers, and the model does not tell its categories")
-    return computed_slot(parameter, column, kind, kind.numbers)

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeVar
 
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import redaction
-from fairprobe.model.pacing import Persistence, RateLimit
 from fairprobe.model.protocols import InvalidAnswerError
 
 FIRST_DELAY: Final = 0.1
@@ -46,7 +45,26 @@ ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
 LOOPBACK: Final = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
 """Hosts that are this machine: what is sent to them passes no network."""
 
+ADVICE: Final = {
+    **dict.fromkeys((401, 403), "; headers come from FAIRPROBE_HEADER_... in the environment, or by --header-from-env"),
+    **dict.fromkeys((400, 404, 405, 415, 422), "; are the address, the protocol and the columns those of the service?"),
+}
+"""By status, a hint at why a service does not take a request."""
+
 Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Persistence:
+    """The settings by which a service is asked."""
+
+    connections: int = 4
+    timeout: float = 60.0
+    retries: int = 8
+    rate_limit: float | None = None
+    ca_file: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """By header, the environment's variable that holds its value."""
 
 
 class TooLargeError(Exception):
@@ -56,7 +74,7 @@ class TooLargeError(Exception):
 class _FailedError(Exception):
     """A failure that may be by chance; `after` is how many seconds the service asks to wait."""
 
-    def __init__(self, what: str, after: float | None = None) -> None:
+    def __init__(self, what: str, after: float = 0.0) -> None:
         super().__init__(what)
         self.after = after
 
@@ -67,7 +85,8 @@ class Reply:
 
     status: int
     data: bytes
-    retry_after: str | None = None
+    seconds: float
+    retry_after: str | None
 
     @property
     def words(self) -> str:
@@ -80,14 +99,14 @@ class Transport:
     """The connections to one service, of one process."""
 
     def __init__(self, url: str, patience: Persistence) -> None:
-        self.url = url
-        self.patience = patience
+        self.url, self.patience = url, patience
         self.n_sent = 0
         """Rows sent, those of repeated requests each time."""
         self.places = asyncio.Semaphore(patience.connections)
         """To be held while a request is made, sent and repeated."""
         self._shown = redaction.shown_source(url)
-        self._rate = RateLimit(patience.rate_limit)
+        self._next_turn = 0.0
+        """When the next request may be sent, on the clock of `time.monotonic`."""
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
@@ -116,16 +135,17 @@ class Transport:
         except _FailedError:
             return False
 
-    async def ask(self, body: bytes, n_rows: int, read: Callable[[bytes], Answer], *, is_bold: bool = False) -> Answer:
+    async def ask(self, body: bytes, n_rows: int, read: Callable[[Reply], Answer], *, is_bold: bool = False) -> Answer:
         """Send a request until `read` accepts its answer. A bold one, larger than any before, is given up sooner."""
         tries = 0
         while True:
             self._check_breaker()
-            await asyncio.sleep(self._rate.delay())
+            await asyncio.sleep(self.turn())
             self.n_sent += n_rows
             try:
                 reply = await self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)
-                answer = read(self._accepted(reply))
+                self._check_status(reply)
+                answer = read(reply)
             except (_FailedError, InvalidAnswerError) as failure:
                 tries += 1
                 await self._wait_or_end(failure, tries, is_bold=is_bold)
@@ -137,14 +157,19 @@ class Transport:
         """Let go of the connections."""
         await self._client.aclose()
 
+    def turn(self) -> float:
+        """Take the next place in the queue: the seconds until it is that request's turn, by the limit on the rate."""
+        now, limit = time.monotonic(), self.patience.rate_limit
+        turn = max(now, self._next_turn)
+        self._next_turn = turn + (0.0 if limit is None else 1.0 / limit)
+        return turn - now
+
     async def _wait_or_end(self, failure: _FailedError | InvalidAnswerError, tries: int, *, is_bold: bool) -> None:
         """Wait until the request may be repeated; raise if it may not."""
         if is_bold and self._has_answered and tries > 1:
             raise TooLargeError(str(failure))
         most = 1 + self.patience.retries
-        if not self._has_answered:
-            most = min(most, FIRST_TRIES)
-        if tries >= most:
+        if tries >= (most if self._has_answered else min(most, FIRST_TRIES)):
             times = "" if tries == 1 else f" ({tries} times in a row)"
             rule = f"answer every request within {self.patience.timeout:g} s"
             if isinstance(failure, InvalidAnswerError):
@@ -152,9 +177,8 @@ class Transport:
             self._why = f"the service at {self._shown} must {rule}, got {failure}{times}"
             self._opened = time.monotonic()
             raise ModelError(self._why)
-        after = getattr(failure, "after", None)
-        if after is not None:
-            self._rate.hold(min(after, LONGEST_HOLD))
+        after = getattr(failure, "after", 0.0)
+        self._next_turn = max(self._next_turn, time.monotonic() + min(after, LONGEST_HOLD))
         # By chance, so that the connections do not all come back at once.
         await asyncio.sleep(min(LONGEST_DELAY, FIRST_DELAY * 2 ** (tries - 1)) * random.uniform(0.5, 1.0))
 
@@ -165,19 +189,14 @@ class Transport:
             raise ModelError(self._why)
         self._opened, self._has_answered = None, False  # it may be back: it is tried as at first
 
-    def _accepted(self, reply: Reply) -> bytes:
-        """The content of a good answer."""
+    def _check_status(self, reply: Reply) -> None:
         if reply.status == 200:
-            return reply.data
+            return
         if reply.status == 413:
             raise TooLargeError(reply.words)
         if reply.status in (408, 429) or reply.status >= 500:
             raise _FailedError(reply.words, _seconds(reply.retry_after))
-        advice = ""
-        if reply.status in (401, 403):
-            advice = "; headers come from FAIRPROBE_HEADER_... in the environment, or by --header-from-env"
-        elif reply.status in (400, 404, 405, 415, 422):
-            advice = "; are the address, the protocol and the columns those of the service?"
+        advice = ADVICE.get(reply.status, "")
         raise ModelError(f"the service at {self._shown} must take the request, got {reply.words}{advice}")
 
     async def _exchange(self, method: str, url: str, body: bytes | None, most: int) -> Reply:
@@ -186,17 +205,18 @@ class Transport:
 
         headers = {"Content-Type": "application/json"} if body is not None else None
         request = self._client.stream(method, url, content=body, headers=headers)
+        begun = time.monotonic()
         try:
             async with asyncio.timeout(self.patience.timeout), request as response:
-                parts, size = [], 0
+                data = bytearray()
                 async for part in response.aiter_raw():
-                    parts.append(part)
-                    size += len(part)
-                    if size > most:
+                    data += part
+                    if len(data) > most:
                         raise _FailedError(f"an answer of more than {most:,} bytes")
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise _FailedError("a compressed answer, which was not asked for")
-                return Reply(response.status_code, b"".join(parts), response.headers.get("retry-after"))
+                seconds = time.monotonic() - begun
+                return Reply(response.status_code, bytes(data), seconds, response.headers.get("retry-after"))
         except (httpx.TimeoutException, TimeoutError):
             raise _FailedError(f"no answer within {self.patience.timeout:g} s") from None
         except httpx.TransportError as error:
@@ -252,15 +272,11 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
     )
 
 
-def _seconds(retry_after: str | None) -> float | None:
+def _seconds(retry_after: str | None) -> float:
     """The seconds that a Retry-After says to wait: as a number, or until a date."""
-    if retry_after is None:
-        return None
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
+    for read in (float, lambda text: parsedate_to_datetime(text).timestamp() - time.time()):
+        try:
+            return max(0.0, read(retry_after or ""))
+        except (TypeError, ValueError):
+            pass
+    return 0.0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fairprobe.blocks import Cell, Figure, Interval
-from fairprobe.wording import POPULATION_TITLES, TWINS, answer, between, counted, magnitude, percent, value
+from fairprobe.blocks import Block, Cell, Figure, Interval, Table
+from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, percent, value
 
 Content = Mapping[str, Any]
-Columns = dict[str, Callable[[Any], Cell]]
-"""The columns of a table of records."""
+Columns = dict[str, str | Callable[[Any], Cell]]
+"""The columns of a table of records: each is the name of a field, or a function of a record."""
 
 PLOTS = {
     "influence": ("influence", "How often another value ends a case, by parameter"),
@@ -22,9 +23,15 @@ PLOTS = {
 """By plot, the section that it stands in and its title."""
 
 
-def missing_of(content: Content) -> Mapping[str, str]:
-    """By section, the reason why it was not measured."""
-    return (content["why"] or {}).get("not_measured") or {}
+def table_of(records: Iterable[Any], columns: Columns, name: str = "") -> list[Block]:
+    """A table of records; no block without any."""
+    made = {title: _field(of) if isinstance(of, str) else of for title, of in columns.items()}
+    table = Table.of_records(records, made, name=name)
+    return [table] if table.rows else []
+
+
+def _field(name: str) -> Callable[[Any], Cell]:
+    return lambda record: value(record[name])
 
 
 def part_of_why(content: Content, name: str) -> Any:
@@ -63,10 +70,8 @@ def scale_of(content: Content) -> float:
     held = held_of(content)
     ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
     most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
-    size = 10.0**-9
-    while size * 10 < most:
-        size *= 10
-    return min(1.0, next(step * size for step in (1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))
+    size = 10.0 ** math.floor(math.log10(most))
+    return min(1.0, next(step * size for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))
 
 
 def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -> Interval:
@@ -84,19 +89,14 @@ def confidence(of: Mapping[str, Any]) -> str:
     return "" if of["low"] is None or of.get("method") == "exact" else percent(of["confidence"])
 
 
-def hits_words(of: Mapping[str, Any]) -> str:
-    """The hits of a share and the inputs that were compared."""
-    return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
-
-
-def share_words(share: Mapping[str, Any]) -> str:
-    """Names a share: its population, twins and sensitive parameters."""
-    return f"{population_title(share)}, {TWINS.get(share['twins'], share['twins'])}: {names(share['sensitive'])}"
-
-
 def population_title(share: Mapping[str, Any]) -> str:
     """The name of the population of a share."""
     return POPULATION_TITLES.get(share["population"]) or value(share["population"])
+
+
+def outcome_of(of: Mapping[str, Any]) -> str:
+    """The outcome of a verdict, of a side or of an attempt, in words."""
+    return OUTCOMES.get(of["outcome"], of["outcome"])
 
 
 def names(parameters: Iterable[Any]) -> str:
@@ -112,11 +112,6 @@ def changes_words(changes: Iterable[Iterable[Any]]) -> str:
 def changes_of(case: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """The columns in which a case and its twin differ, with both values."""
     return [(name, case["case"].get(name), after) for name, after in case["twin"].items()]
-
-
-def answers_words(answers: Mapping[str, Any]) -> str:
-    """The model's answer for each combination of sensitive values."""
-    return ", ".join(f"{value(who)}: {value(answer(output))}" for who, output in answers.items())
 
 
 def flips_words(content: Content) -> str:

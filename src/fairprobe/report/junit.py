@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from fairprobe.report.content import Content, share_words
-from fairprobe.wording import answer, counted, isolated, percent, value
+from fairprobe.report.content import Content, changes_of, names, population_title
+from fairprobe.wording import TWINS, answer, counted, isolated, percent, value
 
 MOST_CASES = 10
-"""Cases that are listed in a group."""
+"""Cases that are listed in a group; chosen."""
 
 ELEMENTS = {"violated": "failure", "inconclusive": "error"}
 
@@ -27,36 +28,47 @@ def junit(content: Content) -> str:
     properties = ET.SubElement(suite, "properties")
     for name, text in _properties(content).items():
         ET.SubElement(properties, "property", name=name, value=isolated(text))
-    verdict = content["verdict"]
-    _test(suite, "verdict", "verdict", verdict["outcome"], verdict["sentence"], _interrupted(content))
-    for share in content["shares"]:
-        if share["id"] in verdict["bound"] and content["question"]["max_share"] is not None:
-            worse_off = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
-            outcome = verdict["outcomes"][share["id"]]
-            condition = f"{outcome}, {verdict['condition']}: " if outcome == "passed" and verdict["condition"] else ""
-            _test(suite, "share", share_words(share), outcome, condition + share["sentence"], worse_off)
-    for side in verdict["directions"]:
-        name = f"{side['combination']} worse off, {side['twins']}"
-        _test(suite, "direction", name, side["outcome"], side["sentence"], "")
-    for parameters, cases in _groups(content).items():
-        outcome = "violated" if verdict["outcome"] == "violated" else "passed"
-        lines = "\n".join(map(_line, cases[:MOST_CASES]))
-        _test(suite, "cases", f"parted by {parameters}", outcome, counted(len(cases), "case"), lines)
-    tests = suite.findall("testcase")
-    counts = {f"{name}s": str(sum(each.find(name) is not None for each in tests)) for name in ("failure", "error")}
-    suite.attrib |= {"tests": str(len(tests)), **counts}
-    root = ET.Element("testsuites", {"tests": str(len(tests)), **counts})
+    outcomes = []
+    for kind, name, outcome, message, more in _tests(content):
+        test = ET.SubElement(suite, "testcase", classname=f"fairprobe.{kind}", name=isolated(name))
+        outcomes.append(ELEMENTS.get(outcome))
+        if outcome in ELEMENTS:
+            ET.SubElement(test, ELEMENTS[outcome], message=isolated(message), type=outcome).text = isolated(more)
+        else:
+            ET.SubElement(test, "system-out").text = isolated("\n".join(filter(None, [message, more])))
+    counts = {f"{element}s": str(outcomes.count(element)) for element in ELEMENTS.values()}
+    suite.attrib |= {"tests": str(len(outcomes)), **counts}
+    root = ET.Element("testsuites", {"tests": str(len(outcomes)), **counts})
     root.append(suite)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _test(suite: ET.Element, kind: str, name: str, outcome: str, message: str, more: str) -> None:
-    test = ET.SubElement(suite, "testcase", classname=f"fairprobe.{kind}", name=isolated(name))
-    if outcome in ELEMENTS:
-        ET.SubElement(test, ELEMENTS[outcome], message=isolated(message), type=outcome).text = isolated(more)
-    else:
-        ET.SubElement(test, "system-out").text = isolated("\n".join(filter(None, [message, more])))
+def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
+    """The kind, the name and the outcome of each test, a message and more of it."""
+    verdict, interrupted = content["verdict"], content["about"]["interrupted"]
+    more = f"interrupted while it was at: {interrupted}" if interrupted else ""
+    yield "verdict", "verdict", verdict["outcome"], verdict["sentence"], more
+    for share in content["shares"]:
+        outcome = verdict["outcomes"].get(share["id"])
+        if outcome is not None and content["question"]["max_share"] is not None:
+            name = (
+                f"{population_title(share)}, {TWINS.get(share['twins'], share['twins'])}: {names(share['sensitive'])}"
+            )
+            condition = f"{outcome}, {verdict['condition']}: " if outcome == "passed" and verdict["condition"] else ""
+            more = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
+            yield "share", name, outcome, condition + share["sentence"], more
+    for side in verdict["directions"]:
+        yield "direction", f"{side['combination']} worse off, {side['twins']}", side["outcome"], side["sentence"], ""
+    for parameters, group in groupby(sorted(content["cases"], key=_parted_by), _parted_by):
+        cases = list(group)
+        outcome = "violated" if verdict["outcome"] == "violated" else "passed"
+        lines = "\n".join(map(_line, cases[:MOST_CASES]))
+        yield "cases", f"parted by {parameters}", outcome, counted(len(cases), "case"), lines
+
+
+def _parted_by(case: Any) -> str:
+    return str(case["parameters"])
 
 
 def _properties(content: Content) -> dict[str, str]:
@@ -74,20 +86,7 @@ def _properties(content: Content) -> dict[str, str]:
     }
 
 
-def _interrupted(content: Content) -> str:
-    interrupted = content["about"]["interrupted"]
-    return f"interrupted while it was at: {interrupted}" if interrupted else ""
-
-
-def _groups(content: Content) -> dict[str, list[Mapping[str, Any]]]:
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for case in content["cases"]:
-        groups.setdefault(case["parameters"], []).append(case)
-    return groups
-
-
-def _line(case: Mapping[str, Any]) -> str:
-    one, twin = case["case"], case["twin"]
-    changes = ", ".join(f"{value(name)} {value(one.get(name))} -> {value(after)}" for name, after in twin.items())
-    same = [f"{value(name)} {value(of)}" for name, of in one.items() if name not in twin]
+def _line(case: Any) -> str:
+    changes = ", ".join(f"{value(name)} {value(before)} -> {value(after)}" for name, before, after in changes_of(case))
+    same = [f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"]]
     return ", ".join([f"case {case['id']}: {changes} ({' -> '.join(map(answer, case['outputs']))})", *same])

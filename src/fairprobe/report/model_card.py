@@ -24,7 +24,7 @@ def model_card(content: Content) -> str:
     names = " or ".join(map(value, content["question"]["sensitive"]))
     text = f"The share of a population whose answer changes with {names} and what is linked to it; {limit_words}."
     blocks: list[Block] = [*head(content), Sentence(text)]
-    blocks.append(shares_table(content, [share for share in content["shares"] if share["is_main"]]))
+    blocks += shares_table(content, [share for share in content["shares"] if share["is_main"]])
     directions = (part_of_why(content, "directions") or {}).get("sentences", [])
     blocks += [Sentence(" ".join(directions), "Who is worse off")] if directions else []
     if content["limitations"]:

@@ -15,12 +15,10 @@ from fairprobe.domain.values import in_dtype
 from fairprobe.errors import FairprobeError
 from fairprobe.estimation.share import Share
 from fairprobe.model.adapters import Wrapper, adapter_for
-from fairprobe.retraining.augment import Draw
 from fairprobe.retraining.judging import Judge
-from fairprobe.retraining.loop import Course
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import MOST, Recipe
-from fairprobe.retraining.start import Start
+from fairprobe.retraining.rounds import Rounds
 from fairprobe.retraining.task import Task
 
 WORDS: Final = {
@@ -48,56 +46,47 @@ class Control:
 
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values of JSON."""
-        return {
-            "control": self.name,
-            "words": self.words,
-            "shares": {name: share.jsonable() for name, share in self.shares.items()},
-            "accuracy": self.accuracy,
-            "n_added": self.n_added,
-            "seconds": self.seconds,
-            "why_not": self.why_not,
-        }
+        told = {**vars(self), "shares": {name: share.jsonable() for name, share in self.shares.items()}}
+        return {"control": told.pop("name"), **told}
 
 
 Made = tuple[Any, int, str]
 """A control's model, the number of rows added, and what was done if `WORDS` does not say it exactly."""
 
 
-def tried_controls(task: Task, start: Start, course: Course, judge: Judge, *, with_clone: bool) -> dict[str, Control]:
+def tried_controls(rounds: Rounds, judge: Judge, *, with_clone: bool) -> dict[str, Control]:
     """Fit and judge each control. A control that fails says why.
 
     The clone is judged where the model given has seen the rows of the report and the other models have not.
     """
+    task = rounds.task
     makers: dict[str, Callable[[], Made]] = {
-        **({"clone": lambda: (start.reference, 0, "")} if with_clone else {}),
+        **({"clone": lambda: (rounds.reference, 0, "")} if with_clone else {}),
         "constant": partial(_held, task, task.domain.sensitive),
         **({} if task.linked is None else {"constant-linked": partial(_held, task, _tied(task.linked))}),
-        "random": partial(_random, task, start, course),
-        "all": partial(_all_cases, task, start),
+        "random": partial(_random, rounds),
+        "all": partial(_all_cases, rounds),
     }
     controls: dict[str, Control] = {}
     try:
         for name, make in makers.items():
             controls[name] = _control(task, judge, name, make)
     except KeyboardInterrupt:
-        course.stop_reason = "interrupted"
+        rounds.stop_reason = "interrupted"
     return controls
 
 
 def _control(task: Task, judge: Judge, name: str, make: Callable[[], Made]) -> Control:
-    left = task.budget.clock.left
-    if left < 0:
-        return Control(name, WORDS[name], why_not="the time allowed was used up")
-    if task.budget.foreseen(len(task.parts.fit)) > left:
+    if task.budget.foreseen(len(task.parts.fit)) > task.budget.clock.left:
         return Control(name, WORDS[name], why_not="it would not have fitted into the time that was left")
     task.tell(f"control: {WORDS[name]}")
     clock = Clock()
     try:
-        model, n_added, what = make()
+        model, n_added, words = make()
         judged = judge.judge(model)
     except FairprobeError as error:
         return Control(name, WORDS[name], seconds=clock.seconds, why_not=str(error))
-    return Control(name, what or WORDS[name], judged.shares, judged.accuracy, n_added, clock.seconds)
+    return Control(name, words or WORDS[name], judged.shares, judged.accuracy, n_added, clock.seconds)
 
 
 def _tied(domain: Domain) -> list[str]:
@@ -110,44 +99,42 @@ def _tied(domain: Domain) -> list[str]:
 def _held(task: Task, names: Sequence[str]) -> Made:
     rows = task.parts.fit
     values = commonest(task.domain, rows, names)
-    model = task.fitter.fit(LabelledRows(held_constant(rows.frame, values), rows.labels, rows.weights))
+    model = task.fitter.fit(replace(rows, frame=held_constant(rows.frame, values)))
     return HeldConstant(model, task.domain, values), 0, ""
 
 
-def _random(task: Task, start: Start, course: Course) -> Made:
+def _random(rounds: Rounds) -> Made:
     """The recipe that was chosen, or came nearest to it, with as many rows made of random inputs instead of cases."""
-    if not course.rounds:
+    if not rounds.tried:
         raise FairprobeError("no round was tried")
-    tried = course.chosen or min(course.rounds, key=lambda each: each.left)
-    recipe, what = tried.recipe, WORDS["random"]
+    tried = rounds.chosen or min(rounds.tried, key=lambda each: each.left)
+    recipe, words = tried.recipe, WORDS["random"]
     if not recipe.uses_cases:
         # Flipped rows alone leave no cases to replace, so inputs come with their twins.
-        recipe, what = replace(recipe, parts=("twins",)), "as many rows of random inputs with twins"
-    seed = task.seeds.rounds.spawn(1)[0]
-    n_rows = len(task.parts.fit)
+        recipe, words = replace(recipe, parts=("twins",)), "as many rows of random inputs with twins"
+    task, pool, make = rounds.task, rounds.pool, rounds.augmenter.rows
+    seed, n_rows = task.seeds.rounds.spawn(1)[0], len(task.parts.fit)
     wanted = (n_rows + tried.n_added) // recipe.copies - n_rows
     if recipe.uses_rows:
         flipped = replace(recipe, parts=tuple(part for part in recipe.parts if part in ("flip", "linked")), copies=1)
-        wanted -= len(start.augmenter.rows(flipped, start.pool.draw, np.random.default_rng(seed))) - n_rows
+        wanted -= len(make(flipped, pool.draw, np.random.default_rng(seed))) - n_rows
     # Each input makes one row at least; whole families come as near as they can to the number wanted.
     codes = task.domain.sample_codes(max(1, wanted), np.random.default_rng(seed.spawn(1)[0]))
-    made = np.cumsum(start.augmenter.rows_of_each(recipe, codes))
+    made = np.cumsum(rounds.augmenter.rows_of_each(recipe, codes))
     codes = codes[: int(np.abs(made - wanted).argmin()) + 1]
-    model, n_added = _augmented(task, start, recipe, lambda *_: (codes, start.pool.labeller(codes)), seed)
-    return model, n_added, what if n_added == tried.n_added else f"{what}, as near as whole families allow"
+    rows = make(recipe, lambda *_: (codes, pool.labeller(codes)), np.random.default_rng(seed))
+    n_added = len(rows) - n_rows
+    as_near = "" if n_added == tried.n_added else ", as near as whole families allow"
+    return task.fitter.fit(rows), n_added, f"{words}{as_near}"
 
 
-def _all_cases(task: Task, start: Start) -> Made:
+def _all_cases(rounds: Rounds) -> Made:
     """Add as many single cases as there are training rows, or all there are. The paper warns of this."""
-    if not start.pool.has_cases(len(task.parts.fit)):
+    n_rows = len(rounds.task.parts.fit)
+    if not rounds.pool.has_cases(n_rows):
         raise FairprobeError("there are no cases")
-    recipe = Recipe(("case",), MOST)
-    return *_augmented(task, start, recipe, start.pool.draw, task.seeds.rounds.spawn(1)[0]), ""
-
-
-def _augmented(task: Task, start: Start, recipe: Recipe, draw: Draw, seed: np.random.SeedSequence) -> tuple[Any, int]:
-    rows = start.augmenter.rows(recipe, draw, np.random.default_rng(seed))
-    return task.fitter.fit(rows), len(rows) - len(task.parts.fit)
+    rows = rounds.augmented(Recipe(("case",), MOST))
+    return rounds.task.fitter.fit(rows), len(rows) - n_rows, ""
 
 
 class HeldConstant(Wrapper):
@@ -183,7 +170,5 @@ def held_constant(frame: Any, values: dict[str, Any]) -> Any:
     """Rows with constant values in some columns, in the columns' dtypes where these can hold the values."""
     import pandas as pd
 
-    changed = frame.copy()
-    for name, value in values.items():
-        changed[name] = in_dtype(pd.Series([value] * len(frame), index=frame.index), frame[name].dtype)
-    return changed
+    held = {name: pd.Series([value] * len(frame), index=frame.index) for name, value in values.items()}
+    return frame.assign(**{name: in_dtype(column, frame[name].dtype) for name, column in held.items()})

@@ -27,19 +27,17 @@ class Fitter:
     ) -> None:
         if train is not None and not callable(train):
             raise SettingError.about("trainer", f"must be a function (X, y, sample_weight=None), got {train!r:.80}")
-        self._train = train or _cloner(model)
-        if is_weighted and train is None:
-            _check_takes_weights(model)
+        self._train = train or _cloner(model, is_weighted=is_weighted)
         self._rule = "the model must fit the rows" if train is None else "the trainer must give a model"
         self._columns = fitted_columns(model, domain)
-        absent = [name for name in self._columns or () if name not in domain.names]
+        absent = ", ".join(name for name in self._columns or () if name not in domain.names)
         if absent:
             raise DataError(
-                f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
+                f"every column the model was fitted on must be a parameter, got no {absent}: add the column"
             )
         known = is_fitted(model)
         self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
-        self._as_frame = as_frame if train is not None or not known else self._columns is not None
+        self._as_frame = self._columns is not None if known and train is None else as_frame
         self.warned: Counter[str] = Counter()
         """By warning, the number of fits that gave it."""
         self.times: list[tuple[int, float]] = []
@@ -49,7 +47,7 @@ class Fitter:
         """A new model, fitted to these rows."""
         clock = Clock()
         # Copies, because a trainer may change its arguments.
-        batch = rows.frame.copy() if self._columns is None else rows.frame[self._columns].copy()
+        batch = rows.frame[self._columns or list(rows.frame)].copy()
         for name, categories in self._categories.items():
             batch[name] = as_fitted(batch[name], categories)
         options = {} if rows.weights is None else {"sample_weight": rows.weights.copy()}
@@ -75,27 +73,29 @@ def is_fitted(model: Any) -> bool:
     return is_model and not isinstance(model, type) and is_fitted_estimator(model)
 
 
-def _cloner(model: Any) -> Train:
+_TRAINER = "give trainer= in Python, a function (X, y, sample_weight=None) that returns a fitted model"
+
+
+def _cloner(model: Any, *, is_weighted: bool) -> Train:
     """A trainer that fits clones of an estimator."""
     if isinstance(model, type):
         raise SettingError(f"a model must be an instance, got the class {model.__name__}: create one")
+    name = type(model).__name__
     if not callable(getattr(model, "fit", None)):
-        raise SettingError(
-            f"a model that is retrained must have fit, got {type(model).__name__}: "
-            "give trainer= in Python, a function (X, y, sample_weight=None) that returns a fitted model"
-        )
+        raise SettingError(f"a model that is retrained must have fit, got {name}: {_TRAINER}")
     from sklearn.base import clone
 
     try:
         clone(model)
     except (TypeError, RuntimeError) as error:
+        got = f"got {name} ({_first_sentence(error)})"
         raise SettingError(
-            f"a model that is retrained must be one that scikit-learn can clone, got {type(model).__name__} "
-            f"({_first_sentence(error)}): give trainer= in Python, a function (X, y, sample_weight=None) "
-            "that returns a model"
+            f"a model that is retrained must be one that scikit-learn can clone, {got}: {_TRAINER}"
         ) from None
     if is_regressor(model):
-        raise SettingError(f"a model that is retrained must be a classifier, got the regressor {type(model).__name__}")
+        raise SettingError(f"a model that is retrained must be a classifier, got the regressor {name}")
+    if is_weighted:
+        _check_takes_weights(model)
 
     def train(X: Any, y: Any, sample_weight: Any = None) -> Any:
         fresh = clone(model)
@@ -126,10 +126,9 @@ def _check_takes_weights(model: Any) -> None:
         _check_takes_weights(each)
     taken = signature(model.fit).parameters if callable(getattr(model, "fit", None)) else {}
     if not made_of and "sample_weight" not in taken and all(p.kind != Parameter.VAR_KEYWORD for p in taken.values()):
+        got = f"got {type(model).__name__}, whose fit takes none"
         raise SettingError.about(
-            "sample_weight",
-            f"must go with a model that takes weights, got {type(model).__name__}, whose fit takes none: leave them "
-            "out, or give trainer=, a function (X, y, sample_weight=None) that returns a fitted model",
+            "sample_weight", f"must go with a model that takes weights, {got}: leave them out, or {_TRAINER}"
         )
 
 
@@ -165,7 +164,7 @@ def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
 def _forget_requests(part: Any) -> None:
     """Remove the routing requests made for a fit, so that nothing of them stays in the model."""
     is_estimator = hasattr(part, "set_fit_request") or type(part).__module__.startswith("sklearn.")
-    held = getattr(part, "__dict__", {}) if is_estimator else {}
+    held = vars(part) if is_estimator and hasattr(part, "__dict__") else {}
     held.pop("_metadata_request", None)
     for each in part if isinstance(part, (list, tuple)) else list(held.values()):
         _forget_requests(each)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.compare import Comparison, paired
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.populations import Population
@@ -25,7 +25,7 @@ from fairprobe.wording import POPULATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.retraining.settings import Settings
+    from fairprobe.retraining.task import Settings
 
 
 JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
@@ -40,17 +40,8 @@ class Loss:
     low: float
     high: float
     """The paired interval of the loss."""
-    p_value: float
     n: int
     confidence: float
-
-    def sentence(self) -> str:
-        """The loss in words."""
-        points = [f"{100 * number:+.2f}" for number in (-self.value, -self.high, -self.low)]
-        return (
-            f"accuracy {points[0]} points on {self.n:,} rows, with {100 * self.confidence:.4g}% confidence between "
-            f"{points[1]} and {points[2]}"
-        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +76,7 @@ class Assessment:
         only_old, only_new = int((self.correct & ~new.correct).sum()), int((new.correct & ~self.correct).sum())
         n = len(self.truth)
         low, high = paired_difference(only_old, only_new, n, confidence)
-        return Loss((only_old - only_new) / n, low, high, mcnemar_p(only_old, only_new), n, confidence)
+        return Loss((only_old - only_new) / n, low, high, n, confidence)
 
 
 @dataclass(frozen=True)
@@ -106,12 +97,12 @@ class Judge:
     def judge(self, model: Any) -> Assessment:
         """Judge a model on the inputs, then on the rows."""
         uniform = ("domain", "valid") if self.domain.constraints else ("domain",)
-        populations: dict[str, Any] = {**{name: name for name in uniform}, "rows": self.rows.frame}
-        shares, hits = {}, {}
-        for name, population in populations.items():
-            shares[name], hits[name] = self._share(model, self.domain, population)
+        judged = {name: self._share(model, self.domain, name) for name in uniform}
+        judged["rows"] = self._share(model, self.domain, self.rows.frame)
         if self.linked is not None:
-            shares["linked"], hits["linked"] = self._share(model, self.linked, self.rows.frame)
+            judged["linked"] = self._share(model, self.linked, self.rows.frame)
+        shares = {name: share for name, (share, _) in judged.items()}
+        hits = {name: mask for name, (_, mask) in judged.items()}
         return Assessment(shares, hits, self.labels(model, self.rows), self.rows.labels)
 
     def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
@@ -140,15 +131,12 @@ def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], 
     """Accuracy and rate of the favourable label for each model, with a row for each group of sensitive values."""
     import pandas as pd
 
+    figures: dict[str, Any] = {"n": np.ones(len(rows))}
+    for when, model in judged.items():
+        figures |= {f"accuracy_{when}": model.correct, f"selected_{when}": model.labels == favourable}
     own = np.column_stack([domain[name].encode(rows.frame[name]) for name in domain.sensitive])
-    table = []
-    for place, combination in enumerate(domain.combinations):
-        inside = (own == combination).all(axis=1)
-        if inside.any():
-            row: dict[str, Any] = {"group": combination_words(domain, place), "n": int(inside.sum())}
-            for when, model in judged.items():
-                row[f"accuracy_{when}"] = float(model.correct[inside].mean())
-                row[f"selected_{when}"] = float((model.labels[inside] == favourable).mean())
-            table.append(row)
-    names = [f"{what}_{when}" for when in judged for what in ("accuracy", "selected")]
-    return pd.DataFrame(table, columns=["group", "n", *names]).set_index("group")
+    # Rows whose sensitive values are not compared belong to no group.
+    is_of = (own[:, None] == domain.combinations).all(axis=2)
+    table = pd.DataFrame(figures)[is_of.any(axis=1)].groupby(is_of.argmax(axis=1)[is_of.any(axis=1)])
+    groups = table.mean().assign(n=table.size())
+    return groups.rename(index=lambda place: combination_words(domain, place)).rename_axis("group")

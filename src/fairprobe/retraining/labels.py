@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,15 +12,24 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.engine import Skipped, make_engine
+from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
-from fairprobe.retraining.parts import unknown_label
+from fairprobe.model.known import kin
+from fairprobe.retraining.fitting import is_fitted
+from fairprobe.retraining.parts import LabelledRows, check_labels
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NAMES: Final = ("vote", "mean", "given")
+
+_SVM_ROWS: Final = 4000
+"""Rows that the kernel machine is fitted to at most, as its time grows with their square; chosen."""
+
+NEAREST: Final = {"boosting": "forest", "histogram-boosting": "forest", "libsvm": "kernel"}
+"""By kind of model that no member is of, the kind of the most similar member."""
 
 Labels = NDArray[Any]
 Votes = Floats
@@ -32,10 +43,8 @@ def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller
     askers = [Asker(member, domain) for member in members]
 
     def votes(codes: Codes) -> Votes:
-        answers = [asker.ask_families(codes) for asker in askers]
-        for asker, answer in zip(askers, answers, strict=True):
-            _check_names(asker.adapter.name, answer, classes)
-        return np.sum([answer[..., None] == classes for answer in answers], axis=0, dtype=np.float64)
+        every = [marks(asker.ask_families(codes), classes, asker.adapter.name) for asker in askers]
+        return np.asarray(np.sum(every, axis=0))
 
     return votes
 
@@ -62,19 +71,16 @@ def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
     return votes
 
 
-def as_given(codes: Codes, labels: Labels, domain: Domain, classes: Labels) -> Labeller:
-    """Labels that came with the cases, one for all members of a family."""
-    _check_names("the cases", labels, classes)
-    free = list(domain.free_columns)
-    marks = (labels[:, None] == classes).astype(np.float64)
-    by_case = dict(zip(map(tuple, codes[:, free].tolist()), marks, strict=True))
+def as_given(labels: dict[tuple[int, ...], Any], domain: Domain, classes: Labels) -> Labeller:
+    """Labels that came with the cases, one for all members of a family, by the codes of its free columns."""
 
     def votes(codes: Codes) -> Votes:
+        families = map(tuple, codes[:, list(domain.free_columns)].tolist())
         try:
-            own = np.array([by_case[key] for key in map(tuple, codes[:, free].tolist())])
+            own = np.array([labels[family] for family in families])
         except KeyError:
             raise SettingError("labels='given' are known for the cases given alone, got another input") from None
-        return np.broadcast_to(own, (len(domain.families), *own.shape))
+        return np.tile(marks(own, classes, "the cases"), (len(domain.families), 1, 1))
 
     return votes
 
@@ -89,13 +95,18 @@ def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes
         except Exception as error:
             raise ModelError(f"labels must label a frame of inputs, got {type(error).__name__}: {error}") from error
         if labels.shape != (len(members),):
-            raise ModelError(
-                f"labels must give one label a row, got the shape {labels.shape} for {len(members):,} rows"
-            )
-        _check_names("labels", labels, classes)
-        return (labels[:, None] == classes).astype(np.float64).reshape(-1, len(codes), len(classes))
+            got = f"got the shape {labels.shape} for {len(members):,} rows"
+            raise ModelError(f"labels must give one label a row, {got}")
+        return marks(labels, classes, "labels").reshape(-1, len(codes), len(classes))
 
     return votes
+
+
+def marks(labels: Labels, classes: Labels, who: str) -> Votes:
+    """A vote of 1 for the class of each label; labels that are no class are refused."""
+    # np.unique would sort, which fails for a mixture of numbers and strings.
+    check_labels("labels", "must use the names of y", dict.fromkeys(labels.ravel().tolist()), classes, f" from {who}")
+    return (labels[..., None] == classes).astype(np.float64)
 
 
 def present_members(domain: Domain, codes: Codes) -> Mask:
@@ -113,29 +124,102 @@ def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
 def check_choice(labels: Any, committee: Any) -> None:
     """Refuse a choice of labels, or a committee, that is none."""
     if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
-        raise SettingError.about(
-            "labels", f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
-        )
-    if committee is not None:
-        if labels != "vote":
-            raise SettingError(f"a committee is for labels='vote', got labels={labels!r}")
-        if isinstance(committee, str) or not isinstance(committee, Sequence) or not committee:
-            raise SettingError.about("committee", f"must be a list of models, got {committee!r:.80}")
-        for member in committee:
-            if isinstance(member, type) or not (callable(member) or callable(getattr(member, "predict", None))):
-                raise SettingError(f"a member of the committee must be a model, got {member!r:.80}")
+        rule = f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
+        raise SettingError.about("labels", rule)
+    if committee is None:
+        return
+    if labels != "vote":
+        raise SettingError(f"a committee is for labels='vote', got labels={labels!r}")
+    if isinstance(committee, str) or not isinstance(committee, Sequence) or not committee:
+        raise SettingError.about("committee", f"must be a list of models, got {committee!r:.80}")
+    for member in committee:
+        if isinstance(member, type) or not (callable(member) or callable(getattr(member, "predict", None))):
+            raise SettingError(f"a member of the committee must be a model, got {member!r:.80}")
 
 
 def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
     """Refuse fitted members that use other names for the labels."""
     for member in committee or ():
-        named = getattr(member, "classes_", None)
-        if named is not None:
-            _check_names(type(member).__name__, np.asarray(named), classes)
+        named = np.asarray(getattr(member, "classes_", ())).tolist()
+        check_labels("committee", "must use the names of y", named, classes, f" from {type(member).__name__}")
 
 
-def _check_names(who: str, got: Labels, classes: Labels) -> None:
-    # np.unique would sort, which fails for a mixture of numbers and strings.
-    wrong = unknown_label(dict.fromkeys(got.ravel().tolist()), classes.tolist())
-    if wrong:
-        raise DataError(f"a committee and its labels must use the names of y, {wrong} from {who}")
+# The committee
+
+
+def kinds(domain: Domain, n_rows: int, seed: int) -> dict[str, Any]:
+    """Classifiers of the kinds of the paper's subjects, not fitted yet. They take frames with any columns.
+
+    Missing numbers are filled in and numbers are scaled; every other column is encoded one-hot.
+    """
+    from sklearn import compose, ensemble, impute, neural_network, pipeline, preprocessing, svm, tree
+
+    forest = ensemble.RandomForestClassifier(n_estimators=30, random_state=seed)
+    one_tree = tree.DecisionTreeClassifier(random_state=seed)
+    # A single bag is a random draw of as many rows as the kernel machine can take.
+    few = {"n_estimators": 1, "max_samples": min(_SVM_ROWS, n_rows), "random_state": seed}
+    classifiers = {
+        "linear": svm.LinearSVC(random_state=seed),
+        "kernel": ensemble.BaggingClassifier(svm.SVC(random_state=seed), **few),
+        "network": neural_network.MLPClassifier((16,), max_iter=40, random_state=seed),
+        "forest": forest,
+        "tree": one_tree,
+        "vote": ensemble.VotingClassifier([("forest", forest), ("tree", one_tree)], voting="hard"),
+    }
+    numeric = [parameter.name for parameter in domain.parameters if parameter.is_numeric]
+    scaled = pipeline.make_pipeline(
+        impute.SimpleImputer(keep_empty_features=True), preprocessing.StandardScaler()
+    )  # fmt: skip
+    one_hot = preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    listed = [name for name in domain.names if name not in numeric]
+    columns = compose.make_column_transformer((scaled, numeric), (one_hot, listed))
+    # The pipelines share their parts, so each must be cloned before it is fitted.
+    return {kind: pipeline.make_pipeline(columns, classifier) for kind, classifier in classifiers.items()}
+
+
+def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]:
+    """The default committee: the five kinds that the model is not. Their number is odd, so two classes cannot tie."""
+    return [member for kind, member in kinds(domain, n_rows, seed).items() if kind != kind_of(model)]
+
+
+def kind_of(model: Any) -> str:
+    """The kind that is most similar to a model; a model of no known kind counts as a vote.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> kind_of(DecisionTreeClassifier()), kind_of(len)
+    ('tree', 'vote')
+    """
+    kind = kin(model) or ""
+    return NEAREST.get(kind, kind if kind in ("tree", "forest", "linear", "kernel", "network") else "vote")
+
+
+def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
+    """The members of a committee, fitted in parallel as shards of one run."""
+    made = make_engine(partial(_fitted_shard, list(members), rows), n_jobs, engine=engine, n_shards=len(members))
+    try:
+        fitted = list(made.results())
+    finally:
+        made.close()
+    for result in fitted:
+        if isinstance(result, Skipped):
+            raise _unfit(members[result.shard], result.words())
+    return fitted
+
+
+def _fitted_shard(members: list[Any], rows: LabelledRows, shard: int, seconds: Any, report: Any) -> Any:
+    """One member as it is if it is fitted, otherwise a clone of it, fitted."""
+    member = members[shard]
+    if is_fitted(member):
+        return member
+    from sklearn.base import clone
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a member that has not converged may vote
+        try:
+            return clone(member).fit(rows.frame, rows.labels)
+        except Exception as error:
+            raise _unfit(member, f"{type(error).__name__}: {error}") from error
+
+
+def _unfit(member: Any, why: str) -> ModelError:
+    return ModelError(f"a member of the committee must fit the rows, got {why} from {type(member).__name__}")

@@ -68,7 +68,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class Parts:
-    """The three parts."""
+    """Rows to fit to, rows to choose by, and rows to report on."""
 
     fit: LabelledRows
     select: LabelledRows
@@ -85,12 +85,7 @@ class Parts:
 
 
 def checked_rows(
-    domain: Domain,
-    X: Any,
-    y: Any,
-    weights: Any = None,
-    groups: Any = None,
-    called: Mapping[str, str] | None = None,
+    domain: Domain, X: Any, y: Any, weights: Any = None, groups: Any = None, called: Mapping[str, str] | None = None
 ) -> LabelledRows:
     """Rows and labels that belong together by their order."""
     import pandas as pd
@@ -100,32 +95,28 @@ def checked_rows(
     assert rows.labels is not None
     unknown = int(np.sum(pd.isna(rows.labels)))
     if unknown:
-        argument = (called or {}).get("y", "y")
         rule = f"must have a known label for every row, got {unknown:,} unknown: leave these rows out"
-        raise DataError.about(argument, rule)
+        raise DataError.about((called or {}).get("y", "y"), rule)
     return LabelledRows(rows.reindexed().typed, rows.labels, rows.weights, rows.groups)
 
 
 def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
     """The groups of X and those of the rows held out."""
     if groups is None or held_out is None:
-        return (None if groups is None else as_values(groups)), None
+        return groups, None
     if not isinstance(groups, (tuple, list)) or len(groups) != 2:
         rule = "must be a pair, of X and of the rows held out, where there are some"
         raise SettingError.about("groups", f"{rule}, got {type(groups).__name__}")
-    return as_values(groups[0]), as_values(groups[1])
+    return groups[0], groups[1]
 
 
-def checked_held_out(domain: Domain, held_out: Any, classes: list[Any], groups: Any = None) -> LabelledRows:
-    """Checked rows and labels that the model has not seen."""
+def checked_held_out(domain: Domain, held_out: Any, classes: NDArray[Any], groups: Any = None) -> LabelledRows:
+    """Rows and labels that the model has not seen, checked."""
     if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
         raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
     X, y = held_out
-    called = {"X": "held_out", "y": "held_out"}
-    rows = checked_rows(domain, X, y, groups=groups, called=called)
-    wrong = unknown_label(sorted(set(rows.labels.tolist()), key=str), classes)
-    if wrong:
-        raise DataError.about("held_out", f"must have the labels of y, {wrong}")
+    rows = checked_rows(domain, X, y, groups=groups, called={"X": "held_out", "y": "held_out"})
+    check_labels("held_out", "must have the labels of y", sorted(set(rows.labels.tolist()), key=str), classes)
     return rows
 
 
@@ -138,21 +129,20 @@ def classes_of(rows: LabelledRows) -> NDArray[Any]:
     if len(classes) < 2:
         raise DataError(f"the labels must be of two classes at least, got one: {classes.tolist()}")
     if rows.labels.dtype.kind in "fiu" and len(classes) > max(_MOST_CLASSES, len(rows) // 20):
-        raise DataError(
-            f"the labels must be classes, got {len(classes):,} different numbers: a regressor can't be retrained here"
-        )
+        got = f"got {len(classes):,} different numbers: a regressor can't be retrained here"
+        raise DataError(f"the labels must be classes, {got}")
     return classes
 
 
-def unknown_label(labels: Iterable[Any], known: Iterable[Any]) -> str:
-    """The end of a message about labels that must all be known; empty if they are.
+def check_labels(argument: str, rule: str, labels: Iterable[Any], known: NDArray[Any], who: str = "") -> None:
+    """Refuse labels that are not among the known ones; `who` says at the end of the message where they come from.
 
-    >>> unknown_label(["yes", "maybe"], ["no", "yes"]), unknown_label(["yes"], ["no", "yes"])
-    ("'no', 'yes'; got 'maybe'", '')
+    >>> check_labels("held_out", "must have the labels of y", ["yes"], np.array(["no", "yes"]))
     """
-    names = list(known)
-    unknown = [label for label in labels if label not in names]
-    return f"{', '.join(map(repr, names))}; got {unknown[0]!r}" if unknown else ""
+    names = known.tolist()
+    wrong = next((label for label in labels if label not in names), None)
+    if wrong is not None:
+        raise DataError.about(argument, f"{rule}, {', '.join(map(repr, names))}; got {wrong!r}{who}")
 
 
 def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Generator) -> Parts:
@@ -177,13 +167,11 @@ def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rn
     part = np.empty(len(n_of_unit), dtype=np.int64)
     part[units[order]] = np.minimum(np.searchsorted(ends, marks, side="right"), len(sizes) - 1)
     parts = [rows.take(np.flatnonzero(part[units] == i)) for i in range(len(sizes))]
-    select, report = (each.take(np.flatnonzero(_ranks(_with_labels([each])[0]) % copies == 0)) for each in parts[-2:])
+    select, report = (each.take(np.flatnonzero(_ranks(_with_labels(each)[0]) % copies == 0)) for each in parts[-2:])
     fit = parts[0] if held_out is None else given
     if min(map(len, (fit, select, report))) < _FEWEST:
-        raise DataError(
-            f"the rows must be enough to be split, got {len(rows):,}: each part needs {_FEWEST} at least, where equal "
-            "rows, and rows of one group, stay in one part"
-        )
+        rule = f"each part needs {_FEWEST} at least, where equal rows, and rows of one group, stay in one part"
+        raise DataError(f"the rows must be enough to be split, got {len(rows):,}: {rule}")
     return Parts(fit, select, report, _known(fit, select, report), copies)
 
 
@@ -199,10 +187,11 @@ def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
     return np.split(numbers, np.cumsum([len(frame) for frame in frames])[:-1])
 
 
-def _with_labels(parts: Sequence[LabelledRows]) -> list[Codes]:
+def _with_labels(*parts: LabelledRows) -> list[Codes]:
     """By part, a number for each row. Rows with equal inputs and labels have equal numbers."""
-    frames = [part.frame.set_axis(range(part.frame.shape[1]), axis=1) for part in parts]
-    return _numbered([frame.assign(label=part.labels) for frame, part in zip(frames, parts, strict=True)])
+    return _numbered([
+        part.frame.set_axis(range(part.frame.shape[1]), axis=1).assign(label=part.labels) for part in parts
+    ])  # fmt: skip
 
 
 def _ranks(numbers: Codes) -> Codes:
@@ -224,7 +213,7 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
     n = len(first)
     edges = coo_array((np.ones(n), (first, n + second)), shape=(2 * n, 2 * n))
-    return np.unique(connected_components(edges, directed=False)[1][first], return_inverse=True)[1].reshape(-1)
+    return np.unique(connected_components(edges, directed=False)[1][first], return_inverse=True)[1]
 
 
 def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
@@ -232,10 +221,10 @@ def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
     import pandas as pd
 
     n = len(rows)
-    [same], [alike] = _with_labels([rows]), _numbered([rows.frame.drop(columns=list(domain.sensitive))])
+    [same], [alike] = _with_labels(rows), _numbered([rows.frame.drop(columns=list(domain.sensitive))])
     n_same, n_alike = _n_alike(same), _n_alike(alike)
     copies = int(np.gcd.reduce(n_same))
-    alone = np.unique(same * n + _ranks(same) // copies, return_inverse=True)[1].reshape(-1)
+    alone = np.unique(same * n + _ranks(same) // copies, return_inverse=True)[1]
     others = n_alike > copies
     agree = ((n_same - copies)[others] / (n_alike - copies)[others]).mean() if others.any() else 1.0
     are_copies = agree >= _COPIED and n >= _FEWEST_KINDS * n_alike.mean()
@@ -256,7 +245,7 @@ def _known(fit: LabelledRows, select: LabelledRows, report: LabelledRows) -> str
     """
     from scipy.stats import hypergeom
 
-    fitted, *parts = _with_labels([fit, select, report])
+    fitted, *parts = _with_labels(fit, select, report)
     judged = np.concatenate(parts)
     (own, n_own), (others, n_others) = (np.unique(each, return_counts=True) for each in (fitted, judged))
     n_own, n_alone = n_own // np.gcd.reduce(n_own), np.gcd.reduce(n_own)

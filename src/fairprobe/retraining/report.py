@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock
 from fairprobe.retraining.controls import tried_controls
 from fairprobe.retraining.judging import Assessment, Judge, by_group
-from fairprobe.retraining.loop import Course
-from fairprobe.retraining.retrained import CLONE, GIVEN, Retrained
-from fairprobe.retraining.start import Start
-from fairprobe.retraining.stop_reasons import why_none
-from fairprobe.retraining.task import Task, number
-from fairprobe.retraining.time_budget import N_REPORT, N_SELECT
+from fairprobe.retraining.retrained import CLONE, GIVEN, Retrained, why_none
+from fairprobe.retraining.rounds import Rounds
+from fairprobe.retraining.task import number
+from fairprobe.retraining.time_budget import USUAL
+from fairprobe.wording import counted, percent
 
 
-def reported(task: Task, start: Start, course: Course, *, with_controls: bool) -> Retrained:
+def reported(rounds: Rounds, *, with_controls: bool) -> Retrained:
     """Judge the models once more, on rows and inputs that nothing has seen, and put the result together."""
+    task, n, chosen = rounds.task, rounds.n_inputs, rounds.chosen
     settings, parts = task.settings, task.parts
-    is_given = not task.refits or (course.chosen is None and start.given is not None)
+    is_given = not task.refits or (chosen is None and rounds.given is not None)
     # Without rows held out, the model given has seen the rows of the report.
     knows_report = task.refits and is_given
-    judge = Judge(
-        task.domain, parts.report, start.n_inputs["report"], number(task.seeds.report), settings, linked=task.linked
+    model = task.model if chosen is None and is_given else rounds.model
+    judge = Judge(task.domain, parts.report, n["report"], number(task.seeds.report), settings, linked=task.linked)
+    before, after, is_reported = _judged(rounds, judge, model)
+    said = dict.fromkeys(
+        remark for share in (*before.shares.values(), *after.shares.values()) for remark in share.health
     )
-    before, after, is_reported = _judged(task, start, course, judge)
-    with_controls &= is_reported and settings.controls
-    controls = tried_controls(task, start, course, judge, with_clone=knows_report) if with_controls else {}
     part = parts.report if is_reported else parts.select
-    every = [*before.shares.values(), *after.shares.values()]
-    said = dict.fromkeys(remark for share in every for remark in share.health)
     return Retrained(
-        model=course.model if course.chosen is not None else task.model if start.given is not None else start.reference,
-        accepted=course.chosen is not None,
+        model=model,
         before=before.shares,
         after=after.shares,
         before_is=GIVEN if is_given else CLONE,
@@ -44,126 +44,88 @@ def reported(task: Task, start: Start, course: Course, *, with_controls: bool) -
         loss=before.loss_to(after, settings.confidence),
         groups=by_group(task.domain, part, {"before": before, "after": after}, task.favourable),
         favourable=task.favourable,
-        first=start.judged,
-        rounds=course.rounds,
-        chosen=course.chosen,
+        first=rounds.first,
+        rounds=rounds.tried,
+        chosen=chosen,
         max_accuracy_loss=settings.max_accuracy_loss,
-        controls=controls,
-        stop_reason=course.stop_reason,
+        controls=tried_controls(rounds, judge, with_clone=knows_report) if with_controls and is_reported else {},
+        stop_reason=rounds.stop_reason,
         n_rows=parts.sizes,
-        n_inputs=start.n_inputs,
-        n_cases=len(start.pool.codes),
+        n_inputs=n,
+        n_cases=len(rounds.pool.codes),
         seconds=task.budget.clock.seconds,
         seed=task.seed,
-        how=_how(task, start, course, is_given=is_given, is_reported=is_reported),
-        health=(*said, *_remarks(task, start, course, knows_report=knows_report, is_reported=is_reported)),
-        failure=course.failure,
+        how=tuple(_how(rounds, is_given=is_given, is_reported=is_reported)),
+        health=(*said, *_remarks(rounds, knows_report=knows_report, is_reported=is_reported)),
+        failure=rounds.failure,
     )
 
 
-def _judged(task: Task, start: Start, course: Course, judge: Judge) -> tuple[Assessment, Assessment, bool]:
+def _judged(rounds: Rounds, judge: Judge, model: Any) -> tuple[Assessment, Assessment, bool]:
     """The model before and the one returned; if interrupted, as they were judged on the select part."""
-    task.tell("judging the report part")
+    rounds.task.tell("judging the report part")
     clock = Clock()
     try:
-        if course.chosen is None:
-            before = after = judge.judge(task.model if start.given is not None else start.reference)
-        else:
-            before, after = judge.judge(start.reference), judge.judge(course.model)
+        before = judge.judge(model if rounds.chosen is None else rounds.reference)
+        seconds = clock.seconds
+        after = before if rounds.chosen is None else judge.judge(model)
     except KeyboardInterrupt:
-        course.stop_reason = "interrupted"
-        if course.chosen is None:
-            return start.given or start.judged, start.given or start.judged, False
-        return start.judged, course.judged, False
+        rounds.stop_reason = "interrupted"
+        before = rounds.first if rounds.chosen is not None else rounds.given or rounds.first
+        return before, before if rounds.chosen is None else rounds.judged, False
     # Only controls follow; each takes a fit and a judgement on this part.
-    task.budget.kept = 0.0
-    task.budget.judgement = clock.seconds / (1 if course.chosen is None else 2)
+    rounds.task.budget.judgement = seconds
     return before, after, True
 
 
-def _how(task: Task, start: Start, course: Course, *, is_given: bool, is_reported: bool) -> tuple[str, ...]:
+def _how(rounds: Rounds, *, is_given: bool, is_reported: bool) -> Iterator[str]:
     """Sentences on how improvement and loss were measured."""
-    parts, settings, n_inputs = task.parts, task.settings, start.n_inputs
-    others = "rows" if parts.known else "others"
-    report = f"{len(parts.report):,} {others} and {n_inputs['report']:,} fresh inputs"
-    lines = [
-        f"models were fitted to {len(parts.fit):,} rows, chosen by {len(parts.select):,} {others} and "
-        f"{n_inputs['select']:,} inputs of the domain, and "
-        + (
-            f"reported on {report}, by the model itself"
-            if is_reported
-            else "not reported on others, as it was interrupted"
-        )
-    ]
+    task, settings, n = rounds.task, rounds.task.settings, rounds.n_inputs
+    fit, select, report = (f"{len(part):,}" for part in (task.parts.fit, task.parts.select, task.parts.report))
+    yield f"Models were fitted to {fit} rows and chosen by {select} rows and {n['select']:,} inputs of the domain."
+    if is_reported:
+        yield f"For the report, the model itself judged {report} rows and {n['report']:,} fresh inputs."
+    yield f"Before is {GIVEN if is_given else CLONE}."
     if task.refits and is_given:
-        lines.append(
-            f"before and after are {GIVEN}: its share of the rows and its accuracy are on rows it was fitted to; the "
-            f"rounds were compared with {CLONE}"
-        )
-    else:
-        returned = " and is returned" if course.chosen is None and start.given is None else ""
-        lines.append(f"before is {GIVEN if is_given else CLONE}{returned}")
-    lines.append("an improvement is the share before less the share after on the same inputs, with a paired interval")
+        yield f"The rounds were compared with {CLONE}."
     if task.linked is not None:
-        lines.append(
-            f"domain, valid and rows are about {' or '.join(task.domain.sensitive)} alone, and so are cases, twins and "
-            f"flipped rows; linked is the rows with what is linked changed along: "
-            f"{'; '.join(link.words() for link in task.linked.links)}"
-        )
-    if settings.accept == "paper":
-        lines.append("a round was accepted if the estimated share of the domain was lower, whatever other shares did")
-    else:
-        lines.append(
-            f"a round was accepted if a share was shown to be lower and none higher, at "
-            f"{100 * start.round_confidence:.4g}% each, so that all rounds together keep "
-            f"{100 * settings.confidence:.4g}%"
-        )
+        links = "; ".join(link.words() for link in task.linked.links)
+        yield f"Linked twins follow {links}. All other twins differ in {' or '.join(task.domain.sensitive)} alone."
+    rule = "the estimated share of the domain was lower, whatever other shares did"
+    if settings.accept == "shown":
+        rule = f"a share was shown to be lower and none higher, with {percent(rounds.round_confidence)} confidence each"
     by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
-    limit = f"{100 * settings.max_accuracy_loss:.3g} points"
-    lines.append(f"the accuracy lost, on the same rows, had to be at most {limit}, by {by}")
-    usual = {"select": (settings.n_select, N_SELECT), "report": (settings.n_report, N_REPORT)}
-    if any(wanted is None and n_inputs[name] < n for name, (wanted, n) in usual.items()):
-        lines.append(
-            f"there are fewer inputs than the usual {N_SELECT:,} inputs to choose by and {N_REPORT:,} to report on, as "
-            f"max_seconds={settings.max_seconds:g} needs it"
-        )
-    return tuple(lines)
+    most = f"{100 * settings.max_accuracy_loss:.3g} points"
+    yield f"A round was accepted if {rule}, and if the accuracy lost, by {by}, was at most {most}."
+    if any(getattr(settings, f"n_{part}") is None and n[part] < usual for part, usual in USUAL.items()):
+        usual = f"{USUAL['select']:,} inputs to choose by and {USUAL['report']:,} to report on"
+        yield f"max_seconds={settings.max_seconds:g} allows fewer than the usual {usual}."
 
 
-def _remarks(task: Task, start: Start, course: Course, *, knows_report: bool, is_reported: bool) -> list[Remark]:
+def _remarks(rounds: Rounds, *, knows_report: bool, is_reported: bool) -> Iterator[Remark]:
     """Remarks on the retraining as a whole."""
-    parts, remarks = task.parts, []
+    task, parts, n_left_out = rounds.task, rounds.task.parts, len(rounds.left_out)
     if not is_reported:
-        text = "interrupted before the report: the figures are on the rows and inputs to choose by"
-        remarks.append(Remark("not-reported", text))
-    if course.failure is not None:
-        text = f"{course.failure}; what came before is kept: {len(course.rounds)} rounds"
-        remarks.append(Remark("round-failed", text))
-    if course.chosen is None:
-        returned = GIVEN if start.given is not None else "a clone of it, fitted to the fit part,"
-        why = why_none(course.rounds, course.stop_reason)
-        remarks.append(Remark("not-retrained", f"no round was accepted, so {returned} is returned: {why}"))
+        yield Remark("not-reported", "interrupted before the report: figures are on the rows and inputs to choose by")
+    if rounds.failure is not None:
+        yield Remark("round-failed", f"{rounds.failure}; the {counted(len(rounds.tried), 'round')} before it are kept")
+    if rounds.chosen is None:
+        returned = "a clone of the model given" if rounds.given is None else GIVEN
+        why = why_none(rounds.tried, rounds.stop_reason)
+        yield Remark("not-retrained", f"no round was accepted, so {returned} is returned: {why}")
     if parts.known:
-        text = (
-            f"{parts.known} rows to choose by and to report on are rows to fit to, by inputs and label, or of their "
-            "groups: accuracy, its loss and the share of the rows are on rows that the models were fitted to, the "
-            "share of the domain is not: hold out other rows"
-        )
-        remarks.append(Remark("rows-overlap", text))
+        which = f"{parts.known} rows to choose by and to report on are rows to fit to, or of their groups"
+        figures = "accuracy, its loss and the share of the rows are on rows that the models were fitted to"
+        yield Remark("rows-overlap", f"{which}: {figures}. Hold out other rows")
     if parts.copies > 1:
-        text = f"every row stands {parts.copies} times: copies stay in one part, and figures count one of each"
-        remarks.append(Remark("repeated-rows", text))
+        text = f"every row is given {parts.copies} times: copies stay in one part, and figures count one of each"
+        yield Remark("repeated-rows", text)
     if knows_report:
-        text = (
-            "no rows were held out, so the model's share of the rows and its accuracy are on rows it was fitted to; "
-            "its share of the domain is not: hold rows out by held_out"
-        )
-        remarks.append(Remark("fitted-rows", text))
-    if course.left_out:
-        recipes = "; ".join(recipe.words() for recipe in course.left_out)
-        limit = f"max_seconds={task.settings.max_seconds:g}"
-        text = f"{len(course.left_out)} rounds were foreseen to take longer than was left of {limit}"
-        remarks.append(Remark("left-out", f"{text}, and were left out: {recipes}"))
-    for text, n in task.fitter.warned.most_common(3):
-        remarks.append(Remark("fit-warning", f"{n} of {len(task.fitter.times)} fits warned: {text}"))
-    return remarks
+        figures = "its share of the rows and its accuracy are on rows it was fitted to; its share of the domain is not"
+        yield Remark("fitted-rows", f"no rows were held out from the model: {figures}. Hold rows out by held_out")
+    if n_left_out:
+        recipes = "; ".join(recipe.words() for recipe in rounds.left_out)
+        longer = f"would have taken longer than was left of max_seconds={task.settings.max_seconds:g}"
+        yield Remark("left-out", f"{counted(n_left_out, 'round')} {longer} and were left out: {recipes}")
+    for text, n_fits in task.fitter.warned.most_common(3):
+        yield Remark("fit-warning", f"{n_fits} of {len(task.fitter.times)} fits warned: {text}")

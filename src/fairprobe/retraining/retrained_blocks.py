@@ -1,19 +1,21 @@
-"""The content of a retraining for people, as blocks: sentences, tables and remarks."""
+"""The content of a retraining for people: blocks of sentences, tables and remarks, and the plot of the rounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import TYPE_CHECKING, Final
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from typing import Any, Final
 
 from fairprobe.blocks import Block, Items, Section, Sentence, Table
+from fairprobe.estimation.drawing import as_shares
 from fairprobe.estimation.share import Share
 from fairprobe.retraining.judging import JUDGED
-from fairprobe.retraining.rounds import Round, front_of
+from fairprobe.retraining.retrained import GIVEN, STOPPED, Retrained
+from fairprobe.retraining.rounds import front_of
+from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 from fairprobe.wording import between, counted, percent, signed, value
-
-if TYPE_CHECKING:
-    from fairprobe.retraining.retrained import Retrained
 
 MOST_GROUPS: Final = 12
 """Groups that are shown, the largest first; chosen. `groups` has all of them."""
@@ -26,143 +28,150 @@ def blocks_of(result: Retrained) -> list[Block]:
         added = f"{counted(result.n_added, 'row')} added to {result.n_rows['fit']:,}"
         blocks.append(Sentence(f"Round {result.chosen.number} is returned: {result.chosen.recipe.words()} ({added})."))
     blocks.append(_before_and_after(result))
-    if result.accepted:
-        blocks.append(_changes(result))
     if result.controls:
-        title = "Other ways to train (controls), on the same inputs and rows"
-        blocks.append(Section(title, (_controls(result), *_failed_controls(result))))
-    if result.has_links:
-        title = "What each way does to the share of the rows (rounds on the select part, controls on the report part)"
-        blocks.append(Section(title, (Items(tuple(result.ways_in_words())),)))
-    blocks.append(Section(_groups_title(result), (_groups(result),)))
+        blocks.append(_controls(result))
+    blocks.append(_groups(result))
     if result.rounds:
-        blocks.append(Section("Rounds, on the rows and inputs to choose by", (_rounds(result), *_notes(result))))
+        blocks.append(_rounds(result))
     blocks.append(Section("How it was measured", (Items(result.how),)))
     cases = f", {counted(result.n_cases, 'case')} at hand" if result.n_cases else ""
     took = f"{counted(len(result.rounds), 'round')}{cases}, {result.seconds:.1f} s, seed {result.seed}"
-    return [*blocks, Sentence(f"{took}. Stopped because {result.stopped}."), *result.health]
+    return [*blocks, Sentence(f"{took}. Stopped because {STOPPED[result.stop_reason]}."), *result.health]
 
 
 def _before_and_after(result: Retrained) -> Section:
     """Shares and accuracy, on what they were measured, and of which model."""
-    times = {"before": (result.before, result.accuracy_before), "after": (result.after, result.accuracy_after)}
-    if not result.accepted:
-        times = {"share": times["before"]}
-    interval = f"{percent(next(iter(result.before.values())).confidence)} interval"
+    loss, interval = result.loss, f"{percent(result.loss.confidence)} interval"
     rows = []
-    for name in result.before:
-        shares = [shares[name] for shares, _ in times.values()]
-        rows.append(
-            [name, *chain.from_iterable((percent(each.value), between(each.low, each.high)) for each in shares)]
-        )
-    rows.append(["accuracy", *chain.from_iterable((f"{accuracy:.2%}", "") for _, accuracy in times.values())])
-    table = Table.of(["", *chain.from_iterable((f"#{when}", interval) for when in times)], rows)
+    for name, change in result.changes.items():
+        shares = [(percent(share.value), between(share.low, share.high)) for share in (change.a, change.b)]
+        rows.append([name, *shares[0], *shares[1], *_points(change.difference, change.low, change.high)])
+    accuracies = (f"{result.accuracy_before:.2%}", "", f"{result.accuracy_after:.2%}", "")
+    rows.append(["accuracy", *accuracies, *_points(loss.value, loss.low, loss.high)])
+    columns = ["", "#before", interval, "#after", interval, "#points", f"{interval} (paired)"]
+    if not result.accepted:
+        rows, columns = [row[:3] for row in rows], ["", "#share", interval]
     if not result.is_reported:
         where = "on the rows and inputs to choose by, because it was interrupted before the report"
     elif result.on_fitted_rows:
         where = "on rows it was fitted to and on fresh inputs of the domain"
     else:
         where = "on rows and inputs that neither fitting nor choosing has seen"
-    return Section(f"Shares and accuracy, {where}", (table, *_about(result)))
+    return Section(f"Shares and accuracy, {where}", (Table.of(columns, rows), *_about(result)))
 
 
-def _about(result: Retrained) -> Iterable[Sentence]:
-    if not result.is_of_model_given:
+def _points(difference: float, low: float, high: float) -> list[str]:
+    """A loss as a change in points, with its interval."""
+    return [signed(-100 * difference), f"{signed(-100 * high)} to {signed(-100 * low)}"]
+
+
+def _about(result: Retrained) -> Iterator[Sentence]:
+    if result.before_is != GIVEN:
         yield Sentence(f"{'Before' if result.accepted else 'It'} is {result.before_is}.")
     if result.has_links:
         columns = " and ".join(result.before["linked"].linked)
         yield Sentence(f"The share linked is that of {JUDGED['linked']}: {columns}.")
-    if result.on_fitted_rows:
-        yield Sentence("The share of the rows and the accuracy are on rows it was fitted to; held_out names others.")
     if not any(share.hits for share in result.after.values()):
-        names = " or ".join(next(iter(result.after.values())).sensitive)
+        names = _sensitive(result)
         yield Sentence(
             f"The model's output never changed with {names}. Another parameter may still stand in for {names}: these "
             "shares cannot show that."
         )
 
 
-def _changes(result: Retrained) -> Section:
-    def points(*numbers: float) -> list[str]:
-        difference, low, high = (signed(100 * number) for number in numbers)
-        return [difference, f"{low} to {high}"]
-
-    rows, loss = [], result.loss
-    for name, change in result.changes.items():
-        gone, relative = result.relative(name), ["", ""]
-        if gone is not None:
-            part, low, high = (f"{-100 * number or 0.0:+.1f}%" for number in (gone.value, gone.high, gone.low))
-            relative = [part, f"{low} to {high}"]
-        rows.append([name, *points(-change.difference, -change.high, -change.low), *relative])
-    rows.append(["accuracy", *points(-loss.value, -loss.high, -loss.low), "", ""])
-    interval = f"{percent(loss.confidence)} interval"
-    columns = ["", "#points", f"{interval} (paired)", "#relative", interval]
-    return Section("The change, on the same inputs and rows", (Table.of(columns, rows),))
+def _sensitive(result: Retrained) -> str:
+    return " or ".join(result.before["rows"].sensitive)
 
 
-def _row(shares: Mapping[str, Share], accuracy: float, n_added: int) -> list[str]:
-    return [*(percent(share.value) for share in shares.values()), f"{accuracy:.2%}", f"{n_added:,}"]
+def _models(result: Retrained, first: str, rows: Iterable[list[str]], more: Iterable[str] = ()) -> Table:
+    """A table with a row for each model: its shares, its accuracy, and the rows that were added."""
+    return Table.of([first, *(f"#{name}" for name in [*result.before, "accuracy", "rows added"]), *more], rows)
 
 
-def _controls(result: Retrained) -> Table:
+def _row(name: str, shares: Mapping[str, Share], accuracy: float, n_added: int, *more: str) -> list[str]:
+    return [name, *(percent(share.value) for share in shares.values()), f"{accuracy:.2%}", f"{n_added:,}", *more]
+
+
+def _controls(result: Retrained) -> Section:
     before = "the model given, on rows it knows" if result.on_fitted_rows and not result.accepted else "before"
-    rows = [[before, *_row(result.before, result.accuracy_before, 0)]]
+    rows, why_not = [_row(before, result.before, result.accuracy_before, 0)], []
     if result.accepted:
-        rows.append(["after", *_row(result.after, result.accuracy_after, result.n_added)])
+        rows.append(_row("after", result.after, result.accuracy_after, result.n_added))
     for each in result.controls.values():
-        rows += [] if each.accuracy is None else [[each.words, *_row(each.shares, each.accuracy, each.n_added)]]
-    return Table.of(["", *(f"#{name}" for name in [*result.before, "accuracy", "rows added"])], rows)
+        if each.accuracy is None:
+            why_not.append(Sentence(f"No figures for {each.words}: {each.why_not}"))
+        else:
+            rows.append(_row(each.words, each.shares, each.accuracy, each.n_added))
+    title = "Other ways to train (controls), on the same inputs and rows"
+    return Section(title, (_models(result, "", rows), *why_not))
 
 
-def _failed_controls(result: Retrained) -> list[Sentence]:
-    failed = (each for each in result.controls.values() if each.why_not)
-    return [Sentence(f"{each.words}: no figures: {each.why_not}") for each in failed]
-
-
-def _groups_title(result: Retrained) -> str:
-    names = " and ".join(next(iter(result.before.values())).sensitive)
-    known = ", on rows it was fitted to" if result.on_fitted_rows else ""
-    return f"Accuracy, and how often the label is {value(result.favourable)}, by {names}{known}"
-
-
-def _groups(result: Retrained) -> Table:
-    def twice(before: str, after: str) -> list[str]:
-        return [before, f"-> {after}"] if result.accepted else [before]
-
-    groups, label = result.groups, f"label {value(result.favourable)}"
-    shown = groups[groups["n"].rank(ascending=False, method="first") <= MOST_GROUPS]
-    rows = []
-    for name, group in shown.iterrows():
-        rates = ([f"{group[f'{of}_{when}']:.2%}" for when in ("before", "after")] for of in ("accuracy", "selected"))
-        rows.append([value(name), f"{group['n']:,.0f}", *chain.from_iterable(twice(*pair) for pair in rates)])
-    columns = ["rows", *twice("accuracy", "after"), *twice(label, "after")]
-    hidden = len(groups) - len(shown)
+def _groups(result: Retrained) -> Section:
+    """Accuracy and rate of the favourable label by sensitive value, before and after."""
+    shown = result.groups.nlargest(MOST_GROUPS, "n")
+    rows = [[value(name), f"{n:,.0f}", *map("{:.2%}".format, of)] for name, n, *of in shown.itertuples()]
+    hidden = len(result.groups) - len(shown)
     title = f"The {MOST_GROUPS} largest groups; {counted(hidden, 'smaller group')} not shown" if hidden else ""
-    return Table.of(["", *(f"#{name}" for name in columns)], rows, title)
+    columns = ("accuracy before", "label before", "accuracy after", "label after")
+    table = Table.of(["", "#rows", *(f"#{column}" for column in columns)], rows, title)
+    heading = f"Accuracy, and how often the label is {value(result.favourable)}, by {_sensitive(result)}"
+    return Section(heading, (table,))
 
 
-def _rounds(result: Retrained) -> Table:
-    first = result.first
+def _rounds(result: Retrained) -> Section:
+    """All rounds, why some were rejected, and which are best."""
+    first, notes = result.first, []
     reference = "before" if result.before_is == result.compared_with else "clone"
-    rows = [[reference, *_row(first.shares, first.accuracy, 0), "", ""]]
+    rows, rejected = [_row(reference, first.shares, first.accuracy, 0, "", "")], defaultdict(list)
     for each in result.rounds:
         fate = "returned" if each is result.chosen else "accepted" if each.accepted else "rejected"
-        rows.append([str(each.number), *_row(each.shares, each.accuracy, each.n_added), fate, each.recipe.words()])
-    numbers = (f"#{name}" for name in [*first.shares, "accuracy", "rows added"])
-    return Table.of(["round", *numbers, "outcome", "what was added"], rows)
-
-
-def _notes(result: Retrained) -> Iterable[Sentence]:
-    """Why rounds were rejected, what they were compared with, and which are best."""
-    rejected: dict[str, list[Round]] = {}
-    for each in result.rounds:
+        rows.append(_row(str(each.number), each.shares, each.accuracy, each.n_added, fate, each.recipe.words()))
         if not each.accepted:
-            rejected.setdefault(each.why, []).append(each)
-    for why, rounds in rejected.items():
-        yield Sentence(f"Rejected {', '.join(str(each.number) for each in rounds)}: {why}.")
-    if not result.accepted and any(each.loss.value > result.max_accuracy_loss for each in result.rounds):
-        yield Sentence("max_accuracy_loss sets how much accuracy may be lost.")
-    if result.before_is != result.compared_with:
-        yield Sentence(f"The rounds were compared with {result.compared_with}.")
+            rejected[each.why].append(str(each.number))
+    notes = [Sentence(f"Rejected {', '.join(numbers)}: {why}.") for why, numbers in rejected.items()]
     front = ", ".join(map(str, sorted(each.number for each in front_of(result.rounds))))
-    yield Sentence(f"Front: {front}. No round beats these in both what is left of the shares and accuracy.")
+    notes.append(Sentence(f"Front: {front}. No round beats these in both what is left of the shares and accuracy."))
+    table = _models(result, "round", rows, ["outcome", "what was added"])
+    return Section("Rounds, on the rows and inputs to choose by", (table, *notes))
+
+
+# The plot
+
+_CHOSEN: Final = "#c8553d"
+_PANEL: Final = (4.6, 3.8)
+"""Width and height of a panel, in inches."""
+_WIDEST: Final = 60
+"""Letters in a line below a panel; chosen to fit."""
+
+
+def draw(result: Retrained, path: str | PathLike[str]) -> None:
+    """Draw a panel for each population, as SVG: share against accuracy."""
+    with svg_panels(path, *_PANEL, n_columns=len(result.before)) as all_axes:
+        for axes, name in zip(all_axes, result.before, strict=True):
+            _draw_panel(axes, result, name)
+
+
+def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
+    def dots(of: Iterable[Any], **style: Any) -> None:
+        axes.scatter([each.shares[name].value for each in of], [each.accuracy for each in of], **style)
+
+    axes.axhline(result.first.accuracy - result.max_accuracy_loss, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)))
+    to_beat = "before" if result.before_is == result.compared_with else "a clone, to beat"
+    dots([result.first], marker="s", color=SOFT, zorder=3, label=to_beat)
+    if result.rounds:
+        front = [(each.shares[name].value, each.accuracy) for each in front_of(result.rounds)]
+        axes.plot(*zip(*front, strict=True), color=BAND, linewidth=3, zorder=1)
+        dots(result.rounds, color=INK, zorder=3, label="rounds, by number")
+    for each in result.rounds:
+        place = each.shares[name].value, each.accuracy
+        axes.annotate(str(each.number), place, xytext=(4, 4), textcoords="offset points", fontsize=8, color=INK)
+    if result.chosen is not None:
+        ring = {"s": 110, "facecolors": "none", "edgecolors": _CHOSEN, "linewidths": 1.8}
+        dots([result.chosen], zorder=4, label="returned", **ring)
+    axes.set_xlabel("\n".join(textwrap.wrap(f"share of {JUDGED[name]}, on the select part", _WIDEST)))
+    axes.set_ylabel("accuracy")
+    axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
+    as_shares(axes.xaxis)
+    as_shares(axes.yaxis)
+    tidy(axes, grid="both")
+    axes.legend(frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""`retrain`: add discriminatory inputs, or twins of rows, to the training rows until a model treats fewer apart."""
+"""`retrain` adds discriminatory inputs, or twins of rows, to the training rows; `plan` is its dry run."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import Column, Outcome
+import numpy as np
+
+from fairprobe.arguments import Column, Outcome, filled
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning
 from fairprobe.model import Model
 from fairprobe.progress import Progress
-from fairprobe.retraining.fitting import Train
-from fairprobe.retraining.loop import Course, run_rounds
+from fairprobe.retraining.fitting import Fitter, Train
+from fairprobe.retraining.labels import other_kinds
+from fairprobe.retraining.parts import LabelledRows
+from fairprobe.retraining.recipes import LONGEST, first_tries
 from fairprobe.retraining.report import reported
 from fairprobe.retraining.retrained import Retrained
-from fairprobe.retraining.start import started
-from fairprobe.retraining.task import Task, task_of
+from fairprobe.retraining.rounds import Rounds
+from fairprobe.retraining.task import Task
+from fairprobe.retraining.time_budget import TimeBudget, inputs_to_judge, time_fits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,37 +122,7 @@ def retrain(
     Returns:
         The model and the evidence. If the trainer fails in a later round, the result of the rounds before.
     """
-    arguments = {
-        "cases": cases,
-        "labels": labels,
-        "committee": committee,
-        "augment": augment,
-        "trainer": trainer,
-        "held_out": held_out,
-        "sample_weight": sample_weight,
-        "groups": groups,
-        "strategy": strategy,
-        "threshold": threshold,
-        "output": output,
-        "batch": batch,
-        "accept": accept,
-        "max_accuracy_loss": max_accuracy_loss,
-        "prove_accuracy": prove_accuracy,
-        "n_select": n_select,
-        "n_report": n_report,
-        "confidence": confidence,
-        "controls": controls,
-        "max_rounds": max_rounds,
-        "max_seconds": max_seconds,
-        "search_seconds": search_seconds,
-        "favourable": favourable,
-        "seed": seed,
-        "n_jobs": n_jobs,
-        "engine": engine,
-        "progress": progress,
-    }
-    task = task_of(model, X, y, domain, arguments)
-    result = _retrained(task)
+    result = _retrained(Task(locals()))
     for remark in result.health:
         warnings.warn(f"{remark.check}: {remark.message}", HealthWarning, stacklevel=2)
     return result
@@ -155,15 +130,61 @@ def retrain(
 
 def _retrained(task: Task) -> Retrained:
     """Run the rounds and report on them. An interruption or a failure keeps the rounds before it."""
-    start = started(task)
-    course = Course(start.reference, start.judged)
-    is_interrupted = False
+    rounds = Rounds(task)
     try:
-        run_rounds(task, start, course)
+        rounds.run()
     except KeyboardInterrupt:
-        is_interrupted, course.stop_reason = True, "interrupted"
+        rounds.stop_reason = "interrupted"
+        return reported(rounds, with_controls=False)
     except FairprobeError as error:
-        if not course.rounds:
+        if not rounds.tried:
             raise
-        course.stop_reason, course.failure = "failed", str(error)
-    return reported(task, start, course, with_controls=not is_interrupted)
+        rounds.stop_reason, rounds.failure = "failed", str(error)
+    return reported(rounds, with_controls=task.settings.controls)
+
+
+# The dry run
+
+
+def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, Any]:
+    """Tell what `retrain` would do with these arguments, as plain values. Fits are timed for some seconds at most.
+
+    The value `seconds` holds a guess of the seconds before the first round (prepare), of a typical round without its
+    search for cases (round), of the report with its controls (report), and of everything (total).
+    """
+    data = {"model": model, "X": X, "y": y, "domain": domain}
+    task = Task(data | filled(retrain, given, data))
+    settings, parts, budget, n_fit = task.settings, task.parts, task.budget, len(task.parts.fit)
+    fitted = time_fits(task.fitter, parts.fit)
+    voting = 0.0
+    if settings.labels == "vote" and settings.committee is None:
+        voting = sum(_seconds_of(member, task) for member in other_kinds(task.domain, model, n_fit, 0))
+    n_inputs, judging = inputs_to_judge(task, fitted if task.refits else model, is_timed=True)
+    n_members = len(task.domain.combinations)
+    growth = np.mean([recipe.growth(n_members) for recipe in first_tries(task.augmentations)])
+    fit = budget.foreseen(round(n_fit * float(growth)))
+    before = budget.foreseen(n_fit) * task.refits + voting
+    a_round, report = fit + judging["select"], judging["report"] + task.n_controls * fit
+    # The paper's schedule has an end of its own.
+    n_rounds = settings.max_rounds if settings.is_search else min(settings.max_rounds, LONGEST)
+    total = before + n_rounds * a_round + report
+    return {
+        "seed": task.seed,
+        "refits": task.refits,
+        "n_rows": parts.sizes,
+        **{f"n_{part}": n for part, n in n_inputs.items()},
+        "n_cases": None if task.cases is None else len(task.cases),
+        "n_rounds": n_rounds,
+        "n_controls": task.n_controls,
+        "augmentations": ["+".join(parts) for parts in task.augmentations],
+        "n_timed": task.fitter.times[-1][0],
+        "seconds": {"prepare": before, "round": a_round, "report": report, "total": total},
+    }
+
+
+def _seconds_of(member: Any, task: Task) -> float:
+    """Foreseen seconds of fitting a member of the committee."""
+    rows = LabelledRows(task.parts.fit.frame, task.parts.fit.labels)
+    fitter = Fitter(member, None, task.domain, as_frame=True)
+    time_fits(fitter, rows)
+    return TimeBudget(None, 0, fitter).foreseen(len(rows))

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes
-from fairprobe.checks import checked_seed
-from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.checks import checked_count, checked_seed, is_number
+from fairprobe.domain.domain import checked_domain
 from fairprobe.engine import checked_engine, checked_jobs
-from fairprobe.errors import DataError, SettingError
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds.intervals import checked_confidence
 from fairprobe.estimation.favourable import favourable_label
 from fairprobe.frames import is_array
-from fairprobe.progress import Progress, Status, teller
+from fairprobe.oracle import checked_threshold
+from fairprobe.progress import Status, teller
 from fairprobe.retraining.cases import checked_cases, given_labels
 from fairprobe.retraining.fitting import Fitter, is_fitted
 from fairprobe.retraining.labels import check_choice, check_committee
-from fairprobe.retraining.parts import (
-    Parts,
-    checked_held_out,
-    checked_rows,
-    classes_of,
-    groups_of,
-    split,
-    unknown_label,
-)
-from fairprobe.retraining.recipes import augmentations_for
-from fairprobe.retraining.rounds import Round
-from fairprobe.retraining.settings import Settings
+from fairprobe.retraining.parts import check_labels, checked_held_out, checked_rows, classes_of, groups_of, split
+from fairprobe.retraining.recipes import checked_augment
 from fairprobe.retraining.time_budget import TimeBudget
+from fairprobe.searching.registry import strategy_path
 
-N_CONTROLS = 3
-"""Controls that take a fit; there is one more in a domain with links."""
+ACCEPT: Final = ("shown", "paper")
+
+
+class Settings(SimpleNamespace):
+    """The arguments of `retrain`, by name; those that are not data are checked."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        checked_augment(self.augment)
+        check_choice(self.labels, self.committee)
+        strategy_path(self.strategy)
+        if self.accept not in ACCEPT:
+            raise SettingError.about("accept", f"must be one of {', '.join(ACCEPT)}, got {self.accept!r}")
+        checked_confidence(self.confidence)
+        checked_threshold(self.threshold, self.output)
+        for name in ("max_rounds", "n_select", "n_report"):
+            if arguments[name] is not None or name == "max_rounds":
+                checked_count(name, arguments[name])
+        for name in ("search_seconds", "max_seconds"):
+            seconds = arguments[name]
+            if seconds is not None and not (is_number(seconds) and seconds > 0):
+                raise SettingError.about(name, f"must be a number above 0, got {seconds!r}")
+        if not (is_number(self.max_accuracy_loss) and 0 <= self.max_accuracy_loss <= 1):
+            rule = f"must lie between 0 and 1, as 0.01 for one point, got {self.max_accuracy_loss!r}"
+            raise SettingError.about("max_accuracy_loss", rule)
+        self.is_search = self.augment == "auto" or not isinstance(self.augment, str)
+        """Whether augmentations and amounts are searched over; otherwise the paper's schedule is followed."""
 
 
 class Seeds(NamedTuple):
@@ -55,107 +71,53 @@ def number(stream: np.random.SeedSequence) -> int:
     return int(stream.generate_state(1)[0])
 
 
-@dataclass(frozen=True)
 class Task:
-    """A model, its rows and the settings of its retraining."""
+    """A model, its rows and the settings of its retraining, all checked. No model is fitted or asked yet."""
 
-    model: Any
-    domain: Domain
-    """Without its links: cases, twins and flipped rows have plain twins."""
-    linked: Domain | None
-    """The domain with its links, if it has some."""
-    settings: Settings
-    augmentations: list[tuple[str, ...]]
-    parts: Parts
-    classes: NDArray[Any]
-    cases: Codes | None
-    """The cases given; None if they are searched for."""
-    case_labels: NDArray[Any] | None
-    """The labels of these cases, if they are given too."""
-    committee: Sequence[Any] | None
-    workers: tuple[int, str | None]
-    """The processes and the engine that fit a committee."""
-    favourable: Any
-    fitter: Fitter
-    is_fitted: bool
-    """Whether the model given can be asked as it is."""
-    refits: bool
-    """Whether rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
-    budget: TimeBudget
-    progress: Progress | None
-    seed: int
-    seeds: Seeds
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        """Take all arguments of `retrain` by name."""
+        self.settings = its = Settings(**arguments)
+        self.model = its.model
+        domain = checked_domain(its.domain)
+        self.augmentations = checked_augment(its.augment, domain)
+        self.linked = domain if domain.links else None
+        """The domain with its links, if it has some."""
+        self.domain = domain = domain.without_links() if domain.links else domain
+        """Without its links: cases, twins and flipped rows have plain twins."""
+        checked_engine(its.engine, checked_jobs(its.n_jobs))
+        self.seed = checked_seed(its.seed)
+        self.seeds = Seeds(*np.random.SeedSequence(self.seed).spawn(len(Seeds._fields)))
+        own_groups, unseen_groups = groups_of(its.groups, its.held_out)
+        rows = checked_rows(domain, its.X, its.y, its.sample_weight, own_groups)
+        self.classes = classes = classes_of(rows)
+        known = getattr(its.model, "classes_", None)
+        if known is not None:
+            check_labels("y", "must have labels that the model was fitted to", classes.tolist(), np.asarray(known))
+        check_committee(its.committee, classes)
+        self.cases = codes = None if its.cases is None else checked_cases(domain, its.cases)
+        self.case_labels = None
+        """The labels of the cases, if they are given too."""
+        if its.labels == "given":
+            if codes is None:
+                raise SettingError("labels='given' needs cases with a column of labels, got no cases")
+            self.case_labels = given_labels(domain, its.cases, codes, its.y)
+            check_labels("labels", "must use the names of y", self.case_labels.values(), classes, " from the cases")
+        unseen = None if its.held_out is None else checked_held_out(domain, its.held_out, classes, unseen_groups)
+        weighted = its.sample_weight is not None
+        self.fitter = Fitter(its.model, its.trainer, domain, as_frame=not is_array(its.X), is_weighted=weighted)
+        self.parts = split(domain, rows, unseen, np.random.default_rng(self.seeds.split))
+        names = classes.tolist()
+        self.favourable = names[-1] if its.favourable is None else favourable_label(its.favourable, names)
+        self.is_fitted = is_fitted(its.model)
+        """Whether the model given can be asked as it is."""
+        self.refits = its.held_out is None or not self.is_fitted
+        """Whether rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
+        self.n_controls = (3 if self.linked is None else 4) * bool(its.controls)
+        """Controls that take a fit."""
+        self.budget = TimeBudget(its.max_seconds, self.n_controls, self.fitter)
+        self._progress = teller(its.progress)
 
-    @property
-    def n_sides(self) -> int:
-        """Number of times that rows are judged: with plain twins, and with linked twins if there are links."""
-        return 1 if self.linked is None else 2
-
-    @property
-    def n_controls(self) -> int:
-        """Number of controls that take a fit."""
-        return N_CONTROLS + (self.linked is not None) if self.settings.controls else 0
-
-    def tell(self, text: str, done: Round | None = None) -> None:
-        """Tell the caller what begins, or the result of a round."""
-        if self.progress is not None:
-            self.progress(Status(text, {} if done is None else {"round": done}, is_over=done is not None))
-
-
-def task_of(
-    model: Any,
-    X: Any,
-    y: Any,
-    domain: Domain,
-    arguments: Mapping[str, Any],
-) -> Task:
-    """Check the arguments of `retrain` and split the rows. No model is fitted or asked."""
-    settings = Settings.among(arguments)
-    cases, committee, held_out = arguments["cases"], arguments["committee"], arguments["held_out"]
-    sample_weight, favourable, engine = arguments["sample_weight"], arguments["favourable"], arguments["engine"]
-    augmentations = augmentations_for(checked_domain(domain), settings.augment)
-    linked, domain = (domain, domain.without_links()) if domain.links else (None, domain)
-    check_choice(settings.labels, committee)
-    n_jobs = checked_jobs(arguments["n_jobs"])
-    checked_engine(engine, n_jobs)
-    if settings.labels == "given" and cases is None:
-        raise SettingError("labels='given' needs cases with a column of labels, got no cases")
-    own_groups, unseen_groups = groups_of(arguments["groups"], held_out)
-    rows = checked_rows(domain, X, y, sample_weight, own_groups)
-    classes = classes_of(rows)
-    names = classes.tolist()
-    check_committee(committee, classes)
-    known = getattr(model, "classes_", None)
-    wrong = "" if known is None else unknown_label(names, np.asarray(known).tolist())
-    if wrong:
-        raise DataError.about("y", f"must have labels that the model was fitted to, {wrong}")
-    codes = None if cases is None else checked_cases(domain, cases)
-    seed = checked_seed(arguments["seed"])
-    seeds = Seeds(*np.random.SeedSequence(seed).spawn(len(Seeds._fields)))
-    unseen = None if held_out is None else checked_held_out(domain, held_out, names, unseen_groups)
-    is_weighted = sample_weight is not None
-    fitter = Fitter(model, arguments["trainer"], domain, as_frame=not is_array(X), is_weighted=is_weighted)
-    parts = split(domain, rows, unseen, np.random.default_rng(seeds.split))
-    is_given = settings.labels == "given" and codes is not None
-    n_controls = N_CONTROLS + (linked is not None) if settings.controls else 0
-    return Task(
-        model=model,
-        domain=domain,
-        linked=linked,
-        settings=settings,
-        augmentations=augmentations,
-        parts=parts,
-        classes=classes,
-        cases=codes,
-        case_labels=given_labels(domain, cases, codes, y) if is_given and codes is not None else None,
-        committee=committee,
-        workers=(n_jobs, engine),
-        favourable=names[-1] if favourable is None else favourable_label(favourable, names),
-        fitter=fitter,
-        is_fitted=is_fitted(model),
-        refits=held_out is None or not is_fitted(model),
-        budget=TimeBudget(settings.max_seconds, n_controls, fitter),
-        progress=teller(arguments["progress"]),
-        seed=seed,
-        seeds=seeds,
-    )
+    def tell(self, text: str, **figures: Any) -> None:
+        """Tell the caller what begins, or with figures what is over."""
+        if self._progress is not None:
+            self._progress(Status(text, figures, is_over=bool(figures)))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,11 +11,12 @@ from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.retraining.fitting import Fitter
 from fairprobe.retraining.judging import target_of
-from fairprobe.retraining.parts import LabelledRows, Parts
-from fairprobe.retraining.settings import Settings
+from fairprobe.retraining.parts import LabelledRows
 
-N_SELECT: Final = 50_000
-N_REPORT: Final = 100_000
+if TYPE_CHECKING:
+    from fairprobe.retraining.task import Settings, Task
+
+USUAL: Final = {"select": 50_000, "report": 100_000}
 """Inputs of the domain to choose by and to report on, unless a limit of time needs fewer; chosen."""
 
 _FEWEST: Final = 3000
@@ -79,23 +79,15 @@ class TimeBudget:
         if not self._fits:
             return self.judgement
         rows, seconds = self._fits[-1]
-        return seconds * (n_rows / rows) ** steepness(min(self._fits), max(self._fits)) + self.judgement
+        (few, quick), (many, slow) = min(self._fits), max(self._fits)
+        power = _UNKNOWN
+        if many >= _APART * few:
+            power = min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
+        return seconds * (n_rows / rows) ** power + self.judgement
 
     def is_too_short_for(self, n_rows: int) -> bool:
         """Whether a round with this number of rows would take longer than is left."""
         return self.foreseen(n_rows) > self.left
-
-
-def steepness(small: tuple[int, float], large: tuple[int, float]) -> float:
-    """The power of the rows that fit times grow with, at least 1, by the rows and seconds of two fits.
-
-    >>> steepness((1000, 1.0), (2000, 4.0)), steepness((1000, 1.0), (2000, 0.5)), steepness((1000, 1.0), (1001, 1.0))
-    (2.0, 1.0, 2.0)
-    """
-    (few, quick), (many, slow) = small, large
-    if many < _APART * few:
-        return _UNKNOWN
-    return min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
 
 
 def time_fits(fitter: Fitter, rows: LabelledRows) -> Any:
@@ -107,62 +99,37 @@ def time_fits(fitter: Fitter, rows: LabelledRows) -> Any:
     return model
 
 
-@dataclass(frozen=True)
-class Speed:
-    """Seconds that the judgement of one input takes."""
-
-    quick: float
-    """Seconds if a stand-in may answer for the model, as when models are chosen."""
-    slow: float
-    """Seconds if the model itself answers, as for the report."""
-
-    @classmethod
-    def measure(cls, model: Any, domain: Domain, settings: Settings) -> Speed:
-        """Measure on some inputs of the domain."""
-        return cls(*(seconds_per_input(model, domain, settings, quick=is_quick) for is_quick in (True, False)))
-
-
 def seconds_per_input(model: Any, domain: Domain, settings: Settings, *, quick: bool) -> float:
-    """Measured seconds that a model, or its stand-in, takes to judge one input."""
+    """Measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
     target = target_of(model, domain, settings, quick=quick)
-    for _ in target.families(_WARM_UP, 0):
-        pass
-    least = math.inf
-    for n in _TRIED:
+    for n in (_WARM_UP, *_TRIED):
         clock = Clock()
         for _ in target.families(n, 0):
             pass
-        seconds = clock.seconds
-        least = min(least, seconds / n)
-        if seconds >= _ENOUGH:
+        if n > _WARM_UP and clock.seconds >= _ENOUGH:
             break
-    return least
+    return clock.seconds / n
 
 
-def inputs_to_judge(
-    settings: Settings, parts: Parts, n_controls: int, n_sides: int, speed: Speed | None
-) -> dict[str, int]:
-    """Number of inputs of the domain to choose by (select) and to report on (report), within the time.
+def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:
+    """Inputs of the domain to choose by and to report on, within the time; and the seconds of these judgements.
 
-    Rows are judged once for each side: with plain twins, and with linked twins if there are links. The speed is needed
-    only if the time is limited.
+    Without a limit of time the model need not be timed; then the seconds are 0. Rounds may be judged by a stand-in,
+    the report by the model itself. The seconds are those of one round, and of all models of the report.
     """
-    n_select, n_report = settings.n_select or N_SELECT, settings.n_report or N_REPORT
-    if settings.max_seconds is not None and speed is not None:
-        budget = _KEPT * settings.max_seconds
-        select_rows, report_rows = (n_sides * len(rows) * speed.slow for rows in (parts.select, parts.report))
-        if settings.n_select is None:
-            seconds = budget / (1 + min(settings.max_rounds, _ROUNDS))
-            n_select = affordable(n_select, speed.quick, seconds - select_rows)
-        if settings.n_report is None:
-            seconds = budget / (_SLOWER * (2 + n_controls))
-            n_report = affordable(n_report, speed.slow, seconds - report_rows)
-    return {"select": n_select, "report": n_report}
-
-
-def report_seconds(n_report: int, parts: Parts, n_controls: int, n_sides: int, speed: Speed) -> float:
-    """Seconds that the judgements of the report take: before, after and the controls."""
-    return _SLOWER * (2 + n_controls) * (n_report + n_sides * len(parts.report)) * speed.slow
+    settings, limit = task.settings, math.inf if task.settings.max_seconds is None else task.settings.max_seconds
+    n = {part: getattr(settings, f"n_{part}") or usual for part, usual in USUAL.items()}
+    if not is_timed:
+        return n, dict.fromkeys(n, 0.0)
+    times = {"select": 1.0 + min(settings.max_rounds, _ROUNDS), "report": _SLOWER * (2 + task.n_controls)}
+    speed = {part: seconds_per_input(model, task.domain, settings, quick=part == "select") for part in n}
+    # Rows are judged once with plain twins, and once more with linked twins if there are links.
+    rows = {part: (1 if task.linked is None else 2) * task.parts.sizes[part] * speed["report"] for part in n}
+    for part in n:
+        if getattr(settings, f"n_{part}") is None:
+            n[part] = affordable(n[part], speed[part], _KEPT * limit / times[part] - rows[part])
+    judging = {part: n[part] * speed[part] + rows[part] for part in n}
+    return n, {"select": judging["select"], "report": times["report"] * judging["report"]}
 
 
 def affordable(n: int, per_input: float, seconds: float) -> int:

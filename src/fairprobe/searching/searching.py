@@ -193,7 +193,7 @@ def search(
         threshold=threshold,
         seed=seed,
         start=None if begun is None else begun.codes,
-        accelerate=accelerate == "auto" and max_queries is None and may_screen(model, n_walkers),
+        accelerate=accelerate == "auto" and max_queries is None and may_screen(model),
         n_threads=workers.threads_for(model),
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Mask
 from fairprobe.csv_tables import write_csv as write_frame
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import RunError, SettingError
 from fairprobe.searching.found import Found
 from fairprobe.searching.settings import Limits, SearchSettings, StopReason
 from fairprobe.searching.stored_search import cases_of
-from fairprobe.store import Cases, Keys
+from fairprobe.store import Cases, Distinct, Keys
 from fairprobe.store.identity import domain_of
-from fairprobe.store.merging import MEMORY, first_of_all
 from fairprobe.store.run_folder import Entry, RunReader
-from fairprobe.store.shard_file import from_bytes, summary_of
+from fairprobe.store.shard_file import from_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,33 +55,25 @@ class StoredCases:
         if end is None or end["stop_reason"] in (StopReason.INTERRUPTED, StopReason.FAILED):
             entries = self.finished()
             return [entry for place, entry in enumerate(entries) if int(entry.name) == place], None
-        if end["n_settled"] != end["n_cases"]:
-            n = end["n_settled"] - end["n_cases"]
+        n = end["n_settled"] - end["n_cases"]
+        if n:
             raise RunError(
                 f"a result must follow from its shards, got one of a model that took {n:,} cases back when asked "
                 "again: make the search again, with store and out"
             )
-        prefix = end.get("prefix", "")  # of earlier versions, which might give a stand-in up
-        names = [f"{prefix}{shard:06d}" for shard in range(end["n_shards"])]
+        names = [f"{shard:06d}" for shard in range(end["n_shards"])]
         found = [self.run.entries.get(name) or self.run.entries.get(f"{name}.partial") for name in names]
         entries = [entry for entry in found if entry is not None]
         if len(entries) < len(found):
             raise RunError(f"all shards of the result must be there, got {len(entries)} of {len(found)}: search again")
         return entries, end["n_cases"]
 
-    def n_cases(self, entry: Entry) -> int:
-        """The number of cases of a shard."""
-        return summary_of(self._bytes(entry))[0]
-
     def cases(self, entry: Entry) -> Cases:
         """The cases of a shard."""
-        return cases_of(from_bytes(self._bytes(entry)), self.domain)
-
-    def _bytes(self, entry: Entry) -> bytes:
         data = self.run.read(entry.name)
         if data is None:
-            raise RunError(f"{self.run.remarks[-1][1]}; make the search again, which runs this shard anew")
-        return data
+            raise RunError(f"{self.run.remarks[-1].message}; make the search again, which runs this shard anew")
+        return cases_of(from_bytes(data), self.domain)
 
     def frame(self, cases: Cases) -> pd.DataFrame:
         """The cases as `Found.to_frame` gives them, without the columns that need rows or a density."""
@@ -108,23 +99,15 @@ class StoredCases:
 Part = tuple[StoredCases, list[Entry]]
 
 
-def merged(parts: Sequence[Part], memory: int = MEMORY) -> Iterator[pd.DataFrame]:
-    """The distinct cases of some shards, in order, in frames of at most `ROWS` rows."""
+def merged(parts: Sequence[Part]) -> Iterator[pd.DataFrame]:
+    """The distinct cases of some shards, in order, in frames of at most `ROWS` rows. Only their keys stay in memory."""
     check_alike([stored for stored, _ in parts])
     shards = [(stored, entry) for stored, entries in parts for entry in entries]
-    n = sum(stored.n_cases(entry) for stored, entry in shards)
     keys = Keys(parts[0][0].domain)
-    first = first_of_all(
-        (keys.of(stored.cases(entry).case.astype(np.int64)) for stored, entry in shards), n, keys.n_words, memory
-    )
-    return _frames(shards, first)
-
-
-def _frames(shards: list[tuple[StoredCases, Entry]], first: Mask) -> Iterator[pd.DataFrame]:
-    done = 0
+    distinct = Distinct(keys.n_words)
     for stored, entry in shards:
         cases = stored.cases(entry)
-        cases, done = cases.take(first[done : done + len(cases)]), done + len(cases)
+        cases = cases.take(distinct.add(keys.of(cases.case.astype(np.int64))))
         for begin in range(0, len(cases), ROWS) or [0] * (entry is shards[-1][1]):  # without cases, the columns alone
             yield stored.frame(cases.take(slice(begin, begin + ROWS)))
 
@@ -149,16 +132,13 @@ def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    writer, n = None, 0
-    try:
+    with contextlib.ExitStack() as stack:
+        writer, n = None, 0
         for frame in _cut(frames, most):
             table = pa.Table.from_pandas(as_plain(frame), preserve_index=False)
-            writer = writer or pq.ParquetWriter(path, table.schema)
+            writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema))
             writer.write_table(table.cast(writer.schema))
             n += len(frame)
-    finally:
-        if writer is not None:
-            writer.close()
     return n
 
 
@@ -173,12 +153,9 @@ def write_csv(frames: Iterator[pd.DataFrame], path: Path, most: int | None) -> i
 
 
 def _cut(frames: Iterator[pd.DataFrame], most: int | None) -> Iterator[pd.DataFrame]:
-    left = most
+    n = 0
     for frame in frames:
-        if left is None:
-            yield frame
-            continue
-        yield frame.head(left)
-        left -= min(left, len(frame))
-        if not left:
+        yield frame if most is None else frame.head(most - n)
+        n += len(frame)
+        if most is not None and n >= most:
             return

@@ -42,8 +42,6 @@ class StoredSearch:
 
     def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries) -> None:
         self.run = run
-        self.folder = run.path
-        """The folder in which engines keep what they send to workers."""
         self._job = job
         self._limits = limits
         self._canaries = canaries

@@ -54,7 +54,7 @@ class Tally:
     def cases(self) -> Cases:
         """All distinct cases."""
         if len(self._parts) > 1:
-            self._parts = [Cases.drained(self._parts)]
+            self._parts = [Cases.join(self._parts)]
         return self._parts[0] if self._parts else Cases.none(self._domain)
 
     def release(self) -> None:

@@ -26,30 +26,16 @@ from fairprobe.model.sklearn import method_for
 from fairprobe.model.tables import Seen, UnfitError
 from fairprobe.model.tabulated import Tabulated, tabulate, tabulate_frame
 
-COMPILERS: Final = {
-    "booster": "boosters:booster",
-    "forest": "unchecked:trees",
-    "kernel": "svm:machine",
-    "linear": "unchecked:linear",
-    "network": "unchecked:network",
-    "tree": "unchecked:trees",
-    "vote": "vote:vote",
-}
+COMPILERS: Final = {"forest": "trees:trees", "kernel": "svm:machine", "tree": "trees:trees", "vote": "trees:vote"}
 """The module and function that compile a kind of model. A module is imported when there is such a model."""
 
 SCREENING: Final = ("forest", "kernel", "vote")
 """Kinds that are so much slower than their stand-ins that they are asked only to confirm. Measured."""
 
-SCREENING_FEW: Final = ("linear", "network")
-"""Kinds whose calls cost so much that a stand-in pays where few inputs are judged at a time. Measured."""
-
-FEW: Final = 100
-"""Inputs judged at a time that are few for `SCREENING_FEW`. Measured."""
-
 TABULATED: Final = ("pipeline", "booster")
 """Kinds whose inputs may come out of tables."""
 
-BY_ROWS: Final = ("forest", "linear", "network", "tree")
+BY_ROWS: Final = ("forest", "tree")
 """Kinds whose stand-ins need not know which rows are twins, so they also work behind preprocessing."""
 
 SLOW: Final = ("kernel", "vote")
@@ -71,85 +57,38 @@ class Compiled:
     """Probabilities by member and class, which a soft vote needs; None if it gives none."""
 
 
-def likeliest(probabilities: Callable[[Batch], Floats], batch: Batch) -> Places:
-    """The class with the highest probability for each member; in a tie the first."""
-    likely = probabilities(batch)
-    # For two classes a comparison is quicker.
-    return np.asarray(likely[:, 1] > likely[:, 0] if likely.shape[1] == 2 else likely.argmax(axis=1))
-
-
+@dataclass(frozen=True)
 class Columns:
     """How the codes of a domain become the numbers in a model's columns, in the model's own order."""
 
-    def __init__(self, domain: Domain, form: ArrayForm | Tabulated, names: list[str]) -> None:
-        self.domain = domain
-        self.form = form
-        self._names = names
-
-    @cached_property
-    def sensitive(self) -> list[int]:
-        """The model's columns of the sensitive parameters."""
-        return [self._names.index(name) for name in self.domain.sensitive]
-
-    @cached_property
-    def free(self) -> list[int]:
-        """The model's other columns."""
-        return [column for column in range(len(self._names)) if column not in self.sensitive]
-
-    @cached_property
-    def combinations(self) -> Floats:
-        """The values of the sensitive columns in each combination, which are the same for all inputs."""
-        members = self.form.families(np.zeros((1, len(self.domain.levels)), dtype=np.int64))
-        return np.asarray(members[:, self.sensitive].astype(np.float64))
-
-    @classmethod
-    def of(cls, model: Any, domain: Domain) -> Columns | None:
-        """The columns of a model that gets all parameters as float64 without missing values; None for other models."""
-        for parameter in domain.seen:
-            if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
-                return None
-        try:
-            form = adapter_for(model).form(domain, "array")
-        except (DataError, SettingError):
-            return None  # the asker of the model says what is wrong
-        if not isinstance(form, ArrayForm):
-            return None
-        return cls(domain, form, list(adapter_for(model).columns or domain.visible))
+    domain: Domain
+    form: ArrayForm | Tabulated
+    names: list[str]
 
 
 class Batch:
     """Some inputs, with all their twins or without any. The members of a vote share the arrays computed here."""
 
     def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
-        self._form = columns.form
-        self.codes = codes
-        self.with_twins = with_twins
+        self._form, self._codes, self._with_twins = columns.form, codes, with_twins
         self.shape = len(columns.domain.families) if with_twins else 1, len(codes)
         """The number of combinations, and of inputs."""
 
     @cached_property
     def rows(self) -> Any:
         """The rows that the estimator itself would get: a block for each combination."""
-        return self._form.families(self.codes) if self.with_twins else self._form.rows(self.codes)
-
-    @cached_property
-    def side_by_side(self) -> Any:
-        """The rows behind tables, with the members of each input one after the other."""
-        assert isinstance(self._form, Tabulated)
-        return self._form.families(self.codes, side_by_side=True) if self.with_twins else self.rows
+        return self._form.families(self._codes) if self._with_twins else self._form.rows(self._codes)
 
     @cached_property
     def doubles(self) -> Floats:
-        """The rows in double precision, or as the steps before the estimator give them."""
-        rows: Floats = self.rows
-        return rows if isinstance(self._form, Tabulated) else np.ascontiguousarray(rows, dtype=np.float64)
+        """The rows in double precision."""
+        return np.ascontiguousarray(self.rows, dtype=np.float64)
 
     @cached_property
     def singles(self) -> NDArray[np.float32]:
         """The rows in single precision, as trees see them."""
-        if isinstance(self._form, Tabulated):
-            return self._form.singles(self.codes, with_twins=self.with_twins)
-        return np.ascontiguousarray(self.rows, dtype=np.float32)
+        rows = self.rows.toarray() if hasattr(self.rows, "toarray") else self.rows
+        return np.ascontiguousarray(rows, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -199,15 +138,47 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: s
         return _behind_tables(model, domain, batch)
     if kind not in COMPILERS or (kind not in BY_ROWS and (domain.hidden or not domain.families.is_plain)):
         return None
-    columns = Columns.of(model, domain)
+    columns = _columns_of(model, domain)
     compiled = None if columns is None else compiled_for(model, columns)
     if columns is None or compiled is None:
         return None
     return StandIn(compiled.name, columns, partial(_labels, compiled, model), takes_rows=kind in BY_ROWS)
 
 
-def _labels(compiled: Compiled, model: Any, batch: Batch) -> NDArray[Any]:
-    return np.asarray(model.classes_.take(compiled.places(batch)))
+def compiled_for(model: Any, columns: Columns) -> Compiled | None:
+    """A model, or a member of a vote, compiled for its columns; None if there is no way."""
+    path = COMPILERS.get(known_kind(model) or "")
+    if path is None:
+        return None
+    module, function = path.split(":")
+    compiled: Compiled | None = getattr(import_module(f"fairprobe.standins.{module}"), function)(model, columns)
+    return compiled
+
+
+def may_screen(model: Any) -> bool:
+    """Return True if a search is likely to gain by a stand-in."""
+    kind = known_kind(model)
+    return kind in SCREENING or (kind in TABULATED and known_kind(last_step(model)) not in SLOW)
+
+
+def quietly(method: Callable[[Any], Any], rows: Any) -> NDArray[Any]:
+    """The answers of an estimator itself, without its warning that names of columns are missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(method(rows))
+
+
+def _columns_of(model: Any, domain: Domain) -> Columns | None:
+    """The columns of a model that gets all parameters as float64 without missing values; None for other models."""
+    for parameter in domain.seen:
+        if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
+            return None
+    try:
+        form = adapter_for(model).form(domain, "array")
+    except (DataError, SettingError):
+        return None  # the asker of the model says what is wrong
+    names = list(adapter_for(model).columns or domain.visible)
+    return Columns(domain, form, names) if isinstance(form, ArrayForm) else None
 
 
 def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | None:
@@ -219,11 +190,7 @@ def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | N
         return None  # the asker of the model says what is wrong, if anything is
     columns = Columns(domain, form, list(domain.visible))
     name = f"its {type(last).__name__}, on tables of what the steps before make of each value"
-    if known_kind(model) == "booster":
-        name = f"{type(last).__name__} on the numbers behind its categories"
-    kind = known_kind(last)
-    can_compile = kind == "booster" or (kind in BY_ROWS and form.is_finite)
-    compiled = compiled_for(last, columns) if can_compile else None
+    compiled = compiled_for(last, columns) if known_kind(last) in BY_ROWS and form.is_finite else None
     answer = partial(_answers, last.predict) if compiled is None else partial(_labels, compiled, last)
     return StandIn(name, columns, answer, last=last)
 
@@ -241,26 +208,9 @@ def _tabulated(model: Any, domain: Domain, batch: str | None) -> Tabulated:
     return tabulate(seen)
 
 
+def _labels(compiled: Compiled, model: Any, batch: Batch) -> NDArray[Any]:
+    return np.asarray(model.classes_.take(compiled.places(batch)))
+
+
 def _answers(method: Callable[[Any], Any], batch: Batch) -> NDArray[Any]:
-    """The answers of the estimator itself, without its warning that names of columns are missing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.asarray(method(batch.rows))
-
-
-def compiled_for(model: Any, columns: Columns) -> Compiled | None:
-    """A model, or a member of a vote, compiled for its columns; None if there is no way."""
-    path = COMPILERS.get(known_kind(model) or "")
-    if path is None:
-        return None
-    module, function = path.split(":")
-    compiled: Compiled | None = getattr(import_module(f"fairprobe.standins.{module}"), function)(model, columns)
-    return compiled
-
-
-def may_screen(model: Any, n_inputs: int) -> bool:
-    """Whether a search that judges this many inputs at a time is likely to gain by a stand-in."""
-    kind = known_kind(model)
-    if kind in TABULATED:
-        return known_kind(last_step(model)) not in SLOW
-    return kind in SCREENING or (kind in SCREENING_FEW and n_inputs <= FEW)
+    return quietly(method, batch.rows)

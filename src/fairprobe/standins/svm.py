@@ -56,13 +56,17 @@ class RadialKernel:
         self._duals = np.asarray(model.dual_coef_)[0]
         self._gamma = float(model._gamma)
         self._intercept = float(model.intercept_[0])
-        self._free = columns.free
-        self._centre = self._vectors[:, columns.free].mean(axis=0)  # small numbers lose less
-        away = self._vectors[:, columns.free] - self._centre
+        sensitive = [columns.names.index(name) for name in columns.domain.sensitive]
+        self._free = [column for column in range(len(columns.names)) if column not in sensitive]
+        self._centre = self._vectors[:, self._free].mean(axis=0)  # small numbers lose less
+        away = self._vectors[:, self._free] - self._centre
         squares = (away**2).sum(axis=1)
         self._reach = np.sqrt(squares.max())
         self._columns = np.vstack([2 * self._gamma * away.T, -self._gamma * squares, np.ones(len(away))])
-        distances = ((columns.combinations[:, None, :] - self._vectors[:, columns.sensitive]) ** 2).sum(axis=2)
+        # The values of the sensitive columns in each combination, which are the same for all inputs.
+        members = columns.form.families(np.zeros((1, len(columns.domain.levels)), dtype=np.int64))
+        combinations = members[:, sensitive].astype(np.float64)
+        distances = ((combinations[:, None, :] - self._vectors[:, sensitive]) ** 2).sum(axis=2)
         weights = self._duals * np.exp(-self._gamma * distances)
         self._weights = np.vstack([weights, np.abs(weights)]).T
         self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairprobe.model.asking import Asker
 from fairprobe.store.run_folder import StoredRun
-from fairprobe.store.shard_file import ShardContent, from_bytes
+from fairprobe.store.shard_file import answers_of, from_bytes, of_answers
 
 Call = tuple[int, NDArray[Any]]
 """The checksum of what was asked, and the answers."""
@@ -34,23 +34,16 @@ class AnswerLog:
         if data is None:
             return None
         content = from_bytes(data)
-        columns = list(content.columns.values())
-        answers = columns[0] if content.about["ndim"] == 1 else np.column_stack(columns)
         ends = np.cumsum(content.arrays["n_rows"])
-        return list(zip(content.arrays["asked"].tolist(), np.split(answers, ends[:-1]), strict=True))
+        return list(zip(content.arrays["asked"].tolist(), np.split(answers_of(content), ends[:-1]), strict=True))
 
     def save(self, shard: int, calls: Sequence[Call]) -> None:
         """Keep the calls of a finished shard."""
         if not calls:
             return
-        answers = np.concatenate([each for _, each in calls])
-        columns = [answers] if answers.ndim == 1 else list(answers.T)
-        content = ShardContent(
-            {f"answer {place}": column for place, column in enumerate(columns)},
-            {"asked": np.array([asked for asked, _ in calls]), "n_rows": np.array([len(each) for _, each in calls])},
-            {"ndim": answers.ndim},
-        )
-        self._run.save(self._name(shard), content)
+        asked, answers = zip(*calls, strict=True)
+        n_rows = np.array(list(map(len, answers)))
+        self._run.save(self._name(shard), of_answers(np.concatenate(answers), asked=np.array(asked), n_rows=n_rows))
 
     def _name(self, shard: int) -> str:
         return f"{self._prefix}{shard:06d}"

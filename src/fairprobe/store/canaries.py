@@ -9,7 +9,6 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
@@ -18,7 +17,7 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import differ, tolerance
 from fairprobe.store.hashes import canary_answers
 from fairprobe.store.run_folder import StoredRun
-from fairprobe.store.shard_file import ShardContent, from_bytes
+from fairprobe.store.shard_file import answers_of, from_bytes, of_answers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +36,8 @@ class Canaries:
         self._resolution = resolution
         before = run.read(NAME)
         if before is not None:
-            self._answers, self._repeats = _from_file(before)
+            content = from_bytes(before)
+            self._answers, self._repeats = answers_of(content), content.arrays["repeats"]
             n = self._n_other()
             if n:
                 raise SettingError.about(
@@ -55,8 +55,7 @@ class Canaries:
         self._answers, second = self._ask(), self._ask()
         # Where a model does not repeat itself, another answer shows nothing.
         self._repeats = ~self._differ(self._answers, second)
-        columns = {f"answer {place}": column for place, column in enumerate(_columns(self._answers))}
-        run.save(NAME, ShardContent({**columns, "repeats": self._repeats}))
+        run.save(NAME, of_answers(self._answers, repeats=self._repeats))
 
     def check(self) -> None:
         """Make sure that the model is still the one that the run began with."""
@@ -80,14 +79,3 @@ class Canaries:
 
     def _differ(self, first: NDArray[Any], second: NDArray[Any]) -> Mask:
         return differ(first, second, 0.0 if self._asker.output == "label" else tolerance(first, self._resolution))
-
-
-def _from_file(data: bytes) -> tuple[NDArray[Any], Mask]:
-    columns = dict(from_bytes(data).columns)
-    repeats = columns.pop("repeats")
-    answers = np.column_stack(list(columns.values())) if len(columns) > 1 else next(iter(columns.values()))
-    return answers, repeats
-
-
-def _columns(answers: NDArray[Any]) -> list[NDArray[Any]]:
-    return [answers] if answers.ndim == 1 else list(answers.T)

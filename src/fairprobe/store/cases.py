@@ -26,25 +26,10 @@ class Cases(Ends):
 
     @classmethod
     def join(cls, parts: Sequence[Cases]) -> Cases:
-        """All cases of the parts, in order."""
-        if len(parts) == 1:
-            return parts[0]
+        """All cases of the parts, in order. Parts without cases do not change the columns' types."""
+        parts = [part for part in parts if len(part)] or parts[:1]
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         joined: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
-        return cls(*joined)
-
-    @classmethod
-    def drained(cls, parts: list[Cases]) -> Cases:
-        """Like `join`, but empties the list. Only one column at a time is held twice in memory."""
-        columns = [list(column) for column in zip(*(vars(part).values() for part in parts if len(part)), strict=True)]
-        if not columns:
-            return parts[0]
-        parts.clear()
-        joined: list[Any] = []
-        while columns:
-            column = columns.pop(0)
-            joined.append(None if column[0] is None else np.concatenate(column))
-            del column
         return cls(*joined)
 
     @classmethod

@@ -6,7 +6,7 @@
     lock                held by the process that works on the run
 
 A file is renamed into place when it is on the disk, so a file that exists is finished. Its name holds the beginning of
-the hash of its bytes, so damage is seen. Folders of format 1 have the hashes in an index instead (`old_index`).
+the hash of its bytes, so damage is seen.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.model.fingerprint import UNTOLD
 from fairprobe.store.hashes import canonical, sha256
-from fairprobe.store.old_index import read_old_index
 from fairprobe.store.shard_file import ShardContent, to_bytes
 from fairprobe.store.whole_files import LOCK, as_written, locked, probe, read_own, write_whole
 
-FORMAT = 2
-"""The version of the folder and its files. Older ones stay readable: tests/store/assets has a run of each."""
+FORMAT = 3
+"""The version of the folder and its files; others are refused. tests/store/assets has a run of it."""
 
 ABOUT, END, SHARDS = "run.toml", "end.json", "shards"
 PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn")
@@ -62,13 +61,13 @@ class RunReader:
         self.path = Path(path)
         self.about = _read_about(self.path)
         self.remarks: list[Remark] = []
-        self.end: dict[str, Any] | None = None
-        """How the last call ended; None if none has."""
-        self.is_changed = False
-        """Whether a call found that the model had become another one."""
         with as_written(self.path):
             self.entries = {entry.name: entry for entry in self._found()}
-            self._read_end()
+            noted = self._noted()
+        self.end: dict[str, Any] | None = noted.get("end")
+        """How the last call ended; None if none has."""
+        self.is_changed: bool = noted.get("is_changed", False)
+        """Whether a call found that the model had become another one."""
 
     @property
     def kind(self) -> str:
@@ -93,24 +92,17 @@ class RunReader:
         return None
 
     def _found(self) -> Iterator[Entry]:
-        hashes, end = read_old_index(self.path)
-        self.end, self.is_changed = end
-        for name, digest in hashes.items():
-            path = self.path / SHARDS / f"{name}.parquet"
-            if path.exists():
-                yield Entry(name, path, digest)
         for path in sorted((self.path / SHARDS).glob("[!.]*.parquet")):
             name, _, digest = path.stem.rpartition(".")
             if len(digest) == HASH_DIGITS:
                 yield Entry(name, path, digest)
 
-    def _read_end(self) -> None:
+    def _noted(self) -> dict[str, Any]:
         path = self.path / END
         try:
-            noted = json.loads(read_own(path)) if path.exists() or path.is_symlink() else {}
+            return dict(json.loads(read_own(path))) if path.exists() or path.is_symlink() else {}
         except OSError as error:
             raise SettingError.about("store", f"must be readable, got {error.strerror}: {path}") from None
-        self.end, self.is_changed = noted.get("end", self.end), noted.get("is_changed", self.is_changed)
 
 
 class StoredRun(RunReader):
@@ -232,12 +224,12 @@ def _read_about(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError) as error:
         raise SettingError.about("store", f"must have a {ABOUT} that can be read, got {error}: {path}") from None
     with as_written(path):
-        if not isinstance(number, int) or number > FORMAT:
+        if number != FORMAT:
             wrote = about.get("versions", {}).get("fairprobe", "unknown")
             raise SettingError.about(
                 "store",
-                f"must be of format {FORMAT} at most, got {number!r} in {path}: it was written by fairprobe {wrote}, "
-                f"and this is {__version__}; update it",
+                f"must be a run of format {FORMAT}, got format {number!r} in {path}: fairprobe {wrote} wrote it, and "
+                f"this is fairprobe {__version__}. Use that version, or name another folder to begin a new run",
             )
         for table in ("versions", "model", "settings", "domain"):
             dict(about[table])

@@ -39,6 +39,18 @@ class ShardContent:
     """Plain values."""
 
 
+def of_answers(answers: NDArray[Any], **arrays: NDArray[Any]) -> ShardContent:
+    """The answers of a model, a row for each input, as content; `arrays` are stored beside them."""
+    columns = [answers] if answers.ndim == 1 else list(answers.T)
+    return ShardContent({f"answer {n}": column for n, column in enumerate(columns)}, arrays, {"ndim": answers.ndim})
+
+
+def answers_of(content: ShardContent) -> NDArray[Any]:
+    """The answers that `of_answers` was given."""
+    columns = list(content.columns.values())
+    return columns[0] if content.about["ndim"] == 1 else np.column_stack(columns)
+
+
 def to_bytes(content: ShardContent) -> Any:
     """The bytes of the file."""
     import pyarrow as pa
@@ -129,15 +141,11 @@ def smallest(array: NDArray[Any]) -> NDArray[Any]:
 
 def packed(array: NDArray[Any]) -> dict[str, Any]:
     """An array as plain values of JSON."""
-    made: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
-    if array.dtype.kind == "b":
-        stored = np.packbits(array)
-    else:
-        made["differs"] = array.ndim == 1 and bool((array[1:] >= array[:-1]).all())
-        stored = smallest(np.diff(array, prepend=0) if made["differs"] else array)
-    made["as"] = stored.dtype.str
-    made["data"] = base64.b64encode(zlib.compress(np.ascontiguousarray(stored).tobytes(), 1)).decode()
-    return made
+    counts_up = array.ndim == 1 and array.dtype.kind != "b" and bool((array[1:] >= array[:-1]).all())
+    stored = smallest(np.diff(array, prepend=0) if counts_up else array)
+    data = base64.b64encode(zlib.compress(np.ascontiguousarray(stored).tobytes(), 1)).decode()
+    shape = list(array.shape)
+    return {"dtype": array.dtype.str, "shape": shape, "counts_up": counts_up, "as": stored.dtype.str, "data": data}
 
 
 def unpacked(made: Mapping[str, Any]) -> NDArray[Any]:
@@ -146,9 +154,5 @@ def unpacked(made: Mapping[str, Any]) -> NDArray[Any]:
     content = unpacking.decompress(base64.b64decode(made["data"]), MOST_BYTES)
     if unpacking.unconsumed_tail:
         raise RunError(_RULE)
-    stored = np.frombuffer(content, dtype=made["as"])
-    shape = tuple(made["shape"])
-    if np.dtype(made["dtype"]).kind == "b":
-        return np.unpackbits(stored, count=int(np.prod(shape))).astype(bool).reshape(shape)
-    array = stored.astype(made["dtype"])
-    return np.cumsum(array, dtype=array.dtype) if made["differs"] else array.reshape(shape)
+    array = np.frombuffer(content, dtype=made["as"]).astype(made["dtype"])
+    return np.cumsum(array, dtype=array.dtype) if made["counts_up"] else array.reshape(made["shape"])

@@ -210,7 +210,7 @@ class _Wavering:
 
 def _stochastic(seed: int) -> str | None:
     share = estimate(_Wavering(seed), toys.box().domain, method="sample", n_experiments=1, seed=seed)
-    if not share.is_stochastic:
+    if not share.has("stochastic-model"):
         return "a model that answers by chance is not found out"
     said = verdict(share, 0.01).outcome
     return None if said is Outcome.INCONCLUSIVE else f"a model that answers by chance is {said}"

@@ -25,12 +25,11 @@ def every_family(domain):
 
 
 def counted(model, domain):
-    """The hits, and by label and combination the discriminatory families: by asking about every input."""
+    """The hits, all inputs, and the hits by label and combination: by asking about every input."""
     judged = Oracle(Asker(model, domain)).judge(every_family(domain))
-    labels = judged.outputs[:, judged.hits]
-    return int(judged.hits.sum()), {
-        label: (labels == label).sum(axis=1).tolist() for label in final(model).classes_.tolist()
-    }
+    labels, n_members = judged.outputs[:, judged.hits], len(domain.families)
+    by_label = {label: ((labels == label).sum(axis=1) * n_members).tolist() for label in final(model).classes_.tolist()}
+    return int(judged.hits.sum()) * n_members, domain.size, by_label
 
 
 @contextmanager
@@ -50,11 +49,7 @@ def final(model):
 def assert_counted(solved, model, domain):
     """Solved, and what it says is the truth."""
     assert hasattr(solved, "hits"), solved
-    hits, by_label = counted(model, domain)
-    assert solved.hits == hits
-    assert solved.by_label == by_label
-    assert solved.families == domain.n_families
-    assert solved.share * domain.n_families == hits
+    assert (solved.hits, solved.n, solved.by_label) == counted(model, domain)
 
 
 def assert_sampled(solved, model, domain, n=100_000, seed=0):
@@ -69,8 +64,8 @@ def assert_sampled(solved, model, domain, n=100_000, seed=0):
         assert sum(counts[combination] for counts in solved.by_label.values()) == solved.hits
         for label, counts in solved.by_label.items():
             seen = int((labels[judged.hits] == label).sum())
-            assert bdtr(seen, n, counts[combination] / solved.families) > SURPRISING / 10
-            assert seen == 0 or bdtrc(seen - 1, n, counts[combination] / solved.families) > SURPRISING / 10
+            assert bdtr(seen, n, counts[combination] / solved.n) > SURPRISING / 10
+            assert seen == 0 or bdtrc(seen - 1, n, counts[combination] / solved.n) > SURPRISING / 10
 
 
 @st.composite

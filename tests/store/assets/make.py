@@ -15,6 +15,6 @@ from test_run_folder import quick
 if __name__ == "__main__":
     path = Path(__file__).parent / f"format-{FORMAT}"
     settings = {**SETTINGS, "max_cases": 300, "shard_inputs": 300, "n_global": 100}
-    found = fairprobe.search(quick, DOMAIN, store=path, **settings)
+    found = fairprobe.search(quick, DOMAIN, store=path, model_id="quick", **settings)
     found.to_frame().to_csv(path / "cases.csv", index=False)
     (path / "lock").unlink()

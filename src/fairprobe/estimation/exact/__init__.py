@@ -1,6 +1,5 @@
 """Exact: the share of a tree, a small additive ensemble of trees or a linear classifier, counted instead of sampled."""
 
-from fairprobe.estimation.exact.solved import NotSolved, Solved
-from fairprobe.estimation.exact.solving import MAX_BOXES, MAX_HALF, solve
+from fairprobe.estimation.exact.solving import NotSolved, Solved, solve
 
-__all__ = ["MAX_BOXES", "MAX_HALF", "NotSolved", "Solved", "solve"]
+__all__ = ["NotSolved", "Solved", "solve"]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.estimation.exact.axes import SetAxis, Slots
-from fairprobe.estimation.exact.trees import UNDECIDED, Small, TreePlan
+from fairprobe.estimation.exact.plan import UNDECIDED, Regions, TreePlan
+from fairprobe.estimation.exact.trees import Small
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import N_RANDOM, MismatchError, UnfitError
 
@@ -33,68 +33,70 @@ _N_CONFIRMED = 256
 class _Boxes:
     """Boxes, and where in the trees the combinations of sensitive values stand in each."""
 
-    slots: Slots
+    cells: Codes
+    """The bits of the cells by box, then axis, then word."""
+    weights: NDArray[Any]
+    """Inputs that each family on the axes stands for."""
     nodes: Small
     """The node by box, then combination, then tree."""
     who: Small
     """The combinations in each box: all that are compared, or one that walks alone."""
 
-    @property
-    def alone(self) -> bool:
-        return self.who.shape[1] == 1
-
     def __len__(self) -> int:
-        return len(self.slots)
+        return len(self.cells)
 
     def take(self, rows: Any) -> _Boxes:
-        return _Boxes(self.slots[rows], self.nodes[rows], self.who[rows])
+        return _Boxes(self.cells[rows], self.weights[rows], self.nodes[rows], self.who[rows])
 
     @classmethod
     def join(cls, parts: Sequence[_Boxes]) -> _Boxes:
-        slots = np.concatenate([part.slots for part in parts])
-        nodes = np.concatenate([part.nodes for part in parts])
-        return cls(slots, nodes, np.concatenate([part.who for part in parts]))
+        return cls(*(np.concatenate([vars(part)[name] for part in parts]) for name in cls.__dataclass_fields__))
 
 
 class BoxWalk:
-    """Counts the discriminatory families of one plan."""
+    """Counts the inputs in discriminatory families of one plan."""
 
-    def __init__(self, plan: TreePlan, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
+    def __init__(self, plan: TreePlan, regions: Regions, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
         self._plan = plan
         self._asker = asker
         self._classes = classes
         self._max_boxes = max_boxes
-        # Most axes are ranges, and those are cut all at a time; the others one after another.
-        sets = {place: axis for place, axis in enumerate(plan.axes) if isinstance(axis, SetAxis)}
-        self._sets = [(place, axis, plan.slots[place]) for place, axis in sets.items()]
-        self._is_range = np.array([place not in sets for place in range(len(plan.axes))] + [False])  # a leaf's is -1
-        self._first = np.array([slots.start for slots in plan.slots] + [0])
         n_combinations, n_trees = plan.start.shape
-        self._block = max(64, _BLOCK_NUMBERS // (n_combinations * n_trees * len(classes)))
+        n_numbers = n_combinations * n_trees * len(classes) + len(plan.axes) * plan.n_words
+        self._block = max(64, _BLOCK_NUMBERS // n_numbers)
         self._pending: list[_Boxes] = []
-        self._hits = 0
-        self._by_label = np.zeros((len(classes), n_combinations), dtype=plan.dtype)
+        self._regions = regions
+        self._by_label = np.zeros((len(classes), n_combinations), dtype=regions.weights.dtype)
         self._shown: list[tuple[Codes, Small, Small]] = []
+        self.hits = 0
         self.n_boxes = 0
 
-    def run(self) -> tuple[int, list[list[int]]]:
-        """Walk until no box is left: how many families are discriminatory, and how many of them get which label.
-
-        The labels are by class, then combination. Where rules allow not all members of a family, inputs are counted.
-        """
-        for slots, who in self._plan.starts():
-            start = self._plan.start[who]
-            self.n_boxes += len(slots)
-            boxes = _Boxes(slots, start, who.astype(np.int32))
-            self._push(self._advanced(boxes, np.ones(start.shape, dtype=bool)))
+    def run(self) -> list[list[int]]:
+        """Walk until no box is left; gives the hits by label, then combination that gets it."""
+        allowed, sizes = self._regions.allowed, self._regions.allowed.sum(axis=1)
+        for size in np.unique(sizes[sizes > 1]).tolist():
+            rows = np.flatnonzero(sizes == size)
+            who = np.nonzero(allowed[rows])[1].reshape(len(rows), size)
+            self.n_boxes += len(rows)
+            self._push(self._started(self._regions.cells[rows], self._regions.weights[rows], who))
         while self._pending:
             boxes = self._next()
-            if boxes.alone:
+            if boxes.who.shape[1] == 1:
                 self._step_alone(boxes)
             else:
                 self._step(boxes)
-        untested = self._plan.untested
-        return self._hits * untested, [[int(count) * untested for count in counts] for counts in self._by_label]
+        return [[int(count) for count in counts] for counts in self._by_label]
+
+    def _started(self, cells: Codes, weights: NDArray[Any], who: Codes) -> _Boxes:
+        """Boxes whose combinations went from the roots as far as they go together."""
+        boxes = _Boxes(cells, weights, self._plan.start[who], who.astype(np.int32))
+        return self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool))
+
+    def n_inputs(self) -> tuple[int, int]:
+        """Inputs in the regions: the comparable ones and the others."""
+        volumes = self._plan.volumes(self._regions.cells, self._regions.weights)
+        alone = self._regions.allowed.sum(axis=1) == 1
+        return int(volumes[~alone].sum()), int(volumes[alone].sum())
 
     def confirm(self, domain: Domain) -> None:
         """Raise unless the model agrees on some of the families that were counted, and on random ones of the domain.
@@ -121,9 +123,8 @@ class BoxWalk:
 
     def _labels(self, codes: Codes) -> Small:
         """Labels that the walk gives, by input, then combination; undecided where only the model can say."""
-        who = np.broadcast_to(np.arange(len(self._plan.start)), (len(codes), len(self._plan.start))).astype(np.int32)
-        boxes = _Boxes(self._plan.boxes(codes), self._plan.start[who], who)
-        return self._plan.labels(self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool)).nodes)
+        who = np.tile(np.arange(len(self._plan.start)), (len(codes), 1))
+        return self._plan.labels(self._started(self._plan.cells_of(codes), np.ones(len(codes)), who).nodes)
 
     def _push(self, boxes: _Boxes) -> None:
         if len(boxes):
@@ -180,21 +181,15 @@ class BoxWalk:
         self.n_boxes += len(boxes)
         if self.n_boxes > self._max_boxes:
             raise UnfitError(f"the boxes that the trees cut the domain into exceed the limit of {self._max_boxes:,}")
-        plan, n_trees = self._plan, boxes.nodes.shape[2]
-        node = boxes.nodes[np.arange(len(boxes)), choice // n_trees, choice % n_trees]
-        axis = plan.axis[node]
-        left, right = boxes.slots.copy(), boxes.slots.copy()
-        ranged = np.flatnonzero(self._is_range[axis])
-        first, answers = self._first[axis[ranged]], plan.answer[node[ranged]]
-        left[ranged, first + 1] = np.minimum(left[ranged, first + 1], answers)
-        right[ranged, first] = np.maximum(right[ranged, first], answers)
-        for place, cells, slots in self._sets:
-            rows = np.flatnonzero(axis == place)
-            left[rows, slots], right[rows, slots] = cells.cut(boxes.slots[rows, slots], plan.answer[node[rows]])
+        plan, n_trees, every = self._plan, boxes.nodes.shape[2], np.arange(len(boxes))
+        node = boxes.nodes[every, choice // n_trees, choice % n_trees]
+        axis, mask = plan.axis[node], plan.masks[plan.test[node]]
         # A cut can settle other nodes that test the same axis, in any tree and combination, but none of another axis.
         affected = plan.axis[boxes.nodes] == axis[:, None, None]
-        for part in (left, right):
-            self._push(self._advanced(_Boxes(part, boxes.nodes.copy(), boxes.who), affected))
+        for half in (mask, ~mask):
+            cells = boxes.cells.copy()
+            cells[every, axis] &= half
+            self._push(self._advanced(_Boxes(cells, boxes.weights, boxes.nodes.copy(), boxes.who), affected))
 
     def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
         """Move on from the affected nodes whose answer is now the same in all of the box, and so from those behind."""
@@ -202,7 +197,10 @@ class BoxWalk:
         box, combination, tree = np.nonzero(affected)
         while len(box):
             node = boxes.nodes[box, combination, tree]
-            goes_left, goes_right = self._ways(boxes.slots, box, node)
+            inner = np.flatnonzero(plan.axis[node] >= 0)
+            box, combination, tree, node = box[inner], combination[inner], tree[inner], node[inner]
+            cells, mask = boxes.cells[box, plan.axis[node]], plan.masks[plan.test[node]]
+            goes_left, goes_right = (np.any(part, axis=1) for part in (cells & mask, cells & ~mask))
             settled = np.flatnonzero(goes_left != goes_right)
             box, combination, tree, node = box[settled], combination[settled], tree[settled], node[settled]
             who = boxes.who[box, combination]
@@ -210,43 +208,30 @@ class BoxWalk:
             boxes.nodes[box, combination, tree] = ahead
         return boxes
 
-    def _ways(self, slots: Slots, box: Codes, node: Small) -> tuple[Mask, Mask]:
-        """Masks of the boxes with levels that go left at a node, and with levels that go right; neither at a leaf."""
-        goes_left, goes_right = np.zeros((2, len(box)), dtype=bool)
-        axis = self._plan.axis[node]
-        ranged = np.flatnonzero(self._is_range[axis])
-        first, answers = self._first[axis[ranged]], self._plan.answer[node[ranged]]
-        goes_left[ranged] = slots[box[ranged], first] < answers
-        goes_right[ranged] = slots[box[ranged], first + 1] > answers
-        for place, cells, mine in self._sets:
-            rows = np.flatnonzero(axis == place)
-            left, right = cells.cut(slots[box[rows], mine], self._plan.answer[node[rows]])
-            goes_left[rows], goes_right[rows] = left.any(axis=1), right.any(axis=1)
-        return goes_left, goes_right
-
     def _count(self, boxes: _Boxes, labels: Small) -> None:
         """Count the families of boxes with two labels at least, and let those whose label is open walk on alone."""
-        self._hits += int(self._plan.volumes(boxes.slots).sum())
+        self.hits += int(self._plan.volumes(boxes.cells, boxes.weights).sum())
         n_more = _N_CONFIRMED - sum(len(codes) for codes, _, _ in self._shown)
         if n_more > 0:
-            self._shown.append((self._plan.inputs(boxes.slots[:n_more]), boxes.who[:n_more], labels[:n_more]))
+            self._shown.append((self._plan.inputs(boxes.cells[:n_more]), boxes.who[:n_more], labels[:n_more]))
         self._note(boxes, labels)
         rows, who = np.nonzero(labels == UNDECIDED)
-        self._push(_Boxes(boxes.slots[rows], boxes.nodes[rows, who][:, None], boxes.who[rows, who][:, None]))
+        nodes, alone = boxes.nodes[rows, who][:, None], boxes.who[rows, who][:, None]
+        self._push(_Boxes(boxes.cells[rows], boxes.weights[rows], nodes, alone))
 
     def _note(self, boxes: _Boxes, labels: Small) -> None:
         """Add the families of each box to the labels that its combinations get."""
         rows, combinations = np.nonzero(labels != UNDECIDED)
-        volumes = self._plan.volumes(boxes.slots)
+        volumes = self._plan.volumes(boxes.cells, boxes.weights)
         np.add.at(self._by_label, (labels[rows, combinations], boxes.who[rows, combinations]), volumes[rows])
 
     def _ask(self, boxes: _Boxes) -> None:
-        labels = self._ask_families(self._plan.inputs(boxes.slots), boxes.who)
+        labels = self._ask_families(self._plan.inputs(boxes.cells), boxes.who)
         differ = _differ(labels)
         self._count(boxes.take(differ), labels[differ])
 
     def _ask_alone(self, boxes: _Boxes) -> None:
-        codes = self._plan.domain.families.member(self._plan.inputs(boxes.slots), boxes.who[:, 0])
+        codes = self._plan.domain.families.member(self._plan.inputs(boxes.cells), boxes.who[:, 0])
         self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
 
     def _ask_families(self, codes: Codes, who: Small) -> Small:

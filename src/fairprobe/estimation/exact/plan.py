@@ -1,0 +1,254 @@
+"""Plan: what a walk over trees needs to know: the axes of the boxes, and where each node's test leads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import shown
+from fairprobe.domain.allowed import Part
+from fairprobe.domain.domain import Domain
+from fairprobe.estimation.exact.axes import Axis, make_axis, packed, unpacked
+from fairprobe.estimation.exact.trees import Nodes, Small, inner_levels
+from fairprobe.model.tables import Seen, Table, UnfitError
+
+MAX_ENTRIES = 100_000_000
+"""Nodes times combinations of sensitive values that a plan may have."""
+
+UNDECIDED = -1
+
+WORD = 64
+"""Bits in a word."""
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Boxes that do not overlap, within each of which the same members of a family are allowed; one at least is."""
+
+    cells: Codes
+    """The bits of the cells by box, then axis, then word."""
+    allowed: Mask
+    """Mask of the allowed members by box, then by combination of sensitive values."""
+    weights: NDArray[Any]
+    """The inputs that one family on the axes stands for: its allowed members, for all levels of untested parameters."""
+
+
+@dataclass(frozen=True)
+class TreePlan:
+    """The nodes that test a free parameter; the others are passed through, as each combination knows its way."""
+
+    domain: Domain
+    nodes: Nodes
+    axes: tuple[Axis, ...]
+    parameters: tuple[int, ...]
+    """Whose axes these are."""
+    axis: Small
+    """The axis that each node tests; -1 for none."""
+    test: Small
+    """The number of each node's mask."""
+    masks: Codes
+    """The cells in which the answer of a test is yes, by test, then word."""
+    to_left: Small
+    """The next node that tests a free parameter, or a leaf, by node, then combination."""
+    to_right: Small
+    start: Small
+    """The first such node, by combination, then tree."""
+    touches: Mask
+    """Mask of the nodes below which the way depends on the combination."""
+    spread: Floats
+    """For each node, how far apart its leaves are: 0 at a leaf, or where all leaves below are alike."""
+
+    @property
+    def n_words(self) -> int:
+        """Words that each axis has in a box."""
+        return self.masks.shape[1]
+
+    @property
+    def whole(self) -> Codes:
+        """The box that is the whole domain."""
+        every = [packed(np.ones((1, len(axis.counts)), dtype=bool), self.n_words)[0] for axis in self.axes]
+        return np.array(every, dtype=np.int64).reshape(1, len(self.axes), self.n_words)
+
+    def volumes(self, cells: Codes, weights: NDArray[Any]) -> NDArray[Any]:
+        """Inputs in each box."""
+        for place, axis in enumerate(self.axes):
+            weights = weights * (unpacked(cells[:, place], len(axis.counts)).astype(np.int64) @ axis.counts)
+        return weights
+
+    def inputs(self, cells: Codes) -> Codes:
+        """One input out of each box."""
+        codes = np.zeros((len(cells), len(self.domain.levels)), dtype=np.int64)
+        for place, (axis, parameter) in enumerate(zip(self.axes, self.parameters, strict=True)):
+            codes[:, parameter] = axis.levels[unpacked(cells[:, place], len(axis.counts)).argmax(axis=1)]
+        return codes
+
+    def cells_of(self, codes: Codes) -> Codes:
+        """For each input a box that no test cuts."""
+        cells = np.repeat(self.whole, len(codes), axis=0)
+        for place, (axis, parameter) in enumerate(zip(self.axes, self.parameters, strict=True)):
+            is_mine = axis.cell(codes[:, parameter])[:, None] == np.arange(len(axis.counts))
+            cells[:, place] = packed(is_mine, self.n_words)
+        return cells
+
+    def labels(self, nodes: Small) -> Small:
+        """The class sure to win from these nodes on, whatever leaves follow, by box, then combination."""
+        low = np.stack([values[nodes].sum(axis=2) for values in self.nodes.low])
+        high = np.stack([values[nodes].sum(axis=2) for values in self.nodes.high])
+        first = low.argmax(axis=0)[None]
+        np.put_along_axis(high, first, -np.inf, axis=0)
+        margin = np.take_along_axis(low, first, axis=0)[0] - high.max(axis=0)
+        return np.where(margin > self.nodes.tolerance, first[0], UNDECIDED).astype(np.int32)
+
+
+def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
+    """Find what parameter each node tests, and how. With parts, these are unions of cells."""
+    n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
+    if n_nodes * n_combinations > MAX_ENTRIES:
+        raise UnfitError(
+            f"{n_nodes:,} nodes and {n_combinations:,} combinations of sensitive values make "
+            f"{shown(n_nodes * n_combinations)} pairs, over the {shown(MAX_ENTRIES)} allowed"
+        )
+    spread = (nodes.high - nodes.low).max(axis=0)
+    inner = np.flatnonzero(spread > 0)  # below any other node nothing is open
+    tables, owner = _owners(seen, nodes.column[inner])
+
+    # Nodes that test a free parameter are cut by; all others are decided by the combination alone.
+    axis, test = np.full((2, n_nodes), -1, dtype=np.int32)
+    free = [int(parameter) for parameter in np.intersect1d(owner, seen.domain.free_columns)]
+    atoms = {each.column: each for part in parts for each in part.atoms}
+    axes: list[Axis] = []
+    answers: list[Mask] = []
+    for position, parameter in enumerate(free):
+        mine = inner[owner == parameter]
+        first, number = _distinct(nodes, mine)
+        axis[mine], test[mine] = position, number + sum(map(len, answers))
+        made, yes = make_axis(seen, parameter, nodes.tests(mine[first]), tables[parameter], atoms.get(parameter))
+        axes.append(made)
+        answers.append(yes)
+    n_words = max((-(-yes.shape[1] // WORD) for yes in answers), default=1)
+    masks = np.concatenate([np.zeros((0, n_words), dtype=np.int64), *(packed(yes, n_words) for yes in answers)])
+
+    fixed, goes_left = _fixed(seen, nodes, inner, owner, tables)
+    ahead = _ahead(nodes, fixed, goes_left)
+    touches = np.zeros(n_nodes, dtype=bool)
+    touches[fixed[goes_left.any(axis=1) & ~goes_left.all(axis=1)]] = True
+    for level in reversed(inner_levels(nodes.left, nodes.right, nodes.roots)):
+        touches[level] |= touches[nodes.left[level]] | touches[nodes.right[level]]
+    return TreePlan(
+        domain=seen.domain,
+        nodes=nodes,
+        axes=tuple(axes),
+        parameters=tuple(free),
+        axis=axis,
+        test=test,
+        masks=masks,
+        to_left=ahead[nodes.left],
+        to_right=ahead[nodes.right],
+        start=ahead[nodes.roots].T,
+        touches=touches,
+        spread=spread,
+    )
+
+
+def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
+    """The tables of all parameters, and the parameter that each of these columns comes from; -1 for none."""
+    wanted = np.zeros(len(seen.base), dtype=bool)
+    wanted[columns] = True
+    tables, owners = [], np.full(len(seen.base), -1)
+    for parameter in range(len(seen.domain.parameters)):
+        # Of a wide parameter its ends are enough to know which columns it changes.
+        table = (seen.outline if seen.is_searchable(parameter) else seen.table)(parameter, wanted)
+        owners[table.columns] = parameter
+        tables.append(table)
+    return tables, owners[columns]
+
+
+def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
+    """The place of the first node of each distinct test, and by node the number of its test."""
+    keys = nodes.column[which], nodes.threshold[which], nodes.missing_left[which]
+    order = np.lexsort(keys)  # 6 times faster than np.unique of rows
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.logical_or.reduce([values[order[1:]] != values[order[:-1]] for values in keys])
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return order[is_new], number
+
+
+def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
+    """The nodes that a combination of sensitive values decides, and by node, then combination, whether it goes left."""
+    constant = inner[owner < 0]
+    answers = nodes.tests(constant).answers(seen.base[None], np.arange(len(seen.base)))
+    which, goes_left = [constant], [np.repeat(answers, len(seen.domain.families), axis=1)]
+    for parameter, codes in zip(seen.domain.sensitive_columns, seen.domain.combinations.T, strict=True):
+        mine = inner[owner == parameter]
+        answers = nodes.tests(mine).answers(tables[parameter].values, tables[parameter].columns)
+        which.append(mine)
+        goes_left.append(answers[:, codes])
+    return np.concatenate(which), np.concatenate(goes_left)
+
+
+def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
+    """The node itself or, if it is a fixed one, the first behind it that is not, by node, then combination."""
+    n_combinations = goes_left.shape[1]
+    ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
+    ahead[fixed] = np.where(goes_left, nodes.left[fixed, None], nodes.right[fixed, None])
+    while True:
+        # Ways double in length each time, so a deep tree takes few turns.
+        further = ahead[ahead, np.arange(n_combinations)]
+        if (further == ahead).all():
+            return ahead
+        ahead = further
+
+
+# The boxes that the rules of a domain leave, for a walk to start from
+
+
+def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regions:
+    """The boxes that all parts together leave; without parts the whole domain."""
+    families = plan.domain.families
+    atoms = [each for part in parts for each in part.atoms]
+    n_tied = prod(each.n_levels for each in atoms if each.column not in plan.parameters)
+    n_tested = prod(int(axis.counts.sum()) for axis in plan.axes)
+    # Machine integers, if they are wide enough for all inputs; else Python's.
+    dtype = np.int64 if families.n_keys * len(families) < 2**63 else object
+    cells, allowed = plan.whole, np.ones((1, len(families)), dtype=bool)
+    weights: NDArray[Any] = np.array([families.n_keys // (n_tested * n_tied)], dtype=dtype)
+    for part in parts:
+        mine, who, weighs = _projected(part, plan, dtype)
+        if len(cells) * len(mine) > max_boxes:
+            raise too_many(max_boxes)
+        one, other = np.repeat(np.arange(len(cells)), len(mine)), np.tile(np.arange(len(mine)), len(cells))
+        both = allowed[one] & who[other]
+        kept = both.any(axis=1)
+        one, other, allowed = one[kept], other[kept], both[kept]
+        cells, weights = cells[one] & mine[other], weights[one] * weighs[other]
+    return Regions(cells, allowed, weights * allowed.sum(axis=1))
+
+
+def too_many(max_boxes: int) -> UnfitError:
+    """The refusal of rules that leave too many boxes."""
+    return UnfitError(f"the boxes that the constraints leave of the domain exceed the limit of {max_boxes:,}")
+
+
+def _projected(part: Part, plan: TreePlan, dtype: Any) -> tuple[Codes, Mask, NDArray[Any]]:
+    """A part's boxes on the axes: their cells, the members allowed, and the number of levels of untested parameters."""
+    cells = np.repeat(plan.whole, len(part.boxes), axis=0)
+    weights: NDArray[Any] = np.ones(len(part.boxes), dtype=dtype)
+    for atoms, mine in zip(part.atoms, part.boxes.T, strict=True):
+        if atoms.column in plan.parameters:
+            place = plan.parameters.index(atoms.column)
+            cells[:, place] = packed(atoms.sets[:, atoms.of(plan.axes[place].levels)], plan.n_words)[mine]
+        else:
+            weights = weights * atoms.counts[mine]
+    # Boxes that differ in untested parameters only are one.
+    keys = np.column_stack([cells.reshape(len(cells), -1), part.allowed])
+    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    total: NDArray[Any] = np.zeros(len(first), dtype=dtype)
+    np.add.at(total, same.reshape(-1), weights)
+    return cells[first], part.allowed[first], total
