@@ -71,13 +71,6 @@ def test_sample_is_that_of_the_library(estimate, folder):
     assert got["low"] < SHARE < got["high"]
 
 
-def test_width(estimate):
-    share = shares_of(estimate("--method", "sample", "--width", 0.02, "--json"))["domain"]
-    assert share["method"] == "sequential"
-    assert 0 < share["high"] - share["low"] <= 0.02
-    assert share["n"] < 100_000
-
-
 # Populations
 
 
@@ -202,13 +195,6 @@ def test_model_that_does_not_use_the_sensitive_parameter(estimate, arguments, wo
     assert words not in estimate(*arguments).out
 
 
-def test_no_gap_above_the_threshold(estimate):
-    outcome = estimate("--output", "score", "--threshold", 0.5, *SAMPLE, model="toys:score")
-    assert "No gap above the threshold 0.5 was seen" in outcome.out
-    assert "does not use" not in outcome.out
-    assert "may not use" not in outcome.out
-
-
 def test_the_words_never_promise(estimate):
     for model in ("toys:flips", "toys:blind"):
         outcome = estimate(*SAMPLE, *ROWS, "--max-share", 0.5, "--favourable", "True", model=model)
@@ -247,16 +233,6 @@ def test_an_outcome_that_is_never_seen_is_refused(estimate):
     )
 
 
-def test_outcome_that_no_discriminatory_input_gets_is_said(estimate, folder):
-    (folder / "rare.py").write_text(
-        "import numpy as np\nimport toys\n"
-        "def model(X):\n    return np.where(X[:, 0] == 20, 'perhaps', toys.words(X)).astype(object)\n"
-    )
-    outcome = estimate(*SAMPLE, "--favourable", "perhaps", model="rare:model")
-    assert outcome.code == 0
-    assert "None of them gets perhaps." in outcome.out
-
-
 def test_labels_of_a_fitted_model(estimate, folder):
     (folder / "fitted.py").write_text(
         "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
@@ -267,20 +243,6 @@ def test_labels_of_a_fitted_model(estimate, folder):
     assert re.search(r"^ +poor +rich$", outcome.out, re.MULTILINE)
     assert "sex=0 gets rich least often" in outcome.out
     estimate("--favourable", "wealthy", model="fitted:tree").refuses("--favourable", "'poor', 'rich'", "'wealthy'")
-
-
-def test_many_combinations_and_outcomes_are_cut_short(fairprobe, folder):
-    (folder / "many.py").write_text(
-        "import fairprobe as fp\n"
-        "domain = fp.Domain([fp.Integer('x', 0, 9), fp.Integer('origin of the applicant', 0, 29)],\n"
-        "                   sensitive=['origin of the applicant'])\n"
-        "def model(X):\n    return X[:, 1]\n"
-    )
-    outcome = fairprobe("estimate", "--model", "many:model", "--domain", "many:domain")
-    table = outcome.out.split("among the discriminatory")[1].split("\n\n")[0].splitlines()
-    assert len(table) <= 12
-    assert "  ..." in table
-    assert max(map(len, table)) <= 80
 
 
 # The rest

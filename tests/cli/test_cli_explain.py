@@ -129,16 +129,6 @@ def test_cases_are_as_many_as_can_be_asked_about(explain):
     assert "note: fewer-cases: the search ends at 125 cases" in outcome.err
 
 
-def test_a_budget_too_small_for_all_cases_explains_some(explain):
-    outcome = explain("--max-cases", 500, "--explain-queries", 100)
-    assert outcome.code == 0, outcome.err
-    assert outcome.out.startswith("No region was found that holds 6 cases of 500 given.")
-    assert "494 of 500 cases were not asked about, as the limit of 100 queries leaves no room" in outcome.err
-    for section in ("Regions", "Influence"):
-        assert f"{section}: Not measured: the limit of 100 queries left" in outcome.out
-    assert not re.search(r"\b(nan|n/a)\b", outcome.out)
-
-
 # What is refused
 
 

@@ -35,12 +35,6 @@ def run(*arguments):
     return main([str(argument) for argument in arguments])
 
 
-def test_a_file_is_searched(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
-    assert run("search", "--model", "model.file", "--domain", "domain.toml", "--max-cases", 5, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["n_cases"] == 5
-
-
 def test_a_pickle_must_be_allowed(files, capsys, monkeypatch):
     monkeypatch.chdir(files)
     arguments = ["estimate", "--model", "model.pkl", "--domain", "domain.toml", "--samples", 100, "--experiments", 5]

@@ -481,28 +481,6 @@ def test_a_dry_run_asks_about_both_sides(run):
     assert both == 2 * one == 24
 
 
-def test_a_thin_domain_is_said(fairprobe, folder):
-    (folder / "thin.toml").write_text(
-        'format = 1\nsensitive = ["sex"]\nconstraints = ["a + b < c - 140000"]\n'
-        'parameter = [{ name = "sex", kind = "integer", low = 0, high = 1 },\n'
-        + "\n".join(f'{{ name = "{n}", kind = "integer", low = 0, high = 200000 }},' for n in "abc")
-        + "]\n"
-    )
-    (folder / "thin.py").write_text("def model(X):\n    return X[:, 0]\n")
-    for command, more in (
-        ("search", ["--max-cases", 5]),
-        ("search", ["--dry-run"]),
-        ("estimate", ["--population", "valid", "--experiments", 1, "--samples", 10, "--method", "sample"]),
-    ):
-        outcome = fairprobe(command, "--model", "thin:model", "--domain", "thin.toml", *more)
-        assert outcome.code == 0, outcome.err
-        assert outcome.err.count("note: thin-domain: ") == 1
-    assert (
-        "too many of them allowed to count"
-        in fairprobe("search", "--model", "thin:model", "--domain", "thin.toml", "--dry-run").out
-    )
-
-
 # Retraining takes the same
 
 
@@ -514,36 +492,3 @@ def test_retraining_takes_label_and_rules_from_a_file(fairprobe, retrain):
     assert "d.toml says --label loan" in outcome.err
     domain = json.loads(outcome.out)["domain"]
     assert (domain["links"], len(domain["constraints"])) == (["age with sex (0 +0, 1 +2)"], 1)
-
-
-def test_categories_that_no_row_has_are_not_compared(run):
-    """A Parquet file keeps the categories that a filter left behind."""
-    rows = pd.read_csv("people.csv").dropna(how="all").drop(columns=["id", "w", "loan", "role"])
-    rows["race"] = pd.Categorical(rows["race"], categories=["A", "Unknown", "B"])
-    rows.to_parquet("people.parquet")
-    command = ("estimate", "--data", "people.parquet", "--population", "rows", "--json")
-    said = run(*command, "--sensitive", "race", model="other_race")
-    assert json.loads(said.out)["shares"]["rows"]["hits"] == 0
-    assert "unseen-values" in said.err
-    assert "'race' is not compared at 'Unknown', which no row has" in said.err
-    said = run(*command, "--sensitive", "race=A,Unknown", model="other_race")
-    assert json.loads(said.out)["shares"]["rows"]["hits"] == 6
-    assert "'race' is compared at 'Unknown', which no row has" in said.err
-
-
-@pytest.mark.parametrize("command", ["estimate", "search", "audit"])
-def test_a_limit_that_is_broken_is_said_whatever_is_missing(run, command):
-    """A Parquet file keeps pandas' own missing values."""
-    rows = pd.DataFrame(
-        {"age": pd.array([55, None, 60] * 20, dtype="Int64"), "sex": ["F", "M"] * 30, "role": "Single", "race": "A"}
-    )
-    rows["job"] = pd.array(["a", None, "b"] * 20, dtype="string")
-    rows.to_parquet("people.parquet")
-    limit = {
-        "estimate": ("--population", "rows", "--max-share", "0.01"),
-        "audit": ("--max-share", "0.01", "--no-selfcheck"),
-    }
-    asked = (*limit.get(command, ("--max-judged", "2000")), "--batch", "frame")
-    said = run(command, "--data", "people.parquet", "--sensitive", "sex", *asked, model="by_sex")
-    assert said.code == (0 if command == "search" else 1), said.err
-    assert "sex F -> M" in said.out or command == "audit"

@@ -119,13 +119,6 @@ def test_reader_that_leaves_ends_it_quietly(folder):
     assert err == ""
 
 
-def test_progress_is_off_where_there_is_no_terminal(search):
-    done = search("--max-seconds", "0.5", "--max-cases", "none", model="toys:slow")
-    assert done.code == 0
-    assert done.err == ""
-    assert "\x1b" not in done.out
-
-
 def test_progress_on_a_terminal_goes_to_the_standard_error(folder):
     limits = ["--max-seconds", "0.5", "--max-cases", "none"]
     leader, follower = pty.openpty()

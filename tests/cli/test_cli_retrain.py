@@ -148,12 +148,6 @@ def test_subject_comes_with_the_census(fairprobe, folder):
     assert content["favourable"] == 1
 
 
-def test_subject_with_data_is_a_kind_of_classifier(retrain):
-    content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model="subject:fair-svm"))
-    assert content["n_rows"]["fit"] == 600
-    assert content["how"][2].startswith("Before is a clone of the model given")
-
-
 def test_fitted_model_with_rows_that_it_has_not_seen_is_compared_as_it_is(retrain):
     for model in ("clf:fitted", "clf:on_array"):
         content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model=model))

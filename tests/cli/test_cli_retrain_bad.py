@@ -146,7 +146,7 @@ def test_too_few_rows_held_out(retrain, folder):
         (
             {"age": [30], "sex": 1, "pay": 5, "loan": None},
             ["--labels", "given"],
-            ["got nan from the cases"],
+            ["labels", "nan"],
         ),
         ({"age": [30], "sex": 1, "pay": 5, "loan": "maybe"}, ["--labels", "given"], ["'no', 'yes'", "'maybe'"]),
     ],
