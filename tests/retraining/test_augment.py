@@ -165,17 +165,6 @@ def test_flipped_rows(setting, percent, seed):
     assert len(got) == len(chosen) * (len(domain.combinations) - 1)
 
 
-@settings(max_examples=12)
-@given(some_setting(weights=True), st.sampled_from(PARTS), PERCENTS, SEEDS)
-def test_weights(setting, parts, percent, seed):
-    rows = setting.augmented(parts, percent, seed=seed)
-    n = len(setting.rows)
-    assert rows.weights.shape == (len(rows),)
-    np.testing.assert_array_equal(rows.weights[:n], setting.rows.weights)
-    if "flip" not in parts:
-        np.testing.assert_allclose(rows.weights[n:], setting.rows.weights.mean())
-
-
 # Sensitive values are redrawn
 
 

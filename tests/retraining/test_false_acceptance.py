@@ -69,18 +69,10 @@ def change(n, share, rng, confidence):
     return Comparison(None, None, (only_a - only_b) / n, low, high, p_value, only_a, only_b, n)
 
 
-def settings(max_rounds, confidence):
-    return settings_of(
-        labels="mean", augment="flip", max_accuracy_loss=1.0, prove_accuracy=False, max_rounds=max_rounds,
-        max_seconds=None, search_seconds=None, n_select=None, n_report=None, strategy="uniform",
-        confidence=confidence,
-    )  # fmt: skip
-
-
 def accepted_by_the_rule(repetitions, sizes, max_rounds, share=0.1, confidence=CONFIDENCE):
     """How often any of so many rounds is accepted, if each is compared with a model of its own: the worst case."""
     rng = np.random.default_rng([7, max_rounds, len(sizes)])
-    wanted = settings(max_rounds, confidence)
+    wanted = settings_of(max_accuracy_loss=1.0, max_rounds=max_rounds, confidence=confidence)
     each = round_confidence(wanted, len(sizes))
     level = Loss(0.0, 0.0, 0.0, 1, each)
     n_accepted = 0
@@ -91,7 +83,6 @@ def accepted_by_the_rule(repetitions, sizes, max_rounds, share=0.1, confidence=C
 
 
 TWO = {"domain": 50_000, "rows": 10_000}
-THREE = {"domain": 10**6, "valid": 10**6, "rows": 10**6}
 
 
 @pytest.mark.parametrize("max_rounds", [1, 12])

@@ -125,15 +125,6 @@ def test_groups_stay_together():
     assert not result.on_fitted_rows
 
 
-def test_groups_that_a_few_equal_rows_link():
-    """Equal rows of different people do not make one group of all."""
-    X, y = people(900, 3)
-    X.iloc[::9] = X.iloc[0].to_numpy()
-    X = X.astype({"sex": int})
-    result, _ = fit(X, y, groups=np.arange(900) // 6)
-    assert min(result.n_rows.values()) > 80
-
-
 def test_groups_held_out():
     (X, y), held_out = people(300, 1), people(200, 2)
     with pytest.raises(SettingError, match=r"groups must be a pair, of X and of the rows held out"):

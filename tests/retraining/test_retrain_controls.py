@@ -167,14 +167,3 @@ def test_a_model_with_sex_held_constant(form):
     np.testing.assert_array_equal(held.predict(asked), fitted.predict(men if form == "frame" else men.to_numpy()))
     np.testing.assert_array_equal(asked, before)
     assert estimate(held, DOMAIN, method="sample", n_experiments=2).hits == 0
-
-
-@pytest.mark.parametrize("output", ["proba", "score"])
-def test_scores_with_sex_held_constant(output):
-    model = LogisticRegression().fit(X.assign(sex=X["sex"] * 9), y)
-    result = retrain(
-        model, X, y, DOMAIN, held_out=HELD_OUT, labels="mean", augment=["flip"], output=output, threshold=0.01,
-        max_rounds=1, **WITH,
-    )  # fmt: skip
-    assert result.controls["constant"].why_not == ""
-    assert result.controls["constant"].shares["domain"].hits == 0

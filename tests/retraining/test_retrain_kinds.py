@@ -85,14 +85,6 @@ def test_five_races():
     assert flip.n_added == 4 * 700 + 5 * min(70, result.n_cases)
 
 
-def test_the_default_committee_on_words():
-    result, _, domain = run(
-        people(300, 1), people(600, 2), ["sex"], labels="vote", augment=["twins+flip"], max_rounds=1
-    )
-    assert result.rounds[0].n_added == 300 + 2 * min(30, result.n_cases)
-    check_improved(result, domain, least=0.5)
-
-
 def test_with_a_constraint_the_allowed_part_is_judged_too():
     frame, labels = people(700, 1)
     plain = Domain.from_frame(frame, ["sex"])

@@ -60,14 +60,6 @@ def test_fits_are_timed_on_a_few_rows(is_known):
         assert max(before) <= 4002, "a row of each label besides"
 
 
-def test_a_search_ends_when_nothing_could_be_better():
-    script = Script(GOOD, Planted())
-    result = run(script, augment=["flip"], max_rounds=20)
-    assert result.stop_reason == "searched"
-    assert len(result.rounds) == 2
-    assert result.rounds[1].left == 0
-
-
 # A trainer that fails
 
 
@@ -106,14 +98,6 @@ def test_an_interruption_keeps_what_was_done(augment):
     assert result.controls == {}, "who interrupts does not want to wait"
     assert len(result.rounds) == 1
     assert result.after["domain"].value == pytest.approx(100 / 400, abs=0.05)
-
-
-def test_an_interruption_of_the_controls_keeps_the_report():
-    result = run(Script(GOOD, BETTER, KeyboardInterrupt()), max_rounds=1, controls=True)
-    assert result.stop_reason == "interrupted"
-    assert list(result.controls) == ["constant"]
-    assert result.model is GOOD
-    assert result.before["domain"].seed != result.first.shares["domain"].seed
 
 
 # Cases

@@ -61,19 +61,6 @@ def test_tables_of_rounds(result):
     assert front["accuracy"].is_monotonic_increasing
 
 
-def test_intervals_stand_beside_every_share(result):
-    for shares in (result.before, result.after, *(control.shares for control in result.controls.values())):
-        for share in shares.values():
-            assert share.low <= share.value <= share.high
-            assert share.confidence == 0.95
-    for each in result.rounds:
-        assert each.loss.low <= each.loss.value <= each.loss.high
-        assert each.loss.confidence == pytest.approx(1 - 0.05 / 6)  # three rounds, two populations
-        for population, change in each.changes.items():
-            assert change.low <= change.difference <= change.high
-            assert each.jsonable()[f"low_{population}"] <= each.jsonable()[f"share_{population}"]
-
-
 def test_the_sentence_has_points_with_their_intervals_and_no_relative_change(result):
     change = result.changes["domain"]
     value, low, high = (signed(-100 * number) for number in (change.difference, change.high, change.low))

@@ -4,7 +4,6 @@ import functools
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 import pytest
 import skops.io
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
@@ -92,11 +91,6 @@ def test_a_second_load_reads_the_file(path, fits):
     assert fits == []
 
 
-def test_what_a_caller_does_to_a_subject_stays_with_it(path):
-    subjects.load(NAME).classes_[:] = 0
-    assert_sound(subjects.load(NAME))
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -179,12 +173,3 @@ def test_another_definition_or_other_data_have_another_file(folder):
     assert len(paths) == 5
     assert fitted.path_for("ensemble", subjects.make("ensemble"), ROWS.copy(), LABELS) in paths
     assert {path.parent for path in paths} == {folder}
-
-
-@pytest.mark.parametrize("named", [None, ""])
-def test_the_folder_is_the_users_own_unless_named(monkeypatch, named):
-    monkeypatch.delenv("FAIRPROBE_CACHE", raising=False)
-    if named is not None:
-        monkeypatch.setenv("FAIRPROBE_CACHE", named)
-    path = fitted.path_for(NAME, subjects.make(NAME), ROWS, LABELS)
-    assert path.is_relative_to(platformdirs.user_cache_path("fairprobe"))

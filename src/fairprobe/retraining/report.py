@@ -104,7 +104,7 @@ def _how(rounds: Rounds, *, is_given: bool, is_reported: bool) -> Iterator[str]:
 
 def _remarks(rounds: Rounds, *, knows_report: bool, is_reported: bool) -> Iterator[Remark]:
     """Remarks on the retraining as a whole."""
-    task, parts = rounds.task, rounds.task.parts
+    task, parts, n_left_out = rounds.task, rounds.task.parts, len(rounds.left_out)
     if not is_reported:
         yield Remark("not-reported", "interrupted before the report: figures are on the rows and inputs to choose by")
     if rounds.failure is not None:
@@ -114,24 +114,18 @@ def _remarks(rounds: Rounds, *, knows_report: bool, is_reported: bool) -> Iterat
         why = why_none(rounds.tried, rounds.stop_reason)
         yield Remark("not-retrained", f"no round was accepted, so {returned} is returned: {why}")
     if parts.known:
-        yield Remark(
-            "rows-overlap",
-            f"{parts.known} rows to choose by and to report on are rows to fit to, by inputs and label, or of their "
-            "groups: accuracy, its loss and the share of the rows are on rows that the models were fitted to. Hold "
-            "out other rows",
-        )
+        which = f"{parts.known} rows to choose by and to report on are rows to fit to, or of their groups"
+        figures = "accuracy, its loss and the share of the rows are on rows that the models were fitted to"
+        yield Remark("rows-overlap", f"{which}: {figures}. Hold out other rows")
     if parts.copies > 1:
         text = f"every row is given {parts.copies} times: copies stay in one part, and figures count one of each"
         yield Remark("repeated-rows", text)
     if knows_report:
-        yield Remark(
-            "fitted-rows",
-            "no rows were held out, so the model's share of the rows and its accuracy are on rows it was fitted to; "
-            "its share of the domain is not: hold rows out by held_out",
-        )
-    if rounds.left_out:
+        figures = "its share of the rows and its accuracy are on rows it was fitted to; its share of the domain is not"
+        yield Remark("fitted-rows", f"no rows were held out from the model: {figures}. Hold rows out by held_out")
+    if n_left_out:
         recipes = "; ".join(recipe.words() for recipe in rounds.left_out)
-        n, limit = counted(len(rounds.left_out), "round"), f"max_seconds={task.settings.max_seconds:g}"
-        yield Remark("left-out", f"{n} would have taken longer than was left of {limit} and were left out: {recipes}")
+        longer = f"would have taken longer than was left of max_seconds={task.settings.max_seconds:g}"
+        yield Remark("left-out", f"{counted(n_left_out, 'round')} {longer} and were left out: {recipes}")
     for text, n_fits in task.fitter.warned.most_common(3):
         yield Remark("fit-warning", f"{n_fits} of {len(task.fitter.times)} fits warned: {text}")

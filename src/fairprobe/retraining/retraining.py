@@ -156,7 +156,9 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
     task = Task(data | filled(retrain, given, data))
     settings, parts, budget, n_fit = task.settings, task.parts, task.budget, len(task.parts.fit)
     fitted = time_fits(task.fitter, parts.fit)
-    voting = _committee_seconds(task) if settings.labels == "vote" and settings.committee is None else 0.0
+    voting = 0.0
+    if settings.labels == "vote" and settings.committee is None:
+        voting = sum(_seconds_of(member, task) for member in other_kinds(task.domain, model, n_fit, 0))
     n_inputs, judging = inputs_to_judge(task, fitted if task.refits else model, is_timed=True)
     n_members = len(task.domain.combinations)
     growth = np.mean([recipe.growth(n_members) for recipe in first_tries(task.augmentations)])
@@ -180,12 +182,9 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
     }
 
 
-def _committee_seconds(task: Task) -> float:
-    """Foreseen seconds of fitting the default committee, one member after another."""
+def _seconds_of(member: Any, task: Task) -> float:
+    """Foreseen seconds of fitting a member of the committee."""
     rows = LabelledRows(task.parts.fit.frame, task.parts.fit.labels)
-    seconds = 0.0
-    for member in other_kinds(task.domain, task.model, len(rows), 0):
-        fitter = Fitter(member, None, task.domain, as_frame=True)
-        time_fits(fitter, rows)
-        seconds += TimeBudget(None, 0, fitter).foreseen(len(rows))
-    return seconds
+    fitter = Fitter(member, None, task.domain, as_frame=True)
+    time_fits(fitter, rows)
+    return TimeBudget(None, 0, fitter).foreseen(len(rows))

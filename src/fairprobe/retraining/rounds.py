@@ -319,8 +319,8 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
         return by_function(labels, domain, classes)
     if labels == "mean":
         return by_mean(reference, domain, classes)
-    if task.cases is not None and task.case_labels is not None:
-        return as_given(task.cases, task.case_labels, domain, classes)
+    if task.case_labels is not None:
+        return as_given(task.case_labels, domain, classes)
     seed = number(task.seeds.committee) % 2**31
     members = task.settings.committee or other_kinds(domain, reference, len(rows), seed)
     fitted = fitted_members(members, rows, checked_jobs(task.settings.n_jobs), task.settings.engine)

@@ -101,6 +101,7 @@ class Task:
             if codes is None:
                 raise SettingError("labels='given' needs cases with a column of labels, got no cases")
             self.case_labels = given_labels(domain, its.cases, codes, its.y)
+            check_labels("labels", "must use the names of y", self.case_labels.values(), classes, " from the cases")
         unseen = None if its.held_out is None else checked_held_out(domain, its.held_out, classes, unseen_groups)
         weighted = its.sample_weight is not None
         self.fitter = Fitter(its.model, its.trainer, domain, as_frame=not is_array(its.X), is_weighted=weighted)
