@@ -162,7 +162,7 @@ def _as_taken(model: Any, domain: Domain) -> Domain:
 
 
 class Population:
-    """The inputs that a call is about, drawn uniformly or from a density, or real rows; and the oracle that judges them."""
+    """The inputs that a call is about, drawn at random or real rows, and the oracle that judges them."""
 
     def __init__(
         self,
