@@ -209,7 +209,7 @@ class Explain(Search):
 
     def figures(self) -> dict[str, Any]:
         """The explanation, and the figures of the search."""
-        search = None if self.found is None else {**self.found.summary(), "from": self.start}
+        search = None if self.found is None else {**self.found.jsonable(), "from": self.start}
         why = {} if self.result is self.found else Command.figures(self)
         return {**why, "search": search, "cases": self.request["cases"]}
 
