@@ -15,7 +15,6 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.label_worlds import made_evidence as evidence_of
-from benchmarks.label_worlds import sampled_of
 from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
@@ -193,7 +192,7 @@ def covers(n_sets, n_each):
         assert min(true.values()) < 0.95
         for seed in range(n_each):
             fresh = evidence_of(diagonal, SMALL, n=200, seed=1000 * learned + seed + 7)
-            regions = measured_regions(fresh, axes, boxes, sampled_of(fresh, 100))
+            regions = measured_regions(fresh, axes, boxes)
             n_covered += all(region.low <= true[region.text] <= region.high for region in regions)
     return n_covered
 
@@ -394,5 +393,5 @@ def test_a_region_is_thin_only_where_the_population_is(found):
     rows = DOMAIN.sample(4000, seed=1)
     rows = rows[(rows["age"] < 60) | (rows["grade"] < 8)]
     drawn = dataclasses.replace(evidence, population=DrawnFrom("density", DOMAIN, Density.fit(DOMAIN, rows)))
-    region, whole = (measured_regions(drawn, axes, [box], sampled_of(evidence, 100))[0] for box in (thin, axes.box({})))
+    region, whole = (measured_regions(drawn, axes, [box])[0] for box in (thin, axes.box({})))
     assert (region.few, whole.few) == (Few.THIN, None)

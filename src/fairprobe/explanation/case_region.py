@@ -12,7 +12,6 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Block, Sentence, Table, written
 from fairprobe.domain.constraints import Rule
-from fairprobe.domain.parameter import Parameter
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
@@ -54,8 +53,8 @@ class Few(StrEnum):
 class CaseRegion:
     """A part of the domain that holds cases, as a rule over the other parameters, with its measurements."""
 
-    text: str
-    """The rule, as a constraint is written: it can be pasted into a domain file."""
+    rule: Rule
+    """The region as a rule of the domain."""
     n: int
     """Number of fresh inputs of the region that were judged."""
     hits: int
@@ -65,8 +64,6 @@ class CaseRegion:
     """The interval of the precision; those of all regions hold at once, at 95% confidence."""
     coverage: float
     """The part of the cases explained that are in it."""
-    share_of_population: float
-    """The part of the population's cases that are in it, by a fresh sample; NaN where the sample has no case."""
     of_domain: float | None
     """The part of the allowed domain that is in it; None where that cannot be counted."""
     of_density: float | None
@@ -80,8 +77,6 @@ class CaseRegion:
     """A case in it and its twin: the most plausible one, where plausibility is known."""
     in_data: RegionInData | None = None
     """The training rows in it."""
-    parameters: tuple[Parameter, ...] = ()
-    """The parameters of the domain."""
     few: Few | None = None
     """The reason why fewer inputs were judged than planned; None if all were."""
 
@@ -98,9 +93,9 @@ class CaseRegion:
         return (inside or 0.0) * (self.precision if self.n else 0.0)
 
     @property
-    def rule(self) -> Rule:
-        """The text as a rule of the domain."""
-        return Rule(self.text, parameters=self.parameters)
+    def text(self) -> str:
+        """The rule, as a constraint is written: it can be pasted into a domain file."""
+        return self.rule.text
 
     def matches(self, frame: pd.DataFrame) -> Mask:
         """Boolean mask over rows: in the region."""
@@ -140,12 +135,8 @@ class CaseRegion:
 
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentences as plain values of JSON."""
-        figures = figures_of(self, {"example": "", "parameters": ""})
+        figures = figures_of(self, {"example": "", "rule": "text"})
         return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
-
-    def summary(self) -> dict[str, Any]:
-        """Return the same as `jsonable`."""
-        return self.jsonable()
 
     def __repr__(self) -> str:
         return f"CaseRegion({self.sentence()})"
@@ -154,15 +145,15 @@ class CaseRegion:
         return written(self.blocks(), "notebook")
 
 
-def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampled: Judgement) -> list[CaseRegion]:
+def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[CaseRegion]:
     """Measure regions on fresh inputs, and sort them: those that touch most people come first."""
     n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
     fresh = _fresh(evidence, axes, boxes, n)
-    density = evidence.density
-    likely = None if density is None else density.sample_codes(N_DENSITY, evidence.rng("density"))
+    likely = None
+    if evidence.density is not None:
+        likely = axes.coordinates(evidence.density.sample_codes(N_DENSITY, evidence.rng("density")))
     regions = [
-        _measured(evidence, axes, box, inputs, len(boxes), sampled, likely, n)
-        for box, inputs in zip(boxes, fresh, strict=True)
+        _measured(evidence, axes, box, inputs, len(boxes), likely, n) for box, inputs in zip(boxes, fresh, strict=True)
     ]
     # With few queries a region may be an accident: one without a case, found or fresh, says nothing.
     kept = [region for region in regions if region.hits or region.coverage]
@@ -172,9 +163,10 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampl
 def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
     """Draw up to n inputs of each region from the population."""
     population, rng = evidence.population, evidence.rng("measuring")
-    parts = [None if population.density is not None else population.domain.part(axes.rules(box)) for box in boxes]
-    if all(part is not None and part.n_valid for part in parts):
-        return [part.sample_codes(n, rng) for part in parts if part is not None]
+    if population.density is None:
+        parts = [population.domain.part(axes.rules(box)) for box in boxes]
+        if all(part.n_valid for part in parts):
+            return [part.sample_codes(n, rng) for part in parts]
     inside: list[Codes] = [np.empty((0, len(population.domain.levels)), dtype=np.int64) for _ in boxes]
     n_drawn = 0
     while n_drawn < MOST_DRAWN and min(map(len, inside), default=n) < n:
@@ -189,20 +181,9 @@ def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list
 
 
 def _measured(
-    evidence: Evidence,
-    axes: Axes,
-    box: Box,
-    inputs: Codes,
-    n_regions: int,
-    sampled: Judgement,
-    likely: Codes | None,
-    n_wanted: int,
+    evidence: Evidence, axes: Axes, box: Box, inputs: Codes, n_regions: int, likely: Codes | None, n_wanted: int
 ) -> CaseRegion:
-    """Judge fresh inputs of a region, and count who else is in it."""
-
-    def part_inside(codes: Codes) -> float:
-        return float(axes.inside(box, axes.coordinates(codes)).mean()) if len(codes) else float("nan")
-
+    """Judge fresh inputs of a region, and count who else is in it; `likely` are coordinates drawn from the density."""
     rule, rows, domain = axes.rule(box), evidence.rows, evidence.domain
     judgement = evidence.judge(inputs)
     n, hits = int(judgement.comparable.sum()), int(judgement.hits.sum())
@@ -211,21 +192,19 @@ def _measured(
     n_inside = domain.part(axes.rules(box)).n_valid
     matches = None if rows is None else rule.matches(rows)
     return CaseRegion(
-        text=rule.text,
+        rule,
         n=n,
         hits=hits,
         low=low,
         high=high,
         coverage=float(cases.mean()),
-        share_of_population=part_inside(sampled.codes[sampled.hits]),
         of_domain=n_inside / domain.n_valid if domain.n_valid and n_inside is not None else None,
-        of_density=None if likely is None else part_inside(likely),
+        of_density=None if likely is None else float(axes.inside(box, likely).mean()),
         n_rows=None if matches is None else int(matches.sum()),
         of_rows=None if matches is None else float(matches.mean()),
         directions=directions_of(evidence, judgement),
         example=_example(evidence, cases, judgement),
         in_data=region_in_data(rule, evidence, n_regions=n_regions),
-        parameters=domain.parameters,
         few=_why_few(n, len(inputs), n_wanted),
     )
 
@@ -241,12 +220,11 @@ def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
 
 def _example(evidence: Evidence, cases: Mask, judgement: Judgement) -> pd.DataFrame | None:
     """The most plausible of the cases found in a region, else of the fresh ones, with its twin."""
-    some = evidence.cases.take(np.flatnonzero(cases), np.dtype(np.int64))
-    if not len(some.codes):
-        some = judgement.take(np.flatnonzero(judgement.hits), np.dtype(np.int64))
+    some = evidence.cases.take(np.flatnonzero(cases)) if cases.any() else judgement.take(np.flatnonzero(judgement.hits))
     if not len(some.codes):
         return None
-    place = 0 if evidence.density is None else int(evidence.density.plausibility_of(some.codes).argmax())
-    ends = evidence.oracle.ends(some.take(np.array([place]), np.dtype(np.int64)))
+    codes = some.codes.astype(np.int64)
+    place = 0 if evidence.density is None else int(evidence.density.plausibility_of(codes).argmax())
+    ends = evidence.oracle.ends(some.take(np.array([place]), codes.dtype))
     shown = evidence.domain.decode(np.concatenate([ends.case, ends.twin]))
     return shown.assign(output=list(ends.outputs[0])).set_axis(["case", "twin"])

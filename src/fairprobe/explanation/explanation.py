@@ -135,7 +135,7 @@ class Explanation(Finding):
             "What the model looks at": [] if self.inside is None else self.inside.sentences(),
         }
         told = [Sentence(" ".join(sentences), name) for name, sentences in findings.items() if sentences]
-        remedies = self.remedies.blocks() if self.remedies else []
+        remedies = self.remedies.blocks() if len(self.remedies) else []
         return [title, *self._region_blocks(), *told, *remedies, *missing, *self.health]
 
     def _region_blocks(self) -> list[Block]:

@@ -23,7 +23,7 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pe
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.remedies import Decision, Remedies, Remedy
+from fairprobe.explanation.remedies import COLUMNS, Decision, Remedies
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -49,22 +49,30 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
         n: number of inputs drawn, and largest number of rows taken, for each kind of twins; fewer if the budget ends.
         confidence: of each interval.
     """
+    import pandas as pd
+
     checked_count("n", n)
     checked_confidence(confidence)
     samples = list(_samples(evidence, rules, n)) if rules else []
     simulations = [
-        _Simulation(sample, decision, *decided, _right(decided[0], sample, evidence))
+        (decision, sample, decided)
         for decision, decide in _DECIDE.items()
         for sample in samples
         if (decided := decide(sample, evidence)) is not None
     ]
     regions = {f"region {place + 1}": slice(place, place + 1) for place in range(len(rules))}
     regions |= {f"the first {k} regions": slice(k) for k in range(2, len(rules) + 1)}
-    return Remedies(
-        simulation.remedy(name, rules, places, confidence)
-        for name, places in regions.items()
-        for simulation in simulations
-    )
+    rows = []
+    for name, places in regions.items():
+        for decision, sample, (outcome, exists) in simulations:
+            k = int(sample.counted.sum())
+            hits = int(_hits_after(sample, sample.inside[places].any(axis=0) & exists, outcome).sum())
+            before, after = (each / k if k else math.nan for each in (int(sample.hits.sum()), hits))
+            right = _right(outcome, sample, evidence)
+            accuracies = _accuracies(sample, sample.own[places].any(axis=0) & exists, right)
+            share = (k, before, after, *clopper_pearson(hits, k, confidence))
+            rows.append((name, str(decision), sample.population, sample.twins, *share, *accuracies, True))
+    return Remedies(pd.DataFrame(rows, columns=COLUMNS))
 
 
 # Samples, asked about once
@@ -92,6 +100,11 @@ class _Sample:
     """By row: it has a label, and an output of its own."""
     right: Mask | None = None
     """By row: the model gives it its label; None where outputs give no label."""
+
+    @cached_property
+    def hits(self) -> Mask:
+        """By input: it is discriminatory."""
+        return self.oracle.are_discriminatory(self.outputs, self.present) & self.counted
 
 
 def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
@@ -217,64 +230,22 @@ def _safe(outputs: NDArray[Any]) -> NDArray[Any]:
 # Simulations
 
 
-@dataclass(frozen=True)
-class _Simulation:
-    """A sample, and the outcomes of its inputs if they were decided in another way."""
+def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
+    """By input: it would be discriminatory if some members got another outcome."""
+    hits, some = sample.hits.copy(), np.flatnonzero(changed.any(axis=0))
+    if len(some):
+        outputs, where = sample.outputs[:, some], changed[:, some]
+        outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], outcome[some], outputs)
+        hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
+    return hits
 
-    sample: _Sample
-    decision: Decision
-    outcome: NDArray[Any]
-    """By input: the outcome of the members of its family that are inside the regions."""
-    exists: Mask
-    """By input: there is such an outcome."""
-    right: Mask | None
-    """By row: the outcome is its label."""
 
-    @cached_property
-    def _hits(self) -> Mask:
-        return self.sample.oracle.are_discriminatory(self.sample.outputs, self.sample.present) & self.sample.counted
-
-    def remedy(self, name: str, rules: Sequence[Rule], places: slice, confidence: float) -> Remedy:
-        """The figures if some of the regions are decided so."""
-        sample = self.sample
-        inside = np.asarray(sample.own[places].any(axis=0))
-        n, hits = int(sample.counted.sum()), int(self._hits_after(np.asarray(sample.inside[places].any(axis=0))).sum())
-        low, high = clopper_pearson(hits, n, confidence)
-        before, after = self._accuracies(inside & self.exists)
-        return Remedy(
-            name,
-            tuple(rules[places]),
-            self.decision,
-            sample.population,
-            sample.twins,
-            n,
-            int((inside & sample.counted).sum()),
-            before=int(self._hits.sum()) / n if n else math.nan,
-            after=hits / n if n else math.nan,
-            low=low,
-            high=high,
-            accuracy_before=before,
-            accuracy_after=after,
-            confidence=confidence,
-        )
-
-    def _hits_after(self, inside: Mask) -> Mask:
-        """By input: it would be discriminatory if the members inside were decided otherwise."""
-        sample, hits = self.sample, self._hits.copy()
-        changed = inside & self.exists
-        some = np.flatnonzero(changed.any(axis=0))
-        if len(some):
-            outputs, where = sample.outputs[:, some], changed[:, some]
-            outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], self.outcome[some], outputs)
-            hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
-        return hits
-
-    def _accuracies(self, changed: Mask) -> tuple[float, float]:
-        """The accuracy on rows with a label: of the model as it is, and as it would be."""
-        labelled, right = self.sample.labelled, self.sample.right
-        if labelled is None or right is None or self.right is None or not labelled.any():
-            return math.nan, math.nan
-        return float(right[labelled].mean()), float(np.where(changed, self.right, right)[labelled].mean())
+def _accuracies(sample: _Sample, changed: Mask, right: Mask | None) -> tuple[float, float]:
+    """The accuracy on rows with a label: of the model as it is, and as it would be."""
+    labelled = sample.labelled
+    if labelled is None or sample.right is None or right is None or not labelled.any():
+        return math.nan, math.nan
+    return float(sample.right[labelled].mean()), float(np.where(changed, right, sample.right)[labelled].mean())
 
 
 Decided = tuple[NDArray[Any], Mask]
