@@ -68,14 +68,14 @@ def rows(name: str, n_cases: int) -> Iterator[list[object]]:
     shrunk = shrink(found, model, towards=X)
     seconds = time.perf_counter() - begun
     assert (shrunk.distance <= shrunk.before["distance"]).all()
-    told = shrunk.summary()
+    told = shrunk.jsonable()
     before = [f"{told['n_changes_before']:.2f}", f"{told['n_changes']:.2f}"]
     distance = [f"{told['distance_before']:.3f}", f"{told['distance']:.3f}"]
     queries = f"{shrunk.n_queries:,}"
     yield [name, "shrink", f"{seconds:.1f}", ASKED[name], queries, *before, *distance, told["n_minimal"], ""]
     begun = time.perf_counter()
     repaired = repair(found, model, towards=X)
-    seconds, told = time.perf_counter() - begun, repaired.summary()
+    seconds, told = time.perf_counter() - begun, repaired.jsonable()
     after = ["", f"{told['n_changes']:.2f}", "", f"{told['distance']:.3f}"]
     queries = f"{repaired.n_queries:,}"
     yield [name, "repair", f"{seconds:.1f}", "", queries, *after, told["n_minimal"], told["n_unrepaired"]]

@@ -38,7 +38,7 @@ def test_absence_from_a_test_that_did_not_reject_is_caught(monkeypatch):
         found = region_in_data(Rule("x >= 5"), made_evidence(model, DOMAIN, X, labels, n=100, favourable="yes"))
         assert found.verdict is InData.UNCLEAR
 
-    caught(monkeypatch, check, training_data.Difference, "is_absent", lambda self, level: self.p_value > level)
+    caught(monkeypatch, check, training_data, "_absent", lambda told, level: told["p_value"] > level)
 
 
 def test_figures_of_other_people_are_caught(monkeypatch):
@@ -86,7 +86,7 @@ def test_moves_told_as_labels_are_caught(monkeypatch):
 
     def check():
         why = explain(search(Scores(), DOMAIN, output="proba", threshold=0.1), Scores(), max_queries=2000)
-        assert (why.n_cases, why.summary()["n_relabelled"]) == (10, 3)
+        assert (why.n_cases, why.jsonable()["n_relabelled"]) == (10, 3)
         assert any("Of 10 cases" in sentence and "3 have" in sentence for sentence in why.sentences())
 
     caught(monkeypatch, check, explaining, "relabelled_of", lambda evidence: None)

@@ -88,9 +88,8 @@ class CaseRegion:
     @property
     def touches(self) -> float:
         """The part of rows (else of the density, else of the domain) that are cases in it: regions are sorted by it."""
-        inside = self.of_rows if self.of_rows is not None else self.of_density
-        inside = inside if inside is not None else self.of_domain
-        return (inside or 0.0) * (self.precision if self.n else 0.0)
+        inside = next((each for each in (self.of_rows, self.of_density, self.of_domain) if each is not None), 0.0)
+        return inside * self.precision if self.n else 0.0
 
     @property
     def text(self) -> str:
