@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.blocks import Block, Sentence, Table, written
+from fairprobe.blocks import Block, Sentence, written
 from fairprobe.domain.constraints import Rule
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.boxes import Axes, Box
@@ -19,7 +19,6 @@ from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import as_json, figures_of
 from fairprobe.explanation.region_rows import RegionInData
 from fairprobe.explanation.training_data import region_in_data
-from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -73,8 +72,6 @@ class CaseRegion:
     of_rows: float | None
     directions: Directions
     """Who is worse off in it."""
-    example: pd.DataFrame | None
-    """A case in it and its twin: the most plausible one, where plausibility is known."""
     in_data: RegionInData | None = None
     """The training rows in it."""
     few: Few | None = None
@@ -116,9 +113,8 @@ class CaseRegion:
         return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
 
     def blocks(self) -> Sequence[Block]:
-        """The sentences and the example."""
-        example = [] if self.example is None else [Table.of_frame(self.example, index=True)]
-        return [Sentence(" ".join(self.sentences())), *example]
+        """The sentences."""
+        return [Sentence(" ".join(self.sentences()))]
 
     def cells(self) -> dict[str, str]:
         """The figures by column of the table of all regions; empty where a figure is not known."""
@@ -134,7 +130,7 @@ class CaseRegion:
 
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentences as plain values of JSON."""
-        figures = figures_of(self, {"example": "", "rule": "text"})
+        figures = figures_of(self, {"rule": "text"})
         return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
 
     def __repr__(self) -> str:
@@ -202,7 +198,6 @@ def _measured(
         n_rows=None if matches is None else int(matches.sum()),
         of_rows=None if matches is None else float(matches.mean()),
         directions=directions_of(evidence, judgement),
-        example=_example(evidence, cases, judgement),
         in_data=region_in_data(rule, evidence, n_regions=n_regions),
         few=_why_few(n, len(inputs), n_wanted),
     )
@@ -215,15 +210,3 @@ def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
     if n_wanted < N_MEASURED:
         return Few.BUDGET
     return Few.APART if n < n_drawn else None
-
-
-def _example(evidence: Evidence, cases: Mask, judgement: Judgement) -> pd.DataFrame | None:
-    """The most plausible of the cases found in a region, else of the fresh ones, with its twin."""
-    some = evidence.cases.take(np.flatnonzero(cases)) if cases.any() else judgement.take(np.flatnonzero(judgement.hits))
-    if not len(some.codes):
-        return None
-    codes = some.codes.astype(np.int64)
-    place = 0 if evidence.density is None else int(evidence.density.plausibility_of(codes).argmax())
-    ends = evidence.oracle.ends(some.take(np.array([place]), codes.dtype))
-    shown = evidence.domain.decode(np.concatenate([ends.case, ends.twin]))
-    return shown.assign(output=list(ends.outputs[0])).set_axis(["case", "twin"])
