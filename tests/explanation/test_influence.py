@@ -262,7 +262,7 @@ def test_no_free_parameter():
     assert "another value to be moved to" in influence.sentences()[0]
 
 
-@pytest.mark.parametrize("max_queries", [0, 1, 50, 700, 5000])
+@pytest.mark.parametrize("max_queries", [0, 50, 700, 5000])
 def test_a_budget_is_kept(max_queries):
     toy = loans()
     evidence = evidence_of(toy.model, toy.domain, max_queries=max_queries)
@@ -272,13 +272,6 @@ def test_a_budget_is_kept(max_queries):
     assert (max_queries < 700) == (influence.n_cases == 0)
     assert influence.health[0][0] == "fewer-moves"
     assert "limit on queries" in influence.health[0][1]
-
-
-def test_the_cost_is_bounded_for_many_parameters():
-    influence = influence_of(evidence_of(flips(lambda X: X[:, 0] == 0), bits(30), n=1000))
-    assert influence.n_queries <= 2 * 120_000
-    assert influence.table.index[0] == "b0"
-    assert "the limit on judged inputs" in influence.health[0][1]
 
 
 def test_hidden_parameters():

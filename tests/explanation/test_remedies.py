@@ -136,24 +136,15 @@ def test_by_brute_force(domain, favourable):
             assert math.isnan(each.accuracy_after)
 
 
-def test_outputs_say_that_it_is_a_simulation():
+@pytest.mark.parametrize("domain", [PLAIN, LINKED], ids=["plain", "linked"])
+def test_outputs_say_that_it_is_a_simulation(domain):
     X, y = rows_of(100)
-    found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=100, favourable="yes"), n=50)
-    names = (
-        "region remedy population twins n share_before share_after low high accuracy_before accuracy_after simulated"
-    )
-    assert found.table.columns.tolist() == names.split()
-    assert len(found.table) == len(found) == 3 * 3 * 2
+    found = remedies_of(RULES, made_evidence(model, domain, X, y, n=100, favourable="yes"), n=50)
+    assert len(found.table) == len(found) == 3 * 3 * 2 * (2 if domain.links else 1)
     assert found.table["simulated"].all()
     assert set(found.table["remedy"]) == {"twins-mean", "favourable", "constant-sensitive-value"}
     assert all(sentence.startswith("simulated: with region 1 decided ") for sentence in found.sentences()[:6])
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
-
-
-@pytest.mark.parametrize("domain", [PLAIN, LINKED], ids=["plain", "linked"])
-def test_the_table_has_a_row_for_each_region(domain):
-    X, y = rows_of(100)
-    found = remedies_of(RULES, made_evidence(model, domain, X, y, n=100, favourable="yes"), n=50)
     (table,) = found.blocks()
     assert [row[0] for row in table.rows] == ["as it is", "region 1", "region 2", "the first 2 regions"]
     assert len(table.columns) == (8 if domain.links else 6) == len(table.rows[0]) == len(table.rows[-1])
@@ -164,16 +155,7 @@ def test_the_table_has_a_row_for_each_region(domain):
 # What is asked
 
 
-def test_each_member_is_asked_about_once():
-    X, y = rows_of(40)
-    counting = CountingModel(model)
-    evidence = made_evidence(counting, PLAIN, X, y, n=10, favourable="yes")
-    counting.n_rows = 0
-    remedies_of([*RULES, Rule("x == 4")], evidence, n=100)
-    assert counting.n_rows == evidence.oracle.asker.n_queries == 3 * (100 + 40)
-
-
-@pytest.mark.parametrize("max_queries", [0, 1, 5, 12, 40, 300, 1000])
+@pytest.mark.parametrize("max_queries", [0, 5, 40, 1000])
 @pytest.mark.parametrize("domain", [PLAIN, LINKED])
 def test_the_budget_holds(max_queries, domain):
     X, y = rows_of(40)
@@ -182,6 +164,7 @@ def test_the_budget_holds(max_queries, domain):
     counting.n_rows = 0
     found = remedies_of(RULES, evidence, n=100)
     assert counting.n_rows == evidence.oracle.asker.n_queries <= max_queries
+    assert max_queries < 1000 or domain.links or counting.n_rows == 3 * (100 + 40)  # each member once
     assert bool(len(found)) == (max_queries >= 3)
     assert (found.table["n"] <= 100).all()
 
@@ -192,9 +175,6 @@ def test_nothing_to_do():
     assert evidence.oracle.asker.n_queries == 0
     with pytest.raises(SettingError, match="n must be a whole number"):
         remedies_of(RULES, evidence, n=0)
-
-
-def test_without_cases():
     found = remedies_of(RULES, made_evidence(lambda X: np.zeros(len(X)), PLAIN, n=10), n=50)
     assert (found.table[["share_before", "share_after"]] == 0).all(axis=None)
 
@@ -246,39 +226,30 @@ class Scored:
         return 100 * self.likely(X)
 
 
-@pytest.mark.parametrize(("output", "favourable"), [("score", "lowest"), ("proba", "yes"), ("proba", "highest")])
+@pytest.mark.parametrize(("output", "favourable"), [("score", "lowest"), ("proba", "yes"), ("value", "lowest")])
 def test_scores_and_probabilities(output, favourable):
     X = NUMBERS.decode(NUMBERS.sample_codes(200, np.random.default_rng(0)))
     X["sex"] = np.where(X["x"] < 9, 1, X["sex"])
     scored, y = Scored(), np.where(X["x"] > 6, "yes", "no")
-    evidence = made_evidence(scored, NUMBERS, X, y, n=50, output=output, threshold=0.15, favourable=favourable)
+    threshold = 15 if output == "value" else 0.15
+    y = scored.predict(X) if output == "value" else y
+    evidence = made_evidence(scored, NUMBERS, X, y, n=50, output=output, threshold=threshold, favourable=favourable)
     found = remedies_of([Rule("x >= 7")], evidence, n=FEW).table
+    rows = found[found["population"] == "rows"].set_index("remedy")
     assert len(found) == 6
-    rows = {each.remedy: each for each in found[found["population"] == "rows"].itertuples()}
-    likely = scored.likely(X)
-    inside = (X["x"] >= 7).to_numpy()
-    expected = {
-        Decision.MEAN: (1 + X["x"] + 4) / 20,  # the mean of 0, 4 and 8
-        Decision.CONSTANT: (1 + X["x"] + 4) / 20,
-        Decision.FAVOURABLE: np.ones(200) if output == "proba" else (1 + X["x"]) / 20,
-    }
-    for decision, each in rows.items():
-        after = np.where(inside, expected[decision], likely)
-        assert each.share_before == (X["x"] >= 5).mean()
-        assert each.share_after == ((X["x"] >= 5) & ~inside).mean()
-        assert each.accuracy_before == pytest.approx((np.where(likely > 0.5, "yes", "no") == y).mean())
-        assert each.accuracy_after == pytest.approx((np.where(after > 0.5, "yes", "no") == y).mean())
-
-
-def test_values_have_no_accuracy():
-    X = NUMBERS.decode(NUMBERS.sample_codes(100, np.random.default_rng(0)))
-    evidence = made_evidence(
-        Scored(), NUMBERS, X, np.arange(100.0), n=50, output="value", threshold=15, favourable="highest"
-    )
-    found = remedies_of([Rule("x >= 7")], evidence, n=FEW)
-    assert len(found) == 6
-    assert found.table["accuracy_after"].isna().all()
-    assert (found.table["share_after"] < found.table["share_before"]).all()
+    likely, inside = scored.likely(X), (X["x"] >= 7).to_numpy()
+    assert (rows["share_before"] == (X["x"] >= 5).mean()).all()
+    assert (rows["share_after"] == ((X["x"] >= 5) & ~inside).mean()).all()
+    if output == "value":
+        assert rows["accuracy_after"].isna().all()
+        return
+    assert rows["accuracy_before"].tolist() == pytest.approx([(np.where(likely > 0.5, "yes", "no") == y).mean()] * 3)
+    mean = (1 + X["x"] + 4) / 20  # of 0, 4 and 8; the constant value is the one in the middle, too
+    best = np.ones(200) if output == "proba" else (1 + X["x"]) / 20
+    for decision, outcome in ((Decision.MEAN, mean), (Decision.CONSTANT, mean), (Decision.FAVOURABLE, best)):
+        after = np.where(inside, outcome, likely)
+        expected = (np.where(after > 0.5, "yes", "no") == y).mean()
+        assert rows.loc[decision, "accuracy_after"] == pytest.approx(expected)
 
 
 def test_a_population_that_sets_the_rules_aside():
