@@ -29,7 +29,7 @@ import numpy as np
 import fairprobe
 from _common import print_table
 from fairprobe import Density, Domain, Link, estimate, search
-from fairprobe.domain.factors import tree_of
+from fairprobe.domain.factors import learned
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.wording import percent
 from people import pipeline
@@ -75,7 +75,7 @@ def fit() -> None:
     # The tree has the rows that the density was fitted to, and those it was held against: more rather than less.
     codes = domain.encode(rows)
     bins = np.column_stack([each.bins_of(codes[:, place]) for place, each in enumerate(density.bins)])
-    tree = Density(domain, density.bins, tree_of(bins, [len(each) for each in density.bins]), np.zeros(1), n_rows=0)
+    tree = Density(domain, density.bins, learned(bins, [len(each) for each in density.bins], 1), np.zeros(1), n_rows=0)
     known = {row.tobytes() for row in codes}
     table = []
     drawn = {

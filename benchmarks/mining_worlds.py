@@ -252,7 +252,7 @@ def rules_not_found(seed: int) -> list[str]:
     domain = Domain.from_frame(planted.frame, sensitive=["sex"])
     ruled = domain.with_constraints(domain.mine_constraints(planted.frame))
     rows = shuffled(planted.frame, seed)
-    forbidden = ~ruled.allows_frame(rows)
+    forbidden = ~ruled.restrictions.allows_rows(rows)
     lost = []
     for text in planted.rules:
         broken = ~Rule(text).matches(rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,14 @@ Mask = NDArray[np.bool_]
 """Boolean mask over the inputs of a batch."""
 
 Floats = NDArray[np.float64]
+
+
+class WithoutTables:
+    """A dataclass that is pickled without its cached tables, which are computed again where they are needed."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields by name."""
+        return {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
 
 
 def distinct_rows(codes: Codes) -> Codes:

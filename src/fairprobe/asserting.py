@@ -20,8 +20,7 @@ from fairprobe.auditing.state import AuditState
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
-from fairprobe.estimation.gate import Gate
-from fairprobe.estimation.verdict import Outcome
+from fairprobe.estimation.verdict import Gate, Outcome
 from fairprobe.model.asking import describe
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay

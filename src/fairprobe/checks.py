@@ -8,6 +8,7 @@ import numbers
 import operator
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable
 from typing import IO, Any
 
@@ -32,6 +33,11 @@ def checked_seed(seed: Any) -> int:
     import secrets
 
     return secrets.randbits(128)
+
+
+def repeated(values: Iterable[Any]) -> list[Any]:
+    """The values that occur more than once."""
+    return [value for value, count in Counter(iter(values)).items() if count > 1]
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:

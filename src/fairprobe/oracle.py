@@ -1,4 +1,4 @@
-"""Is this input discriminatory? The only place that knows.
+"""The only place that knows which inputs are discriminatory.
 
 An input is discriminatory if its gap, the largest difference between the model's outputs over it and its twins, is
 above the threshold. Who its members are is known by `domain.families` alone.
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
+from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families, Members, comparable
 from fairprobe.domain.values import plain
@@ -64,12 +65,12 @@ class Judgement:
 
     @property
     def unsure(self) -> Mask:
-        """Which inputs got other outputs, for any of their members, when asked about again."""
+        """Mask of the inputs that got other outputs, for any of their members, when asked about again."""
         return np.asarray(np.zeros_like(self.hits) if self.contradicted is None else self.contradicted.any(axis=0))
 
     @property
     def comparable(self) -> Mask:
-        """Which inputs have two members at least."""
+        """Mask of the inputs that have two members at least."""
         return comparable(self.present, len(self.codes), self.kinds)
 
     def take(self, rows: Codes, dtype: np.dtype[Any] | None = None) -> Judgement:
@@ -88,16 +89,13 @@ class Judgement:
         """Batches put together, in order."""
         if len(parts) == 1:
             return parts[0]
-        present = [part.present for part in parts if part.present is not None]
-        kinds = [part.kinds for part in parts if part.kinds is not None]
-        return cls(
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([part.outputs for part in parts], axis=1),
-            np.concatenate(present, axis=1) if present else None,
-            np.concatenate([part.gaps for part in parts]),
-            np.concatenate([part.hits for part in parts]),
-            np.concatenate(kinds, axis=1) if kinds else None,
-        )
+
+        def joined(name: str, axis: int) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
+
+        by_member = {name: joined(name, 1) for name in ("outputs", "present", "kinds")}
+        return cls(**by_member, **{name: joined(name, 0) for name in ("codes", "gaps", "hits")})
 
 
 @dataclass(frozen=True)
@@ -157,13 +155,15 @@ class Oracle:
         return Oracle(asker, self.threshold, self.resolution)
 
     def batch_size(self, n_inputs: int) -> int:
-        """How many of these inputs to judge in one call."""
+        """The number of these inputs to judge in one call."""
         return max(1, min(n_inputs, ROWS_A_CALL // len(self.families)))
 
     def judge(self, inputs: Codes | Members) -> Judgement:
         """Compute the gap of each input: all members in one model call, those that do not count left out."""
         members = inputs if isinstance(inputs, Members) else self.families.of(inputs)
-        first = self.judgement(members, self.asker.ask_members(members))
+        outputs = self.asker.ask_members(members)
+        gaps = self._gaps(outputs, members.present)
+        first = Judgement(members.codes, outputs, members.present, gaps, self._exceed(gaps), members.kinds)
         rows = np.flatnonzero(first.hits) if self.asks_twice else np.empty(0, dtype=np.int64)
         if len(rows):
             second = self.again(first.take(rows, first.codes.dtype))
@@ -180,11 +180,6 @@ class Oracle:
         size = self.batch_size(len(codes))
         with self.asker.quiet():
             return Judgement.join([self.judge(codes[i : i + size]) for i in range(0, len(codes), size)])
-
-    def judgement(self, members: Members, outputs: NDArray[Any]) -> Judgement:
-        """What follows from the outputs of an input's members."""
-        gaps = self._gaps(outputs, members.present)
-        return Judgement(members.codes, outputs, members.present, gaps, self._exceed(gaps), members.kinds)
 
     def _exceed(self, gaps: Floats) -> Mask:
         return gaps > self.threshold + self.resolution
@@ -240,7 +235,7 @@ class Oracle:
         return second, self.differ(first, second, present)
 
     def differ(self, first: NDArray[Any], second: NDArray[Any], present: Mask | None) -> Mask:
-        """By member, then input: which outputs are others the second time, by more than rounding."""
+        """Mask by member, then input, of the outputs that are others the second time, by more than rounding."""
         if self.is_label:
             other = np.asarray(first != second)
         else:
@@ -249,17 +244,17 @@ class Oracle:
         return other if present is None else other & present
 
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
-        """Which families are, by the outputs of their members (rows) that are present."""
+        """Mask of the discriminatory families, by the outputs of their members (rows) that are present."""
         return self._exceed(self._gaps(outputs, present))
 
     def are_at_threshold(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
-        """Which gaps are the threshold but for rounding: 1.1 - 1.0 is above 0.1, and 0.3 - 0.2 is not."""
+        """Mask of the gaps that are the threshold but for rounding: 1.1 - 1.0 is above 0.1, and 0.3 - 0.2 is not."""
         apart = np.abs(self._gaps(outputs, present) - self.threshold)
         sizes = np.abs(outputs).reshape(*outputs.shape[:2], -1).max(axis=(0, 2))
         return np.asarray((apart > 0) & (apart <= LAST_BITS * np.finfo(np.float64).eps * sizes))
 
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
-        """Which members get which outcome: a label, the likeliest class by its position, or the end of the scores."""
+        """Masks of the members by outcome: a label, the likeliest class by its position, or the end of the scores."""
         if self.is_label:
             import pandas as pd
 
@@ -306,17 +301,18 @@ class Oracle:
         if len(sets) == 1:
             return np.ones(len(case), dtype=np.int64)
         same = combinations[:, None] == combinations[case][None]
-        enough: list[Mask] = []
+        found: list[tuple[set[int], Mask]] = []
         bits = np.zeros(len(case), dtype=np.int64)
-        for number, chosen in enumerate(sets):
+        for number, chosen in enumerate(map(set, sets)):
             held = [i for i in range(combinations.shape[1]) if i not in chosen]
             compared = same[:, :, held].all(axis=2)
             is_case = self.are_discriminatory(outputs, compared if present is None else compared & present)
-            smaller = [enough[i] for i, other in enumerate(sets[:number]) if set(other) < set(chosen)]
-            bits |= (is_case & ~np.logical_or.reduce(smaller or [np.zeros(len(case), dtype=bool)])).astype(
-                np.int64
-            ) << number
-            enough.append(is_case)
+            is_smallest = is_case.copy()
+            for smaller, are_cases in found:
+                if smaller < chosen:
+                    is_smallest &= ~are_cases
+            bits |= is_smallest.astype(np.int64) << number
+            found.append((chosen, is_case))
         return bits
 
 
@@ -333,27 +329,21 @@ def checked_threshold(threshold: float | None, output: str) -> float:
         if output == "label":
             return 0.0
         raise SettingError(f"output={output!r} needs a threshold: the gap above which an input is discriminatory")
-    try:
-        number = float(threshold)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not 0 <= number < np.inf:
+    if not is_number(threshold) or threshold < 0:
         raise SettingError.about("threshold", f"must be a finite number of at least 0, got {threshold!r}")
     largest = {"label": "labels, whose gap is 0 or 1", "proba": "probabilities, whose gap is 1 at most"}
-    if output in largest and number >= 1:
+    if output in largest and threshold >= 1:
         raise SettingError.about("threshold", f"must be below 1 for {largest[output]}, got {threshold!r}")
-    return number
+    return float(threshold)
 
 
 def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> Floats:
     """0 where all labels of a family are the same, else 1: labels are names, not numbers."""
-    if present is not None:
-        first = present.argmax(axis=0)
-        reference = outputs[first, np.arange(outputs.shape[1])]
-        return ((outputs != reference) & present).any(axis=0).astype(np.float64)
-    if len(outputs) == 2:
-        return (outputs[0] != outputs[1]).astype(np.float64)
-    return (outputs[1:] != outputs[0]).any(axis=0).astype(np.float64)
+    if present is None:
+        other = outputs[1:] != outputs[0]
+        return (other[0] if len(other) == 1 else other.any(axis=0)).astype(np.float64)
+    first = outputs[present.argmax(axis=0), np.arange(outputs.shape[1])]
+    return ((outputs != first) & present).any(axis=0).astype(np.float64)
 
 
 def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:

@@ -102,7 +102,7 @@ def test_what_is_shown(retrain):
     assert re.search(rf"^  domain +{share}  +{share}  +{points}$", outcome.out, re.MULTILINE)
     assert "Before is a clone of the model given, fitted to the same rows as the new models." in outcome.out
     assert re.search(r"^  accuracy  +\d\S+%  +\d\S+%  +[+-]\d+\.\d+  \S+ to \S+$", outcome.out, re.MULTILINE)
-    assert re.search(r"^  sex=1 +\d+ +\d\d\.\d\d%  -> \d\d\.\d\d%", outcome.out, re.MULTILINE)
+    assert re.search(r"^  sex=1 +\d+ +\d\d\.\d\d% +\d\d\.\d\d%", outcome.out, re.MULTILINE)
     fate = "(returned|accepted|rejected)"
     assert re.search(rf"^  1 +.* {fate}  twins of 10% cases \+ all rows flipped$", outcome.out, re.MULTILINE)
     assert not re.search(r"\bfair\b|biased", outcome.out.replace("fairprobe", ""))
@@ -162,15 +162,15 @@ def test_subject_comes_with_the_census(fairprobe, folder):
 def test_subject_with_data_is_a_kind_of_classifier(retrain):
     content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model="subject:fair-svm"))
     assert content["n_rows"]["fit"] == 600
-    assert content["how"][1].startswith("Before is a clone of the model given")
+    assert content["how"][2].startswith("Before is a clone of the model given")
 
 
 def test_fitted_model_with_rows_that_it_has_not_seen_is_compared_as_it_is(retrain):
     for model in ("clf:fitted", "clf:on_array"):
         content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model=model))
-        assert content["how"][1] == "Before is the model given."
+        assert content["how"][2] == "Before is the model given."
     content = content_of(retrain(*FEW, "--json", model="clf:fitted"))
-    assert content["how"][1].startswith("Before is a clone of the model given")
+    assert content["how"][2].startswith("Before is a clone of the model given")
 
 
 # Data
@@ -279,7 +279,6 @@ def test_no_round_accepted(retrain, folder):
     assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
     assert outcome.err.endswith("no round was accepted: no model is written (exit code 4)\n")
     assert " of accuracy " in outcome.out
-    assert "-> after" not in outcome.out
     assert "older" not in outcome.out + outcome.err
     assert not (folder / "new.skops").exists()
     content = content_of(retrain(*NONE, "--json"))
@@ -314,8 +313,7 @@ def test_a_fitted_model_that_stays_has_its_own_figures(retrain, folder):
     for part in (
         "the model given is returned, as no round was accepted: ",
         "Shares and accuracy, on rows it was fitted to and on fresh inputs of the domain",
-        "accuracy are on rows it was fitted to; --held-out names others.",
-        "by sex, on rows it was fitted to",
+        "hold rows out by --held-out",
         "The rounds were compared with a clone of the model given, fitted to the same rows as the new models.",
         "Before is the model given.",
     ):
@@ -402,9 +400,7 @@ def test_a_linked_share_stands_beside_the_others(linked):
         "domain by sex alone ",
         "The share linked is that of the rows, with what is linked to them changed along: pay.",
         "the sensitive parameters and what is linked held constant",
-        "What each way does to the share of the rows",
-        "- the sensitive parameters held constant: rows by sex alone ",
-        ", rows with pay changed along ",
+        "; rows with pay changed along ",
     ):
         assert part in " ".join(outcome.out.split()) or part in outcome.out
     assert sum(line.startswith("  linked ") for line in outcome.out.splitlines()) == 1
@@ -415,7 +411,6 @@ def test_a_linked_share_stands_beside_the_others(linked):
     assert all("share_linked" in each for each in content["rounds"])
     assert content["controls"]["constant"]["shares"]["linked"]["hits"] > 0
     assert content["controls"]["constant-linked"]["shares"]["linked"]["hits"] == 0
-    assert len(content["ways"]) == 2 + 4
 
 
 def test_linked_twins_are_tried_where_there_are_links(linked, retrain):

@@ -12,7 +12,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairprobe import Category, Domain, Integer, Link, Real
-from fairprobe.datasets import load_census
 from fairprobe.domain import Derived
 from fairprobe.domain.links import plain_values
 from fairprobe.errors import DomainError
@@ -81,22 +80,6 @@ def test_all_that_a_file_can_say_survives(tmp_path_factory, domain):
     assert again.families.varying == domain.families.varying
 
 
-def test_what_follows_from_a_missing_value_survives(tmp_path):
-    domain = Domain(
-        [
-            Category("s", ["a", "b"], missing=True),
-            Category("x", ["p", "q", "r"], missing=True),
-            Derived("y", "x", {"p": 1, "q": 2, "r": None, None: 5}),
-        ],
-        sensitive={"s": ["a", "b", None]},
-        links=[Link("x", "s", [{"a": "p", "b": "q", None: "r"}])],
-    )
-    again = round_trip(domain, tmp_path)
-    assert again == domain
-    assert again["y"].of(["p", "q", "r", None]) == [1, 2, None, 5]
-    assert again.links[0].roles == {"1: p/q/r": {"a": "p", "b": "q", None: "r"}}
-
-
 def test_a_link_per_unit_survives(tmp_path):
     numbers = [Integer("age", 17, 90), Integer("tenure", 0, 40), Category("sex", ["f", "m"])]
     domain = Domain(numbers, {"age": [25, 45], "sex": None}, links=[Link("tenure", "age", per=0.5)], hidden=["sex"])
@@ -109,21 +92,6 @@ def test_a_name_that_no_file_can_hold_is_refused(tmp_path):
     with pytest.raises(DomainError, match="must be UTF-8"):
         domain.to_toml(tmp_path / "d.toml")
     assert (tmp_path / "d.toml").read_text() == "as before"
-
-
-@pytest.mark.parametrize("encoded", [False, True])
-def test_census_round_trip(tmp_path, encoded):
-    frame, _ = load_census(encoded=encoded)
-    domain = Domain.from_frame(frame, sensitive=["sex", "race"])
-    again = round_trip(domain, tmp_path)
-    assert again == domain
-    assert again.decode(again.encode(frame)).equals(frame)
-
-
-def test_path_may_be_a_string(tmp_path):
-    domain = Domain([Integer("x", 0, 3)], sensitive=["x"])
-    domain.to_toml(str(tmp_path / "d.toml"))
-    assert Domain.from_toml(str(tmp_path / "d.toml")) == domain
 
 
 def test_a_file_written_by_hand(tmp_path):
@@ -190,7 +158,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         ('format = 1\nsensitive = ["s"]\nparameter = 3', "parameters must be [[parameter]] tables, got 3"),
         (
             "parameters = []\n" + HEAD,
-            "data, link, parameter; got parameters: did you mean 'parameter'?",
+            "data, link, parameter; got 'parameters': did you mean 'parameter'?",
         ),
         (HEAD.replace('["s"]', '["sex"]'), "a sensitive parameter must be one of s; got 'sex'"),
         (
@@ -209,7 +177,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (MORE + 'kind = "integer"\nlow = 0', "parameter 'x': an integer needs name, low, high; got name, low"),
         (MORE + 'kind = "real"\nlow = 0\nhigh = 1', "needs name, low, high, step; got name, low, high"),
         (MORE + 'kind = "category"', "needs name, values; got name"),
-        (MORE + 'kind = "category"\nvalues = "ab"', "parameter 'x': values must be a list, got 'ab'"),
+        (MORE + 'kind = "category"\nvalues = "ab"', "parameter 'x': values must be a list, got the string 'ab'"),
         (MORE + 'kind = "category"\nvalues = [[1]]', "parameter 'x': values must be strings, numbers or truth values"),
         (MORE + 'kind = "integer"\nlow = 5\nhigh = 4', "low must be at most high, got low=5, high=4"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmissing = 1', "missing must be true or false, got 1"),
@@ -247,7 +215,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (LINK + "role = [{of = [0], is = [1]}, {name = '0', of = [1], is = [0]}]", "of distinct names, got 0, 0"),
         (
             LINK + "role = [{of = [0], is = [1], on = 3}]",
-            "the table of 'x' has name, source, dtype, of, is, if_missing, missing_for; got 'on'",
+            "the table of 'x' has name, of, is, if_missing, missing_for; got 'on'",
         ),
         (LINK + "shift = 3", "of and by must be two lists of the same length"),
         (

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, breakdown, estimate, retrain, search
 from fairprobe.engine import make_engine
-from fairprobe.model.threads import AsHere
+from fairprobe.engine.as_here import AsHere
 
 DOMAIN = Domain([*(Integer(name, 0, 30) for name in "abc"), Integer("s", 0, 1)], ["s"])
 X = DOMAIN.sample(300, seed=0)

@@ -16,9 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from chance import SURPRISING
 from fairprobe import Domain, Integer, estimate
-from fairprobe.datasets import census_domain, load_census
 from fairprobe.estimation.estimation import settings_of
-from fairprobe.estimation.exact import NotSolved, Solved, solve
+from fairprobe.estimation.exact import Solved, solve
 from fairprobe.estimation.exact.solving import READING, ROWS_PER_BOX
 from fairprobe.testing import CountingModel, box
 
@@ -192,28 +191,10 @@ def test_a_linear_classifier_is_not_tried_where_its_halves_would_take_longer():
     assert share.n_queries == 2 * share.n
 
 
-def test_the_census_tree_is_solved_for_many_inputs_and_sampled_for_few(census_tree):
-    tree, domain = census_tree
-    assert estimate(tree, domain).method == "exact"
-    share = estimate(tree, domain, n_experiments=10)
-    assert (share.method, share.n_queries) == ("sample", 20_000)
-    assert estimate(tree, domain, n_experiments=10, method="exact").method == "exact"
-
-
 def test_a_model_that_does_not_test_the_sensitive_parameter_is_solved_at_once():
     model = without_sex(GradientBoostingClassifier(n_estimators=20, random_state=0))
     share = estimate(model, WIDE)
     assert (share.method, share.value) == ("exact", 0)
-
-
-def test_a_vote_that_is_not_of_trees_is_refused_before_anything_is_asked():
-    from fairprobe.subjects import make
-
-    X, y = load_census(split="test")
-    ensemble = make("ensemble").fit(X.to_numpy()[:300], y[:300])
-    solved = solve(ensemble, census_domain(), n_rows=800_000)
-    assert solved == NotSolved("a vote is solved where all that vote are trees, got RandomForestClassifier")
-    assert solved.n_queries == 0
 
 
 @pytest.mark.parametrize(("n_boxes", "is_solved"), [(None, True), (300, True), (30, False)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -83,12 +81,6 @@ def persons(rng, n_persons, sizes, share, icc, weight_spread):
     return hits, np.exp(weight_spread * rng.normal(size=len(groups))), groups
 
 
-SETTINGS = [
-    *itertools.product(
-        [40, 100, 200], ["equal", "unequal"], [0.005, 0.02, 0.1, 0.5], [0, 0.1, 0.3, 1], [0, 0.5, 1, 1.5]
-    ),
-    *itertools.product([500, 1500], ["one"], [0.005, 0.02, 0.1, 0.5], [0], [0.5, 1, 1.5]),
-]
 FEW_SETTINGS = [(40, "equal", 0.02, 0.3, 0), (100, "unequal", 0.005, 0.3, 0.5), (500, "one", 0.02, 0, 1.5)]
 
 
@@ -112,12 +104,6 @@ def test_coverage_with_a_few_surveys(settings):
     check_coverage(settings, 150)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_coverage(settings):
-    check_coverage(settings, 200)
-
-
 # End to end
 
 
@@ -127,31 +113,6 @@ DOMAIN = Domain([Integer("x", 0, 1), Category("sex", ["f", "m"])], sensitive=["s
 def flips(frame):
     """The outcome follows sex where x is 1."""
     return ((frame["x"] == 1) & (frame["sex"] == "m")).astype(int)
-
-
-def outcome_of(rng, limit, settings):
-    hits, weights, groups = persons(rng, *settings)
-    rows = pd.DataFrame({"x": hits.astype(int), "sex": rng.choice(["f", "m"], len(hits))})
-    share = estimate(flips, DOMAIN, rows, sample_weight=weights, groups=groups, rows_are="held-out")
-    return str(verdict(share, limit).outcome)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:few-groups")
-@pytest.mark.parametrize(
-    "settings",
-    [
-        (20, "equal", 0.05, 0.3, 0),
-        (40, "equal", 0.05, 0.3, 0.5),
-        (150, "unequal", 0.05, 0.3, 1),
-        (300, "one", 0.05, 0, 1.5),
-    ],
-)
-def test_what_is_above_the_limit_passes_seldom(settings):
-    """The true share is above the limit: of 300 runs, no more pass than the error allows."""
-    rng = np.random.default_rng(11)
-    passed = sum(outcome_of(rng, 0.045, settings) == "passed" for _ in range(300))
-    assert passed <= binom.isf(1e-3, 300, 0.025)
 
 
 @pytest.mark.parametrize(
@@ -165,5 +126,5 @@ def test_few_groups_never_pass(n_groups, n_each, weights):
     with pytest.warns(HealthWarning, match="few-groups"):
         share = estimate(flips, DOMAIN, rows, sample_weight=weights, groups=groups, rows_are="held-out")
     said = verdict(share, 0.9)
-    assert (share.high < 0.9, said.outcome, share.is_few) == (True, "inconclusive", True)
+    assert (share.high < 0.9, said.outcome, share.has("few-groups")) == (True, "inconclusive", True)
     assert "too few groups" in said.sentence

@@ -65,7 +65,7 @@ def test_by_parameter_and_of_two_models():
 def test_a_plan():
     arguments = {**estimate.__kwdefaults__, **SMALL}
     planned = plan(DOMAIN, DENSITY, **arguments)
-    assert (planned.how, planned.n_inputs, planned.may_be_solved) == ("sample", 10_000, False)
+    assert (planned.how, planned.n_inputs) == ("sample", 10_000)
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import tracemalloc
 import warnings
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.tree import DecisionTreeClassifier
 
 from chance import SURPRISING
 from fairprobe import Domain, Integer, Real, estimate
 from fairprobe.errors import DomainError, HealthWarning, ModelError, SettingError
-from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimation.exact import walk
 from fairprobe.model import asking
 from fairprobe.model.tables import UnfitError
@@ -31,8 +27,6 @@ from fairprobe.testing import (
     loans,
     never,
     odd_one_out,
-    pair,
-    proba,
     score,
 )
 
@@ -86,18 +80,6 @@ def test_a_sampled_share_is_the_toys(toy):
     assert (share.seed, share.confidence, share.n_left_out, share.detail) == (1, 0.95, 0, "")
 
 
-@each_toy
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_its_bounds_are_exact(toy, confidence):
-    share = estimate(
-        toy.model, toy.domain, method="sample", n_experiments=3, n_samples=500, confidence=confidence, **toy.settings
-    )
-    counts = (share.hits, share.n, confidence)
-    assert (share.low, share.high) == clopper_pearson(*counts)
-    assert (share.lower, share.upper) == (lower_bound(*counts), upper_bound(*counts))
-    assert share.confidence == confidence
-
-
 @pytest.mark.parametrize("toy", [box(), odd_one_out(), checkerboard()], ids=["box", "odd", "board"])
 @pytest.mark.parametrize("n_samples", [1, 700, 10_000, 12_345])
 def test_history_is_the_running_mean_over_experiments(toy, n_samples):
@@ -121,29 +103,6 @@ def test_history_is_the_running_mean_over_experiments(toy, n_samples):
     assert share.mean_high == pytest.approx(min(1, high), abs=1e-12)
 
 
-@pytest.mark.parametrize("output", ["score", "value"])
-@pytest.mark.parametrize("eighths", [0, 1, 4, 7])
-def test_scores_and_values_with_thresholds(output, eighths):
-    """A gap equal to the threshold is none."""
-    toy = score(threshold=eighths / 8)
-    for method in ("exact", "sample"):
-        share = estimate(
-            toy.model, toy.domain, method=method, output=output, threshold=eighths / 8, n_experiments=4, n_samples=500
-        )
-        assert share.threshold == eighths / 8
-        assert not is_surprising(share.hits, share.n, toy.share)
-        if method == "exact":
-            assert Fraction(share.hits, share.n) == toy.share == Fraction(7 - eighths, 8)
-
-
-def test_twins_are_compared_in_all_combinations_of_several_sensitive_parameters():
-    """Only two of ten combinations differ by more than the threshold: who compares neighbours finds nothing."""
-    toy = pair()
-    share = estimate(toy.model, toy.domain, **toy.settings)
-    assert Fraction(share.hits, share.n) == toy.share
-    assert share.sensitive == ("sex", "race")
-
-
 def test_progress_is_told_after_every_batch():
     told = []
     toy = box()
@@ -160,66 +119,7 @@ def test_progress_is_told_after_every_batch():
     assert told[-1] == (share.n, share.hits, share.low, share.high)
 
 
-# Exact, by looking at every input
-
-
-@each_toy
-def test_enumeration_gives_the_toys_share_exactly(toy):
-    model = CountingModel(toy.model)
-    share = estimate(model, toy.domain, **toy.settings)
-    assert Fraction(share.hits, share.n) == toy.share
-    assert share.n == toy.domain.size
-    assert share.hits == toy.n_cases * len(toy.domain.combinations)
-    assert share.value == share.low == share.high == share.lower == share.upper == float(toy.share)
-    assert share.width == 0
-    assert share.method == "exact"
-    assert share.n_queries == model.n_rows == toy.domain.size
-    assert share.history is None
-    assert share.mean_low is None
-    assert f"{toy.domain.size:,}" in share.detail
-
-
-def test_enumeration_in_many_batches():
-    toy = box(n_free=4, levels=14, n_groups=3)
-    model = CountingModel(toy.model)
-    share = estimate(model, toy.domain)
-    assert model.n_calls > 3
-    assert Fraction(share.hits, share.n) == toy.share
-
-
 # Exact, by solving the model
-
-
-def test_a_tree_is_solved(census_tree):
-    tree, domain = census_tree
-    share = estimate(tree, domain)
-    assert share.method == "exact"
-    assert share.width == 0
-    assert share.n == domain.size
-    assert Fraction(share.hits, share.n) == pytest.approx(share.value, rel=1e-15)
-    assert "tree" in share.detail
-    sample = estimate(tree, domain, method="sample", confidence=1 - SURPRISING, n_experiments=100)
-    assert sample.low < share.value < sample.high
-
-
-def small_tree():
-    """A tree over a domain that can be enumerated too."""
-    domain = Domain([Integer("x", 0, 9), Integer("y", 0, 9), Integer("s", 0, 2)], ["s"])
-    rng = np.random.default_rng(3)
-    X = np.column_stack([rng.integers(0, 10, 400), rng.integers(0, 10, 400), rng.integers(0, 3, 400)])
-    y = np.where(X[:, 0] + 2 * X[:, 2] + rng.integers(0, 3, 400) > 7, "yes", "no").astype("U3")
-    return DecisionTreeClassifier(random_state=0).fit(X, y), domain
-
-
-def test_solving_and_enumerating_agree():
-    tree, domain = small_tree()
-    enumerated = estimate(tree, domain, favourable="yes")
-    solved = estimate(tree, domain, favourable="yes", exact_limit=1)
-    assert "tree" in solved.detail
-    assert "tree" not in enumerated.detail
-    assert enumerated.hits > 0
-    for figure in ("value", "low", "high", "lower", "upper", "n", "hits", "method", "sensitive", "worse_off"):
-        assert getattr(solved, figure) == getattr(enumerated, figure), figure
 
 
 @pytest.fixture
@@ -373,106 +273,7 @@ def test_intervals_hold_whenever_it_stops(monkeypatch):
     assert stats.binom.sf(misses - 1, 100, 0.05) > 1e-4
 
 
-@pytest.mark.slow
-def test_intervals_hold_whenever_it_stops_after_long(monkeypatch):
-    misses = misses_of_sequences(monkeypatch, 500, 1500)
-    assert stats.binom.sf(misses - 1, 500, 0.05) > 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("expected", [0.5, 3.01, 8, 100])
-def test_intervals_of_a_fixed_n_hold(expected):
-    """The whole way from the model to the interval: 2,000 repetitions of 1,000 inputs; intervals.py has its own."""
-    levels = 1000
-    toy = box(n_free=1, levels=levels, low=0, high=round(expected) - 1) if expected >= 1 else box(1, 2000, 0, 0)
-    misses = 0
-    for seed in range(2000):
-        share = estimate(toy.model, toy.domain, method="sample", n_experiments=1, n_samples=1000, seed=seed)
-        misses += not share.low <= toy.share <= share.high
-    assert stats.binom.sf(misses - 1, 2000, 0.05) > 1e-4
-
-
 # Who is worse off
-
-
-def outcomes_by_hand(families, n_combinations, threshold, names):
-    """How often each combination gets each outcome over the discriminatory families; `names` says who gets what."""
-    table = [Counter() for _ in range(n_combinations)]
-    hits = 0
-    for outputs in families:
-        gap = max(outputs) - min(outputs) if threshold is not None else float(len(set(outputs)) > 1)
-        if gap > (threshold or 0):
-            hits += 1
-            for position, got in enumerate(names(outputs)):
-                table[position].update(got)
-    return hits, table
-
-
-def labels_of(outputs):
-    return [[label] for label in outputs]
-
-
-def ends_of(outputs):
-    low, high = min(outputs), max(outputs)
-    return [[*["lowest"] * (number == low), *["highest"] * (number == high)] for number in outputs]
-
-
-def three_labels(X):
-    return np.array(["no", "perhaps", "yes"])[(X[:, 0] * 7 + X[:, 1] * 5 + X[:, 0] * X[:, -1]) % 11 % 3]
-
-
-def stepwise(X):
-    return (X[:, 0] * X[:, -1] + X[:, 1]) % 4 / 4
-
-
-OUTCOMES = {
-    "three-labels": (three_labels, {}, None, labels_of),
-    "scores": (stepwise, {"output": "score", "threshold": 0.25}, 0.25, ends_of),
-    "values": (stepwise, {"output": "value", "threshold": 0}, 0, ends_of),
-}
-
-
-@pytest.mark.parametrize(("model", "options", "threshold", "names"), OUTCOMES.values(), ids=OUTCOMES)
-@pytest.mark.parametrize("method", ["sample", "exact"])
-def test_outcomes_by_hand(model, options, threshold, names, method):
-    domain = Domain([Integer("x", 0, 9), Integer("y", 0, 9), Integer("a", 0, 1), Integer("b", 0, 2)], ["a", "b"])
-    if method == "sample":
-        recorder = Recorder(model)
-        share = estimate(recorder, domain, method="sample", n_experiments=2, n_samples=500, **options)
-        families = recorder.families(domain)
-        times = 1
-    else:
-        share = estimate(model, domain, **options)
-        free = itertools.product(range(10), range(10))
-        families = [[(*row, a, b) for a in range(2) for b in range(3)] for row in free]
-        times = 6  # each family is one input for every combination
-    answers = [model(np.array(family)).tolist() for family in families]
-    hits, table = outcomes_by_hand(answers, 6, threshold, names)
-    assert share.hits == hits * times
-    assert list(share.outcomes.index) == [f"a={a}, b={b}" for a in range(2) for b in range(3)]
-    for position, counts in enumerate(table):
-        got = {name: count for name, count in share.outcomes.iloc[position].items() if count}
-        assert got == {name: count * times for name, count in counts.items()}
-    if threshold is None:
-        assert (share.outcomes.sum(axis=1) == share.hits).all()
-
-
-def test_outcomes_of_probabilities_are_the_likeliest_class():
-    toy = proba()
-    share = estimate(toy.model, toy.domain, favourable=2, **toy.settings)
-    # 5/8, 6/8 and 7/8 move 5/16, 6/16 and 7/16 from the first class to the third: the third is the likeliest then.
-    assert share.outcomes.loc["group=0"].tolist() == [share.hits, 0, 0]
-    assert share.outcomes.loc["group=1"].tolist() == [0, 0, share.hits]
-    assert share.worse_off == "group=0"
-
-
-def test_outcomes_of_an_allowed_part_are_those_of_its_hits():
-    """x = 0 has no second member, x = 1 no gap: the hits are x = 2 and x = 3, where group 1 gets a 1."""
-    domain = Domain([Integer("x", 0, 3), Integer("s", 0, 1)], ["s"], [lambda rows: (rows["x"] != 0) | (rows["s"] != 1)])
-    share = estimate(lambda X: np.where(X[:, 0] >= 2, X[:, 1], 0), domain, "valid")
-    assert (share.hits, share.n, share.n_not_comparable) == (4, 6, 1)
-    assert share.outcomes.loc["s=0"].to_dict() == {0: 4, 1: 0}
-    assert share.outcomes.loc["s=1"].to_dict() == {0: 0, 1: 4}
 
 
 @pytest.mark.parametrize("method", ["sample", "exact"])
@@ -483,17 +284,6 @@ def test_worse_off_is_who_gets_the_favourable_outcome_least_often(method):
     assert share.outcomes.loc["sex=Female"].to_dict() == {"lend": 0, "refuse": share.hits}
     assert estimate(toy.model, toy.domain, favourable="refuse").worse_off == "sex=Male"
     assert estimate(toy.model, toy.domain).worse_off is None
-
-
-def test_worse_off_by_scores():
-    toy = score()
-    assert estimate(toy.model, toy.domain, favourable="highest", **toy.settings).worse_off == "group=0"
-    assert estimate(toy.model, toy.domain, favourable="lowest", **toy.settings).worse_off == "group=1"
-
-
-def test_worse_off_of_one_combination_among_ten():
-    toy = odd_one_out(odd=(1, 3))
-    assert estimate(toy.model, toy.domain, favourable="yes").worse_off == "sex=1, race=3"
 
 
 @pytest.mark.parametrize("method", ["sample", "exact"])
@@ -637,12 +427,6 @@ def test_a_part_too_thin_to_be_sampled(constraint, options):
         estimate(above, domain, "valid", **options)
 
 
-def test_a_thin_part_of_a_small_domain_is_enumerated():
-    domain = Domain([Integer("x", 0, 99_999), Integer("s", 0, 1)], ["s"], [lambda rows: rows["x"] == 77_777])
-    share = estimate(lambda X: X[:, 1], domain, "valid")
-    assert (share.hits, share.n) == (2, 2)
-
-
 def test_a_failing_model_raises_a_model_error():
     toy = box()
     with pytest.raises(ModelError, match="this model fails after 30,000 rows"):
@@ -671,9 +455,3 @@ def test_memory_does_not_grow_with_n():
     run(2000)()  # imports and tables
     for options in ({}, {"width": 1e-5}):
         assert peak(run(20_000, **options)) < 1.5 * peak(run(2000, **options))
-
-
-def test_memory_of_an_enumeration_does_not_grow_with_the_domain():
-    small, large = box(n_free=5, levels=8), box(n_free=5, levels=13)
-    peaks = [peak(lambda toy=toy: estimate(toy.model, toy.domain)) for toy in (small, small, large)]
-    assert peaks[2] < 1.5 * peaks[1]

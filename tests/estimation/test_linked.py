@@ -182,23 +182,6 @@ def test_weights_and_groups_are_for_rows(name):
         estimate(model, DOMAIN, **{name: [1] * 5})
 
 
-def test_weights_change_the_share_and_groups_the_interval():
-    plain = estimate(model, DOMAIN, ROWS, linked=False)
-    weighted = estimate(model, DOMAIN, ROWS, linked=False, sample_weight=pd.Series([0, 3, 0, 1, 0], index=ROWS.index))
-    assert weighted.value == 0.75
-    assert (weighted.hits, weighted.n) == (plain.hits, plain.n)
-    assert weighted.design == "weighted"
-    many = pd.concat([ROWS] * 40, ignore_index=True)
-    alone = estimate(model, DOMAIN, many, linked=False)
-    grouped = estimate(model, DOMAIN, many, linked=False, groups=np.arange(200) % 5)
-    assert grouped.value == alone.value
-    assert grouped.width > 2 * alone.width
-    assert grouped.design == "in 5 groups"
-    each = estimate(model, DOMAIN, many, linked=False, groups=np.arange(200), sample_weight=np.ones(200))
-    assert each.low == pytest.approx(alone.low, abs=2e-3)
-    assert each.high == pytest.approx(alone.high, abs=2e-3)
-
-
 def by_sex(frame):
     return (frame["sex"] == "Male").astype(int) * (frame["age"] > 30)
 

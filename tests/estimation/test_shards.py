@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairprobe import breakdown, estimate, retrain, testing
+from fairprobe import estimate, retrain, testing
 from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
-from fairprobe.estimation.shards import JudgingTask
+from fairprobe.estimation.estimate_run import JudgingTask
 
 BOX = testing.box(n_free=5, levels=20, low=2, high=12)
 SAMPLE = {"method": "sample", "n_experiments": 200}
@@ -32,12 +32,6 @@ def test_two_processes_estimate_the_same(warm_workers, options):
     one, two = (estimate(toy.model, toy.domain, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
     assert figures(one) == figures(two)
     assert one.cases is None or one.cases.equals(two.cases)
-
-
-def test_two_processes_break_down_the_same(warm_workers):
-    toy = testing.pair()
-    one, two = (breakdown(toy.model, toy.domain, n_jobs=n_jobs, **SAMPLE, **toy.settings) for n_jobs in (1, 2))
-    assert {name: figures(share) for name, share in one.items()} == {name: figures(two[name]) for name in two}
 
 
 def test_a_failing_model_fails_the_same_in_two_processes(warm_workers):

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from evaluation.coverage import NEAR, PARTS, count_cells, coverage_of, has_near, mean_hamming, uniform_cases
+from evaluation.coverage import NEAR, PARTS, count_cells, coverage_of, has_near, mean_hamming
 from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
-from fairprobe.errors import SettingError
-from fairprobe.testing import CountingModel
 
 DOMAIN = Domain(
     [
@@ -85,33 +82,6 @@ def test_recall_tells_a_narrow_search_from_a_wide_one(census_tree):
     assert narrow.leaves < wide.leaves
 
 
-def test_uniform_cases_are_the_same_for_the_same_seed():
-    found = search(BOX.model, BOX.domain, max_cases=50)
-    assert coverage_of(found, BOX.model, n=5_000) == coverage_of(found, BOX.model, n=5_000)
-    assert (
-        coverage_of(found, BOX.model, n=5_000).n_references
-        != coverage_of(found, BOX.model, n=5_000, seed=1).n_references
-    )
-
-
-def test_only_as_many_inputs_are_judged_as_said():
-    model = CountingModel(BOX.model)
-    coverage_of(search(BOX.model, BOX.domain, max_cases=5), model, n=123)
-    assert model.n_rows == 246
-
-
-def test_nothing_found():
-    toy = testing.never()
-    coverage = coverage_of(search(toy.model, toy.domain, max_judged=2_000, n_global=500), toy.model, n=1000)
-    assert (coverage.cells, coverage.hamming, coverage.recall, coverage.n_references) == (0, None, None, 0)
-
-
-@pytest.mark.parametrize("bad", [{"n": 0}, {"n": "x"}, {"seed": -1}])
-def test_bad_arguments(bad):
-    with pytest.raises(SettingError):
-        coverage_of(search(BOX.model, BOX.domain, max_cases=5), BOX.model, **bad)
-
-
 # Leaves
 
 
@@ -147,52 +117,3 @@ def test_leaves(estimator):
         pairs += [tree.apply(X.astype(np.float32)).reshape(len(X), -1) for tree in trees]
     expected = len(np.unique(np.column_stack(pairs), axis=0))
     assert coverage_of(found, model, n=100).leaves == expected
-
-
-class Applying:
-    """Has an `apply` for something else, as a torch module or a frame has."""
-
-    def predict(self, rows):
-        return BOX.model(np.asarray(rows))
-
-    def apply(self, function):
-        return function(self)
-
-
-class Linear(LogisticRegression):
-    apply = Applying.apply
-
-
-class Fallen(DecisionTreeClassifier):
-    """A tree that does not tell its leaves."""
-
-    def apply(self, rows, check_input=True):
-        raise TypeError("not today")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        Applying,
-        lambda: fitted(Linear()),
-        lambda: fitted(Fallen()),
-        lambda: fitted(BaggingClassifier(DecisionTreeClassifier(), 3, max_features=2, random_state=0)),
-    ],
-)
-def test_an_apply_that_tells_no_leaves(make):
-    model = make()
-    domain = TREE_DOMAIN if hasattr(model, "n_features_in_") else BOX.domain
-    coverage = coverage_of(search(model, domain, max_cases=5), model, n=1000)
-    assert (coverage.leaves, coverage.cells > 0) == (None, True)
-
-
-def test_no_leaves_without_trees():
-    assert coverage_of(search(BOX.model, BOX.domain, max_cases=5), BOX.model, n=100).leaves is None
-
-
-def test_references_end_at_five_hundred(census_tree):
-    from fairprobe.model import Asker
-    from fairprobe.oracle import Oracle
-
-    references = uniform_cases(Oracle(Asker(*census_tree)), census_tree[0], 300_000, 0)
-    assert len(references) == 500

@@ -36,24 +36,6 @@ def test_what_is_written_is_read_back(tmp_path_factory, records):
     assert again.versions(cells) == ledger.versions(cells)
 
 
-def test_bytes_do_not_depend_on_the_order(tmp_path):
-    cells = [Cell("task", {"seed": seed}) for seed in range(5)]
-    for name, order in (("a", cells), ("b", cells[::-1])):
-        ledger = Ledger(tmp_path / name)
-        for cell in order:
-            ledger.add(cell, {"n": cell.settings["seed"]})
-        ledger.write()
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_a_cell_is_known_by_its_settings(tmp_path):
-    ledger = Ledger(tmp_path / "measurements.json")
-    ledger.add(CELL, {"n": 1})
-    assert Cell("search_inputs", {"seed": 1, "subject": "svm"}) in ledger
-    assert Cell("search_inputs", {"seed": 2, "subject": "svm"}) not in ledger
-    assert Cell("share", CELL.settings) not in ledger
-
-
 def test_outcomes_are_on_disk_before_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(ledgers, "WRITE_SECONDS", 0.0)
     Ledger(tmp_path / "measurements.json").add(CELL, {"n": 1})

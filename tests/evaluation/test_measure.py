@@ -26,16 +26,6 @@ def test_search_inputs_is_a_search(census_tree):
     assert curve == sorted(curve)
 
 
-@pytest.mark.parametrize("subject", ["random-forest", pytest.param("ensemble", marks=pytest.mark.slow)])
-def test_acceleration_changes_no_figure_of_one_walker(subject):
-    settings = {"n_walkers": 1, "n_global": 200, "n_local": 100}
-    outcomes = [
-        measure.search_inputs(subject, ["sex"], "fully-directed", 700, 3, accelerate=accelerate, **settings)
-        for accelerate in ("auto", "off")
-    ]
-    assert outcomes[0] == outcomes[1]
-
-
 def test_row_at_a_time_asks_about_one_input_a_call(monkeypatch):
     class Counting:
         """Says whether the first parameter and sex are odd, and remembers what it was asked."""
@@ -80,24 +70,11 @@ def test_neighbours_by_a_plain_loop(census_tree):
     assert outcome["error"] == pytest.approx(np.std(parts, ddof=1) / np.sqrt(5), rel=1e-4)
 
 
-def test_first_case_follows_the_geometric_distribution():
-    trials = np.array(measure.first_case(1, 3000, 0)["trials"])
-    assert trials.mean() == pytest.approx(100, rel=4 / np.sqrt(3000))  # whose deviation is about its mean
-    assert (trials <= 69).mean() == pytest.approx(1 - 0.99**69, abs=4 * 0.5 / np.sqrt(3000))
-
-
 def test_share_has_the_hits_of_each_experiment(census_tree):
     hits = measure.share("decision-tree", 6, 500, 0)["hits"]
     share = estimate(*census_tree, method="sample", n_experiments=6, n_samples=500, seed=0)
     assert sum(hits) == share.hits
     assert np.cumsum(hits) / (500 * np.arange(1, 7)) == pytest.approx(share.history)
-
-
-def test_a_subject_fitted_anew_with_its_own_seed_is_the_subject(census_tree):
-    own = census_tree[0].random_state
-    [hits, n] = measure.share("decision-tree", 6, 500, 0, refitted_with={"random_state": own})["share"]
-    assert (hits, n) == (sum(measure.share("decision-tree", 6, 500, 0)["hits"]), 3000)
-    assert measure.share("decision-tree", 6, 500, 0, refitted_with={"random_state": own + 1})["share"] != [hits, n]
 
 
 @pytest.mark.parametrize("subject", ["decision-tree", "one-hot-tree"])
@@ -130,10 +107,3 @@ def test_about_subject_counts_real_rows():
     flipped = rows.assign(sex=1 - rows["sex"])
     differing = (model.predict(rows.to_numpy()) != model.predict(flipped.to_numpy())).sum()
     assert figures["rows"] == [differing, len(rows)]
-
-
-def test_domains_are_those_asked_for():
-    both, one = (
-        measure.search_inputs("decision-tree", names, "uniform", 2000, 0) for names in (["sex", "race"], ["sex"])
-    )
-    assert both["percent"] > one["percent"]

@@ -23,12 +23,6 @@ def test_factors_over_uniform_sampling():
     assert max(factors) == pytest.approx(20.4, abs=0.05)
 
 
-def test_fully_directed_over_semi_directed_is_of_the_higher_yield():
-    parts = [100 * (1 - 1 / each) for each in printed_ratios("fully-directed", "semi-directed").values()]
-    assert fmean(parts) == pytest.approx(29.5, abs=0.05)
-    assert max(parts) == pytest.approx(56.56, abs=0.01)
-
-
 def test_semi_directed_over_random_is_not_what_the_text_says():
     gains = [100 * (each - 1) for each in printed_ratios("semi-directed", "random").values()]
     assert fmean(gains) == pytest.approx(31.5, abs=0.05)  # the text: 46.7
@@ -38,12 +32,6 @@ def test_semi_directed_over_random_is_not_what_the_text_says():
 @pytest.mark.parametrize(("strategy", "mean"), [("random", 64.42), ("fully-directed", 83.27)])
 def test_faster_than_uniform_sampling(strategy, mean):
     assert fmean(printed_faster(strategy).values()) == pytest.approx(mean, abs=0.01)
-
-
-def test_the_greatest_gain_of_time_is_the_networks():
-    gains = printed_faster("fully-directed")
-    assert max(gains, key=gains.get) == "mlp"
-    assert max(gains.values()) == pytest.approx(96.62, abs=0.01)
 
 
 def test_retraining():

@@ -13,7 +13,7 @@ from evaluation.ledger import Cell, Ledger
 from evaluation.plan import FULL, LOCKSTEP, ONE_WALKER, QUICK
 from evaluation.printed import EFFECTIVENESS
 from evaluation.run import FILE, PAGES, PARTS, reproduce, wanted_cells
-from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.errors import RunError
 
 
 def test_page_and_figures_are_written(written):
@@ -67,21 +67,6 @@ def test_figures_repeat_whatever_the_number_of_processes(written, ledger, tiny, 
         assert again[cell] == ledger[cell]
 
 
-def test_another_seed_gives_other_figures(ledger, tiny, tmp_path):
-    other = replace(tiny, seed=7, subjects=("decision-tree",), sweep_subjects=("decision-tree",))
-    reproduce("figures", plan=other, out=tmp_path, n_jobs=1)
-    share = next(cell for cell in wanted_cells("figures", other) if cell.task == "share")
-    same = Cell("share", {**share.settings, "seed": 0})
-    assert Ledger(tmp_path / FILE)[share]["hits"] != ledger[same]["hits"]
-
-
-def test_a_part_writes_its_own_sections_only(tiny, tmp_path):
-    [page] = reproduce("figures", plan=replace(tiny, subjects=("decision-tree",)), out=tmp_path, n_jobs=1)
-    text = page.read_text(encoding="utf-8")
-    assert "## The subjects" in text
-    assert "## RQ1" not in text
-
-
 def test_a_measurement_that_fails_keeps_the_others(tmp_path, tiny, monkeypatch):
     bad = Cell("share", {"subject": "no such subject"})
     good = [Cell("first_case", {"percent": 1, "n_runs": 2, "seed": seed}) for seed in range(3)]
@@ -89,19 +74,6 @@ def test_a_measurement_that_fails_keeps_the_others(tmp_path, tiny, monkeypatch):
     with pytest.raises(RunError, match="a measurement must not fail, got TypeError"):
         reproduce("all", plan=tiny, out=tmp_path, n_jobs=2)
     assert set(json.loads((tmp_path / FILE).read_text())["tasks"]) <= {"first_case"}
-
-
-@pytest.mark.parametrize("what", ["", "Effectiveness", "table"])
-def test_an_unknown_part_is_refused(what, tmp_path):
-    with pytest.raises(SettingError, match="must be one of figures, effectiveness, efficiency, retraining, strat"):
-        reproduce(what, out=tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_file_as_the_folder_is_refused(tmp_path, tiny):
-    (tmp_path / "file").touch()
-    with pytest.raises(DataError, match="--out must be a folder that can be written"):
-        reproduce("figures", plan=tiny, out=tmp_path / "file")
 
 
 # The plans
@@ -128,7 +100,3 @@ def test_the_full_budgets_are_the_papers():
                     and {name: cell[name] for name in how} == how
                 ]
                 assert seeds == list(range(5))
-
-
-def test_timed_cells_are_those_of_the_search_as_it_is():
-    assert {cell.task for cell in wanted_cells("all", FULL) if cell.is_timed} == {"time_to_cases"}

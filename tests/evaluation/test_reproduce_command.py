@@ -85,13 +85,6 @@ def test_a_part_is_written(capsys, folder, monkeypatch):
     assert not (folder / "out" / "strategies.md").exists()
 
 
-def test_the_script_runs_this_in_the_projects_environment():
-    script = ROOT / "scripts" / "reproduce"
-    assert os.access(script, os.X_OK) or os.name == "nt"
-    assert "-m evaluation" in script.read_text()
-    assert "_venv.sh" in script.read_text()
-
-
 OF_THE_TREE = """
 import sys
 from dataclasses import replace

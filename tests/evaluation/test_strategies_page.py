@@ -94,8 +94,3 @@ def test_where_cases_and_recall_disagree_recall_comes_first():
     assert its.part("guided").value == 1
     assert standing_of("guided", guided=(0, 0.0), anchored=(0, 0.0)).part("anchored").value == 1
     assert its.behind("genetic") == pytest.approx(0.3)
-
-
-def test_of_equal_recalls_the_most_cases_are_best():
-    its = standing_of("guided", guided=(500, 1.0), anchored=(625, 1.0), genetic=(700, 0.96))
-    assert (its.most, its.widest, its.best) == ("genetic", "anchored", "anchored")

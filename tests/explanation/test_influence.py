@@ -144,7 +144,7 @@ def test_nothing_forbidden_is_judged(source):
     influence = influence_of(evidence)
     assert influence.source == source
     asked = pd.concat(model.frames)
-    assert domain.allows_frame(asked).all()
+    assert domain.restrictions.allows_rows(asked).all()
     assert domain.contains(domain.encode(asked)).all()
     assert (asked["years"] == asked["school"].map({"none": 0, "some": 9, "much": 16})).all()
     assert len(asked) == influence.n_queries

@@ -16,8 +16,8 @@ from benchmarks.label_worlds import WORLDS, made_evidence, model_alone, verdict
 from fairprobe import Category, Domain, Integer
 from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
+from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds
 from fairprobe.explanation.region_rows import InData
 from fairprobe.explanation.training_data import region_in_data
 

@@ -94,7 +94,7 @@ def test_all_the_way(make, census):
     assert found.origins["n_changes"].max() <= 2
     cases, others = (each.astype(rows_dtypes(X))[X.columns] for each in (found.cases, found.twins))
     assert (model.predict(cases) != model.predict(others)).all()
-    assert domain.allows_frame(found.cases).all()
+    assert domain.restrictions.allows_rows(found.cases).all()
 
 
 def rows_dtypes(X):

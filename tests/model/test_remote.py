@@ -78,7 +78,7 @@ def test_each_protocol_gives_what_the_model_gives(protocol):
         assert there.n_queries == here.n_queries == here.n_sent
         assert there.n_sent == served.n_rows == remote.n_sent - before
         assert there.n_sent < there.n_queries  # some rows were remembered
-        assert there.summary()["n_sent"] == there.n_sent
+        assert there.jsonable()["n_sent"] == there.n_sent
 
 
 def test_the_outputs_that_a_service_has_names_for():
@@ -168,7 +168,7 @@ def test_a_model_that_is_not_the_same_twice_is_found_out():
         found = search(remote, MIXED, max_cases=200, max_inputs=4000)
         assert "stochastic-model" in dict(found.health)
         share = fairprobe.estimate(connect(served.url, protocol="mlflow"), MIXED, n_experiments=1, n_samples=500)
-        assert share.is_stochastic
+        assert share.has("stochastic-model")
 
 
 def test_a_model_that_changed_is_not_remembered_as_it_was():
@@ -177,7 +177,7 @@ def test_a_model_that_changed_is_not_remembered_as_it_was():
         served.predict = lambda frame: np.where(mixed(frame) == "yes", "no", "yes")
         again = fairprobe.estimate(remote, MIXED, n_experiments=1, n_samples=500)
         assert first.hits > 0
-        assert again.is_stochastic  # what is remembered is contradicted by what is asked again
+        assert again.has("stochastic-model")  # what is remembered is contradicted by what is asked again
 
 
 def test_repeats_wait_as_long_as_the_service_asks():

@@ -20,7 +20,7 @@ from fairprobe.auditing import auditing, content
 from fairprobe.errors import FairprobeError
 from fairprobe.estimation import favourable
 from fairprobe.estimation.proxies import Proxies
-from fairprobe.report import reasons, render
+from fairprobe.report import findings, render
 from fairprobe.store.hashes import digest, sealed
 
 SMALL = {"n_experiments": 1, "search_cases": 20, "max_judged": 500, "explain_queries": 2000, "populations": ["rows"]}
@@ -118,7 +118,7 @@ def has_each_confidence():
 
 def names_the_rows_of_retraining():
     told = {"on_fitted_rows": False, "before": {"rows": {"n": 75}}}
-    assert reasons.retrained_rows(told, "rows") == "75 rows held back from fitting"
+    assert findings.retrained_rows(told, "rows") == "75 rows held back from fitting"
 
 
 def names_the_value_of_a_proxy():
@@ -134,7 +134,7 @@ REPORTS = {
     "the model's library": (has_own_library, auditing, "versions_of", lambda _: {"fairprobe": "0", "python": "3"}),
     "rows": (calls_rows_what_they_are, content, "_why", lambda run: content._told(run, run.why)),
     "a confidence": (has_each_confidence, "fairprobe.report.findings", "confidence", lambda _: "95%"),
-    "rows retrained on": (names_the_rows_of_retraining, reasons, "retrained_rows", lambda *_: "Real rows"),
+    "rows retrained on": (names_the_rows_of_retraining, findings, "retrained_rows", lambda *_: "Real rows"),
     "a proxy's value": (
         names_the_value_of_a_proxy,
         Proxies,

@@ -12,7 +12,7 @@ import pytest
 
 from fairprobe import Domain, Integer, Link, audit, breakdown, estimate, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
-from fairprobe.estimation.gate import Gate
+from fairprobe.estimation.verdict import Gate
 
 verdicts, surveys = (importlib.import_module(f"fairprobe.estimation.{name}") for name in ("verdict", "survey"))
 """The modules: the package has a function of the one name."""

@@ -6,15 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fairprobe import Category, Domain, Integer
+from fairprobe import Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
-from fairprobe.testing import CountingModel
-from random_domains import inputs
 
 
 def twins_of(domain, row):
@@ -56,130 +52,8 @@ def judge(domain, answers, row, output, threshold):
     return gap, True, case, twin, (number[case], number[twin]), position if n_classes > 1 else None
 
 
-class Table:
-    """A model that looks its answers up; sensitive to nothing but what is in the table."""
-
-    def __init__(self, domain, answers):
-        self.domain = domain
-        self.answers = answers
-
-    def __call__(self, batch):
-        codes = self.domain.encode(batch)
-        return np.array([self.answers[tuple(row)] for row in codes.tolist()])
-
-
-@st.composite
-def small_domains(draw):
-    n_sensitive = draw(st.integers(1, 3))
-    sensitive = [Integer(f"s{i}", 0, draw(st.integers(1, 3 if n_sensitive < 3 else 2))) for i in range(n_sensitive)]
-    free = [Integer("x", 0, draw(st.integers(0, 3))), Category("y", [2, 5])]
-    order = draw(st.permutations(sensitive + free))
-    names = [p.name for p in draw(st.permutations(sensitive))]
-    return Domain(order, sensitive=names)
-
-
-@st.composite
-def subjects(draw, outputs, constrained):
-    """A small domain and a table of answers for every input of it, with plenty of ties."""
-    domain = draw(small_domains())
-    if constrained:
-        salt = draw(st.integers(0, 10**6))
-        weights = np.random.default_rng(salt).integers(1, 50, len(domain.names))
-
-        def is_allowed(frame):
-            return (frame.to_numpy() @ weights) % 3 != 0
-
-        if not is_allowed(domain.decode(every_input(domain))).any():
-            constrained = False
-        else:
-            domain = Domain(domain.parameters, domain.sensitive, [is_allowed])
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    rows = [tuple(row) for row in every_input(domain).tolist()]
-    return domain, dict(zip(rows, outputs(rng, len(rows)), strict=True))
-
-
-def every_input(domain):
-    return np.array(list(itertools.product(*(range(p.levels) for p in domain.parameters))))
-
-
 def words(rng, n):
     return rng.choice(["yes", "no", "perhaps"], n, p=[0.8, 0.1, 0.1]).tolist()
-
-
-def signs(rng, n):
-    return rng.choice([-1, 1], n, p=[0.9, 0.1]).tolist()
-
-
-def scores(rng, n):
-    return [(value,) for value in (rng.integers(0, 4, n) / 4).tolist()]
-
-
-def probabilities(rng, n):
-    counts = rng.multinomial(4, [0.5, 0.3, 0.2], size=n)
-    return [tuple(row) for row in (counts / 4).tolist()]
-
-
-def compare(data, domain, answers, output, threshold):
-    table = {row: answer[0] for row, answer in answers.items()} if output in ("score", "value") else answers
-    model = CountingModel(Table(domain, table))
-    oracle = Oracle(Asker(model, domain, output=output), threshold)
-    codes = data.draw(inputs(domain, max_size=12))
-    judgement = oracle.judge(codes)
-    expected = [judge(domain, answers, row, output, oracle.threshold) for row in codes.tolist()]
-    assert judgement.gaps.tolist() == [verdict[0] for verdict in expected]
-    assert judgement.hits.tolist() == [verdict[1] for verdict in expected]
-    n_members = sum(len(list(twins_of(domain, row))) for row in codes.tolist())
-    assert oracle.asker.n_queries == model.n_rows == n_members
-    assert domain.families.of(codes).sizes.sum() == n_members
-    for position, verdict in enumerate(expected):
-        if verdict[1]:
-            _, _, case, twin, pair, position_of_class = verdict
-            ends = oracle.ends(oracle.judge(codes[position : position + 1]))
-            assert tuple(ends.case[0].tolist()) == case
-            assert tuple(ends.twin[0].tolist()) == twin
-            assert tuple(ends.outputs[0].tolist()) == pair
-            assert ends.gaps[0] == verdict[0]
-            assert (None if ends.classes is None else int(ends.classes[0])) == position_of_class
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-@pytest.mark.parametrize("labels", [words, signs])
-@given(data=st.data())
-def test_labels(labels, constrained, data):
-    domain, answers = data.draw(subjects(labels, constrained))
-    compare(data, domain, answers, "label", data.draw(st.sampled_from([None, 0, 0.5])))
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-@pytest.mark.parametrize("output", ["score", "value"])
-@given(data=st.data())
-def test_scores_with_ties(output, constrained, data):
-    """Gaps are quarters, thresholds too: a gap equal to the threshold is no case."""
-    domain, answers = data.draw(subjects(scores, constrained))
-    compare(data, domain, answers, output, data.draw(st.sampled_from([0, 0.25, 0.5, 0.6])))
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-@given(data=st.data())
-def test_probabilities(constrained, data):
-    domain, answers = data.draw(subjects(probabilities, constrained))
-    compare(data, domain, answers, "proba", data.draw(st.sampled_from([0, 0.25, 0.5, 0.6])))
-
-
-@given(data=st.data())
-def test_ends_of_a_batch_are_the_ends_of_each(data):
-    domain, answers = data.draw(subjects(scores, False))
-    table = {row: answer[0] for row, answer in answers.items()}
-    oracle = Oracle(Asker(Table(domain, table), domain, output="score"), 0.0)
-    codes = domain.sample_codes(200, np.random.default_rng(data.draw(st.integers(0, 999))))
-    codes = codes[oracle.judge(codes).hits]
-    if not len(codes):
-        return
-    ends = oracle.ends(oracle.judge(codes))
-    for position, row in enumerate(codes.tolist()):
-        _, _, case, twin, pair, _ = judge(domain, answers, row, "score", 0.0)
-        assert (tuple(ends.case[position].tolist()), tuple(ends.twin[position].tolist())) == (case, twin)
-        assert tuple(ends.outputs[position].tolist()) == pair
 
 
 # Threshold

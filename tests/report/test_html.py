@@ -145,8 +145,8 @@ def test_rows_are_shown_only_if_the_content_has_them():
     def flips(made):
         return json.loads(Page(html(made)).scripts[0])["flips"]
 
-    assert flips(content())["codes"] == []
-    assert len(flips(content(shows_rows=True))["codes"]) == 13
+    assert flips(content())["columns"] == []
+    assert len(flips(content(shows_rows=True))["columns"]) == 13
 
 
 def test_limits_for_one_side():

@@ -23,7 +23,7 @@ QUICK = {"n_select": 2000, "n_report": 2000, "max_seconds": None, "search_second
 
 def settings_of(**given):
     """The settings of `retrain`, its defaults but for what is given."""
-    return Settings.among(filled(retrain, given))
+    return Settings(**filled(retrain, given))
 
 
 def augmenter_of(domain, rows, linked=None):
@@ -34,8 +34,8 @@ def labeller(labels, committee, model, domain, rows, seed=7):
     """A labeller as `retrain` makes it."""
     return labeller_of(
         SimpleNamespace(
-            settings=SimpleNamespace(labels=labels), domain=domain, classes=np.unique(rows.labels), cases=None,
-            case_labels=None, parts=SimpleNamespace(fit=rows), committee=committee, workers=(1, None),
+            settings=SimpleNamespace(labels=labels, committee=committee, n_jobs=1, engine=None), domain=domain,
+            classes=np.unique(rows.labels), cases=None, case_labels=None, parts=SimpleNamespace(fit=rows),
             seeds=SimpleNamespace(committee=np.random.SeedSequence(seed)),
         ),
         model,

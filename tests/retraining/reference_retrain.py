@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from fairprobe import compare
-from fairprobe.estimation.bounds.paired import paired_difference
+from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.retraining.parts import checked_rows, split
 
 

@@ -165,17 +165,6 @@ def test_flipped_rows(setting, percent, seed):
     assert len(got) == len(chosen) * (len(domain.combinations) - 1)
 
 
-@settings(max_examples=12)
-@given(some_setting(weights=True), st.sampled_from(PARTS), PERCENTS, SEEDS)
-def test_weights(setting, parts, percent, seed):
-    rows = setting.augmented(parts, percent, seed=seed)
-    n = len(setting.rows)
-    assert rows.weights.shape == (len(rows),)
-    np.testing.assert_array_equal(rows.weights[:n], setting.rows.weights)
-    if "flip" not in parts:
-        np.testing.assert_allclose(rows.weights[n:], setting.rows.weights.mean())
-
-
 # Sensitive values are redrawn
 
 
@@ -185,16 +174,6 @@ TEN = Domain(GROUPS, ["sex", "race"])
 
 def combination_numbers(codes):
     return codes[:, 2] * 5 + codes[:, 3]
-
-
-def test_sensitive_values_are_redrawn_evenly():
-    setting = Setting(TEN, 4000, 6000, 1)
-    setting.cases[:, 2:] = [1, 3]  # a search that shows all cases by the same member
-    codes, _ = setting.added(("case",), 100.0)
-    assert len(codes) > 3000
-    assert p_if_uniform(combination_numbers(codes), 10) > SURPRISING
-    other, _ = setting.added(("case",), 100.0, seed=1)
-    assert (combination_numbers(codes) != combination_numbers(other)).mean() > 0.5
 
 
 def forbid(rows):
@@ -285,30 +264,6 @@ def test_dtypes_are_those_of_the_training_rows(domain, parts):
         for name in ("job", "owner", "age", "hours", "town", "school"):
             assert added[name].tolist() == drawn[name].tolist()
         assert added["children"].isna().tolist() == drawn["children"].isna().tolist()
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_value_that_the_column_cannot_hold_is_kept_all_the_same():
-    domain = Domain([Real("x", 0, 2, 0.5), Category("sex", ["F", "M", "X"])], ["sex"])
-    frame = pd.DataFrame({"x": [0, 1, 2, 1], "sex": pd.Categorical(["F", "M", "F", "M"])})
-    setting = Setting(domain, 4, 5, 0)
-    setting.cases = np.array([[1, 0], [3, 1]])
-    setting.supply.codes = setting.cases
-    setting.augmenter = augmenter_of(domain, LabelledRows(frame, setting.labels))
-    added = setting.augmented(("twins",)).frame.iloc[4:]
-    assert sorted(zip(added["x"], added["sex"], strict=True)) == [(x, sex) for x in (0.5, 1.5) for sex in "FMX"]
-    flipped = setting.augmented(("flip",), 100.0).frame.iloc[4:]
-    assert Counter(flipped["sex"]) == {"F": 2, "M": 2, "X": 4}
-
-
-@pytest.mark.parametrize("parts", [("twins",), ("twins", "flip")], ids="+".join)
-def test_too_few_rows_for_a_single_case(parts):
-    """1% of 20 rows: one is added all the same, as a round that adds nothing shows nothing."""
-    setting = Setting(TEN, 20, 10, 0)
-    assert len(setting.added(("case",), 1.0)[0]) == 1
-    added, _ = setting.added(parts, 1.0)
-    assert len(added) == 10
-    assert len(setting.families(added)) == 1
 
 
 def no_case(n, rng):

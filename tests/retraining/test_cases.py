@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 from planted import DOMAIN, Outside, Planted, cells
 
-from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.errors import DataError
-from fairprobe.retraining.cases import CasePool, checked_cases, distinct
+from fairprobe.retraining.cases import CasePool, checked_cases
 from fairprobe.retraining.labels import by_function
 
 MODEL = Planted(cells(0, 120))
@@ -51,18 +50,6 @@ def check_votes(codes, votes):
     np.testing.assert_array_equal(votes.argmax(axis=2), label(members).reshape(2, -1))
 
 
-def test_cases_given_are_drawn_at_random():
-    cases = planted_cases(60)
-    pool = supply(cases)
-    drawn = []
-    for seed in range(200):
-        codes, votes = pool.draw(20, np.random.default_rng(seed))
-        assert len(families(codes)) == 20
-        check_votes(codes, votes)
-        drawn += [list(map(tuple, cases.tolist())).index(row) for row in map(tuple, codes.tolist())]
-    assert p_if_uniform(drawn, 60) > SURPRISING
-
-
 def test_more_are_searched_for_when_they_are_needed():
     pool = supply(planted_cases(10), hunt())
     rng = np.random.default_rng(0)
@@ -82,20 +69,6 @@ def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
     for n in range(5, 125, 5):
         codes, _ = pool.draw(n, np.random.default_rng(n))
         assert len(codes) == min(n, 120)
-
-
-def test_cases_given_twice_keep_their_votes():
-    """A case and its twin are one case: of both, one stays."""
-    given = np.repeat(planted_cases(30), 2, axis=0)
-    given[1::2, 2] = 1 - given[::2, 2]
-    cases = distinct(DOMAIN, given)
-    np.testing.assert_array_equal(cases, given[::2])
-    pool = supply(cases, hunt())
-    rng = np.random.default_rng(0)
-    for n in (10, 70):
-        codes, votes = pool.draw(n, rng)
-        check_votes(codes, votes)
-    assert len(pool.codes) == len(families(pool.codes))
 
 
 def test_no_case_is_found():

@@ -44,14 +44,6 @@ def test_a_trainer_gets_what_the_caller_gave(as_frame):
     assert options == {}
 
 
-def test_numbers_stay_numbers_in_an_array():
-    script = Script(Planted())
-    Fitter(Planted(), script, DOMAIN, as_frame=False).fit(LabelledRows(X, y))
-    assert script.calls[0][0].dtype == np.int64
-    Fitter(Planted(), script, DOMAIN, as_frame=False).fit(LabelledRows(X.assign(x=X["x"].astype(str)), y))
-    assert script.calls[1][0].dtype == object
-
-
 @pytest.mark.parametrize("fitted_on", ["frame", "array", "nothing"])
 @pytest.mark.parametrize("as_frame", [True, False])
 def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
@@ -66,12 +58,6 @@ def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
     if fitted_on != "nothing":
         assert (model.predict(X if fitted_on == "frame" else X.to_numpy()) == y).all(), "the one given is as it was"
     assert (new.predict(X if expected else X.to_numpy()) == 1 - y).all()
-
-
-def test_columns_in_the_models_own_order():
-    model = tree().fit(X[["sex", "z", "x"]], y)
-    new = Fitter(model, None, DOMAIN, as_frame=True).fit(LabelledRows(X, y))
-    assert new.feature_names_in_.tolist() == ["sex", "z", "x"]
 
 
 def test_a_column_that_is_no_parameter():

@@ -92,7 +92,6 @@ def test_rows_held_out_that_are_the_rows_of_x(domain, known):
     result, _ = fit(X, y, domain, held_out=known(X, y))
     assert result.on_fitted_rows
     assert "400 of 400 rows to choose by" in dict(result.health)["rows-overlap"]
-    assert "other" not in result.how[0]
     assert result.accepted is False or "on rows it was fitted to" in result.sentence()
 
 
@@ -124,15 +123,6 @@ def test_groups_stay_together():
     assert len(keeping.calls[0][0]) == 6 * len(fitted), "all rows of each group, or none"
     assert 0.6 < len(fitted) / 150 < 0.8
     assert not result.on_fitted_rows
-
-
-def test_groups_that_a_few_equal_rows_link():
-    """Equal rows of different people do not make one group of all."""
-    X, y = people(900, 3)
-    X.iloc[::9] = X.iloc[0].to_numpy()
-    X = X.astype({"sex": int})
-    result, _ = fit(X, y, groups=np.arange(900) // 6)
-    assert min(result.n_rows.values()) > 80
 
 
 def test_groups_held_out():

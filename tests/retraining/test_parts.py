@@ -71,14 +71,6 @@ def test_parts_are_disjoint_complete_and_in_proportion(n, seed, classes):
         assert (counts - share * strata).abs().max() <= FEW
 
 
-def test_the_same_seed_gives_the_same_parts():
-    frame, labels = make(300, 1)
-    first, again, other = (split_of(frame, labels, seed) for seed in (5, 5, 6))
-    assert numbers(first.fit) == numbers(again.fit)
-    assert numbers(first.report) == numbers(again.report)
-    assert numbers(first.fit) != numbers(other.fit)
-
-
 def test_every_row_may_come_into_any_part():
     frame, labels = make(100, 3)
     place = {number: i for i, number in enumerate(frame["number"])}
@@ -98,18 +90,6 @@ def test_what_is_held_out_is_halved(n, seed):
     assert numbers(parts.fit) == frame["number"].tolist()
     assert sorted(numbers(parts.select) + numbers(parts.report)) == sorted(unseen[0]["number"])
     assert abs(len(parts.select) - len(parts.report)) <= 2 * FEW
-
-
-@pytest.mark.parametrize("n", [2, 20, 50])
-def test_too_few_rows(n):
-    with pytest.raises(DataError, match=f"enough to be split, got {n}: each part needs 10"):
-        split_of(*make(n, 0), 0)
-
-
-@pytest.mark.parametrize("n", [2, 15])
-def test_too_few_rows_held_out(n):
-    with pytest.raises(DataError, match=f"enough to be split, got {n}: each part needs 10"):
-        split_of(*make(100, 0), 0, held_out=make(n, 1))
 
 
 # What goes in
@@ -147,20 +127,6 @@ def test_rows_and_labels_that_do_not_fit(frame, labels, weights, message):
     with pytest.raises(DataError) as error:
         checked_rows(DOMAIN, frame, labels, weights)
     assert message in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        pd.Series(["yes", "no"] * 20).where(np.arange(40) > 3),
-        pd.Series([1, 0] * 20, dtype=object).where(np.arange(40) > 3, np.nan),
-        np.array([np.nan, "yes"] * 20, dtype=object),
-    ],
-    ids=["str", "numbers", "object"],
-)
-def test_unknown_labels_among_objects(labels):
-    with pytest.raises(DataError, match="a known label for every row, got"):
-        classes_of(checked_rows(DOMAIN, FRAME, labels))
 
 
 def test_classes():

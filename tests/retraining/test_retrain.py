@@ -47,25 +47,6 @@ def test_discriminatory_inputs_are_rarer_and_accuracy_stays(improved):
     assert improved.model is not improved.before
 
 
-def test_the_figures_are_those_of_the_models_themselves(model, improved):
-    before, after = (estimate(each, DOMAIN, method="exact").value for each in (model, improved.model))
-    for share, exact in ((improved.before["domain"], before), (improved.after["domain"], after)):
-        assert (share.n, share.method) == (2000, "sample")
-        assert share.value == pytest.approx(exact, abs=0.03)  # five standard errors
-    assert improved.before["rows"].n == improved.n_rows["report"]
-    labels, truth = improved.model.predict(HELD_OUT[0]), HELD_OUT[1]
-    assert improved.accuracy_after == pytest.approx((labels == truth).mean(), abs=0.06)
-    assert improved.loss.value == pytest.approx(improved.accuracy_before - improved.accuracy_after)
-
-
-def test_published_inputs_are_others_than_those_chosen_by(improved):
-    """Rounds are judged on the select part; its inputs, rows and seeds are not those of the report."""
-    assert improved.first.shares["domain"].seed != improved.before["domain"].seed
-    assert improved.first.shares["rows"].hits != improved.before["rows"].hits
-    assert improved.n_rows == {"fit": 800, "select": len(improved.first.truth), "report": improved.before["rows"].n}
-    assert improved.n_rows["select"] + improved.n_rows["report"] == 2000
-
-
 def test_the_published_comparison_is_that_of_compare(model, improved):
     seed = improved.before["domain"].seed
     alone = compare(model, improved.model, DOMAIN, n_experiments=2, seed=seed)
@@ -81,10 +62,10 @@ def test_the_published_comparison_is_that_of_compare(model, improved):
 
 def test_the_result_says_how_it_was_measured(improved):
     text = " ".join(improved.how)
-    for words in ("800 rows", "2,000 inputs", "The model itself", "Before is the model given", "paired interval"):
+    for words in ("800 rows", "2,000 inputs", "the model itself", "Before is the model given", "points"):
         assert words in text
-    assert "with 99.79% confidence each and 95% for all rounds together" in text
-    assert "at most 1 points, by its estimate" in text
+    assert "with 99.79% confidence each" in text
+    assert "by its estimate, was at most 1 points" in text
     assert "domain" in improved.sentence()
     assert "fair" not in improved.sentence() + text
     assert repr(improved).startswith("Retrained(domain ")
@@ -149,13 +130,6 @@ def test_the_same_seed_gives_the_same_result(model, augment, labels):
     np.testing.assert_array_equal(first.model.predict(EVERYONE), again.model.predict(EVERYONE))
 
 
-def test_a_fresh_seed_is_recorded(model):
-    options = {**QUICK, "augment": ["flip"], "labels": "mean", "max_rounds": 2}
-    first = retrain(model, X, y, DOMAIN, seed=None, **options)
-    again = retrain(model, X, y, DOMAIN, seed=first.seed, **options)
-    assert figures(first.jsonable()) == figures(again.jsonable())
-
-
 # Nothing accepted
 
 
@@ -188,7 +162,7 @@ def test_nothing_to_improve():
     assert result.model is given
     assert result.rounds == []
     assert "has no discriminatory input among those judged" in result.sentence()
-    assert len(result.front) == len(result.history) == 0
+    assert len(result.front) == 0
     assert result.controls["random"].why_not == "no round was tried"
 
 
@@ -248,7 +222,7 @@ def test_the_papers_own_rule():
     assert [each.accepted for each in papers.rounds] == [True, True, False]
     assert papers.model is models[1]
     assert papers.loss.value > 0.1
-    assert "whatever other shares did. The accuracy lost" in " ".join(papers.how)
+    assert "whatever other shares did, and if the accuracy lost" in " ".join(papers.how)
     limited = scripted(*models, accept="paper", max_accuracy_loss=0.05, **options)
     assert not limited.accepted
     assert "points of accuracy are lost, above the limit of 5" in limited.rounds[0].why
@@ -257,23 +231,6 @@ def test_the_papers_own_rule():
 
 
 # Accuracy
-
-
-@pytest.mark.parametrize(
-    ("options", "accepted"),
-    [
-        ({"max_accuracy_loss": 0.06, "prove_accuracy": True}, True),
-        ({"max_accuracy_loss": 0.03}, True),
-        ({"max_accuracy_loss": 0.03, "prove_accuracy": True}, False),
-        ({"max_accuracy_loss": 0.0}, False),
-    ],
-)
-def test_the_limit_on_accuracy(options, accepted):
-    """Share down by 10 points, accuracy by 1: 40 cells of one sex made right, 24 cells of both made wrong."""
-    result = scripted(planted(160, n_wrong=24), augment=["flip"], **options)
-    assert 0 < result.rounds[0].loss.value < 0.03 < result.rounds[0].loss.high < 0.06
-    assert result.accepted is accepted
-    assert result.max_accuracy_loss == options["max_accuracy_loss"]
 
 
 def test_a_clone_that_was_unlucky_does_not_lower_the_bar():

@@ -65,46 +65,6 @@ def test_rows_to_choose_by_and_to_report_on_are_never_fitted_on(augment):
         np.testing.assert_array_equal(labels[:n_fit], [LABEL[number] for number in frame["number"][:n_fit]])
 
 
-def test_every_round_is_on_the_original_rows():
-    keeping = Keeping(TREE)
-    result = retrain(
-        TREE, X, y, DOMAIN, trainer=keeping, augment=["twins", "case"], labels="mean", max_rounds=6, **QUICK
-    )
-    original, labels, _ = keeping.calls[0]
-    assert len(result.rounds) == len(keeping.calls) - 1 == 6
-    for one, (frame, got, _) in zip(result.rounds, keeping.calls[1:], strict=True):
-        assert len(frame) == len(original) + one.n_added
-        pd.testing.assert_frame_equal(frame.iloc[: len(original)], original)
-        np.testing.assert_array_equal(got[: len(labels)], labels)
-        if one.recipe.copies == 1 and one.recipe.uses_cases:
-            n_new = (~frame["number"].isin(original["number"])).sum()
-            wanted = round(one.recipe.percent / 100 * len(original))
-            assert n_new == wanted * (2 if "twins" in one.recipe.parts else 1)
-
-
-def test_a_model_that_has_seen_all_rows_is_not_judged_on_them():
-    """It knows them by heart: its accuracy there would be 1."""
-    by_heart = DecisionTreeClassifier(random_state=0).fit(X, y)
-    assert by_heart.score(X, y) == 1
-    result = retrain(by_heart, X, y, DOMAIN, augment=["flip"], labels="mean", max_rounds=1, **QUICK)
-    assert result.accuracy_before < 0.95
-
-
-def test_rows_held_out_are_never_fitted_on():
-    unseen = numbered(200, 9)
-    keeping = Keeping(TREE)
-    fitted = DecisionTreeClassifier(random_state=0).fit(X, y)
-    result = retrain(
-        fitted, X, y, DOMAIN, trainer=keeping, held_out=unseen, augment="auto", labels="mean", max_rounds=3, **QUICK
-    )
-    assert result.n_rows["fit"] == 500
-    assert result.n_rows["select"] + result.n_rows["report"] == 200
-    assert len(keeping.calls) == 3, "the model given is judged as it is"
-    for frame, _, _ in keeping.calls:
-        np.testing.assert_array_equal(frame["number"][:500], X["number"])
-        assert set(unseen[0]["number"]).isdisjoint(frame["number"])
-
-
 # What the trainer gets
 
 

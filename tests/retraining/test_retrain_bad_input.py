@@ -48,8 +48,7 @@ BAD = {
         {"cases": pd.concat([CASES.assign(label=0), CASES[:3].assign(label=1, sex=1 - CASES["sex"])]),
          "labels": "given"},
         DataError,
-        "one label for a family, as cases that are equal in all but sex; got several labels for 3 of 5 families: row 5 "
-        "has 1, another row of its family has 0",
+        "one label for a family, as cases that are equal in all but sex; got 1 in row 5 and 0 in another row",
     ),
     "no fit": ({"trainer": None}, SettingError, "must have fit, got Planted: give trainer="),
     "a class": (

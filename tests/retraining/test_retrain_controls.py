@@ -117,12 +117,6 @@ def test_as_many_rows_whatever_was_added_and_however_often(augment, copies, monk
     assert random.words.endswith("as near as whole families allow") is (random.n_added != tried.n_added)
 
 
-def test_no_controls_are_tried_if_none_are_wanted():
-    result, keeping = run(TREE.fit(X, y), augment=["flip"], max_rounds=1, controls=False)
-    assert result.controls == {}
-    assert len(keeping.calls) == 1
-
-
 def test_a_control_that_fails_says_why():
     script = Script(Planted(cells(0, 20)), RuntimeError("no more"), Planted(cells(0, 60)), Planted(cells(0, 50)))
     result = retrain(
@@ -146,19 +140,6 @@ def test_labels_given_leave_no_random_inputs():
 
 
 # Held constant
-
-
-def test_held_constant_in_columns_of_any_kind():
-    domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"]), Integer("race", 2, 4)], ["race", "sex"])
-    frame = pd.DataFrame({"x": [1, 2], "sex": pd.Categorical(["M", "F"]), "race": pd.array([4, 3], dtype="Int64")})
-    frame = pd.concat([frame, frame[1:]])
-    values = commonest(domain, LabelledRows(frame, np.zeros(3)), ["race", "sex"])
-    assert values == {"race": 3, "sex": "F"}
-    held = held_constant(frame, values)
-    assert held.dtypes.to_dict() == frame.dtypes.to_dict()
-    assert held.index.tolist() == [0, 1, 1]
-    assert held.to_dict("list") == {"x": [1, 2, 2], "sex": ["F"] * 3, "race": [3] * 3}
-    assert frame["sex"].tolist() == ["M", "F", "F"]
 
 
 WORDS = Domain([Integer("x", 0, 9), Category("sex", ["X", "F", "M"], dtype="category")], ["sex"])
@@ -186,46 +167,3 @@ def test_a_model_with_sex_held_constant(form):
     np.testing.assert_array_equal(held.predict(asked), fitted.predict(men if form == "frame" else men.to_numpy()))
     np.testing.assert_array_equal(asked, before)
     assert estimate(held, DOMAIN, method="sample", n_experiments=2).hits == 0
-
-
-@pytest.mark.parametrize("output", ["proba", "score"])
-def test_scores_with_sex_held_constant(output):
-    model = LogisticRegression().fit(X.assign(sex=X["sex"] * 9), y)
-    result = retrain(
-        model, X, y, DOMAIN, held_out=HELD_OUT, labels="mean", augment=["flip"], output=output, threshold=0.01,
-        max_rounds=1, **WITH,
-    )  # fmt: skip
-    assert result.controls["constant"].why_not == ""
-    assert result.controls["constant"].shares["domain"].hits == 0
-
-
-def test_a_trainer_that_gives_functions():
-    """A model is anything with predict, or a callable."""
-    script = Script(Planted(cells(0, 20)).predict)
-    result = retrain(
-        Planted(cells(0, 80)).predict, *rows(100, 1), DOMAIN, trainer=script, held_out=rows(800, 2), augment=["flip"],
-        labels="mean", max_rounds=1, **WITH,
-    )  # fmt: skip
-    assert result.accepted
-    assert result.controls["random"].why_not == ""
-    assert result.controls["constant"].why_not == ""
-
-
-class InReverse:
-    """Was fitted on a frame with the columns the other way round; takes arrays too."""
-
-    def __init__(self):
-        self.feature_names_in_ = np.array(["sex", "z", "x"], dtype=object)
-
-    def predict(self, batch):
-        sex, z, _ = np.asarray(batch).T
-        return (z + 5 * sex > 9).astype(int)
-
-
-def test_columns_in_the_models_own_order():
-    result = retrain(
-        InReverse(), *rows(100, 1), DOMAIN, trainer=Script(InReverse()), held_out=rows(800, 2), augment=["flip"],
-        labels="mean", max_rounds=1, batch="array", **WITH,
-    )  # fmt: skip
-    assert result.before["domain"].value > 0.1
-    assert result.controls["constant"].shares["domain"].hits == 0

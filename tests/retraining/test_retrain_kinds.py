@@ -74,14 +74,6 @@ def test_words_and_categories_through_a_pipeline():
     assert before["sex=M"] - before["sex=F"] > after["sex=M"] - after["sex=F"]
 
 
-def test_three_classes():
-    data, held_out = (people(n, seed, ("high", "low", "mid")) for n, seed in ((700, 1), (1200, 2)))
-    result, _, domain = run(data, held_out, ["sex"], augment=["flip"], max_rounds=1)
-    check_improved(result, domain)
-    assert set(result.model.predict(people(200, 3)[0])) == {"high", "low", "mid"}
-    assert result.favourable == "mid", "the last in order, if none is named"
-
-
 def test_five_races():
     committee = [pipeline(LogisticRegression()), pipeline(GaussianNB()), pipeline()]
     options = {"labels": "vote", "committee": committee, "augment": ["twins+flip"], "max_rounds": 1}
@@ -91,32 +83,6 @@ def test_five_races():
     assert result.groups.index.tolist() == [f"race={name}" for name in RACES]
     flip = next(each for each in result.rounds if each.recipe.augment == "twins+flip")
     assert flip.n_added == 4 * 700 + 5 * min(70, result.n_cases)
-
-
-def test_the_default_committee_on_words():
-    result, _, domain = run(
-        people(300, 1), people(600, 2), ["sex"], labels="vote", augment=["twins+flip"], max_rounds=1
-    )
-    assert result.rounds[0].n_added == 300 + 2 * min(30, result.n_cases)
-    check_improved(result, domain, least=0.5)
-
-
-def test_an_array_of_numbers():
-    frame, labels = people(700, 1)
-    coded = pd.DataFrame({"age": frame["age"], "clerk": frame["job"] == "clerk", "sex": frame["sex"] == "M"}).astype(
-        int
-    )
-    domain = Domain([Integer("age", 20, 59), Integer("clerk", 0, 1), Integer("sex", 0, 1)], ["sex"])
-    model = DecisionTreeClassifier(random_state=0).fit(coded.to_numpy(), labels == "yes")
-    result = retrain(
-        model, coded.to_numpy(), labels == "yes", domain, labels="mean", augment=["flip"], max_rounds=1,
-        max_accuracy_loss=0.2, **QUICK,
-    )  # fmt: skip
-    assert result.accepted
-    assert result.after["domain"].value < 0.1 * result.before["domain"].value
-    assert not hasattr(result.model, "feature_names_in_")
-    assert result.model.predict(coded.to_numpy()[:3]).dtype == bool
-    assert result.favourable is True
 
 
 def test_with_a_constraint_the_allowed_part_is_judged_too():
@@ -151,19 +117,6 @@ def test_rows_outside_the_domain_take_part():
     )  # fmt: skip
     assert result.before["rows"].n == result.n_rows["report"]
     assert result.after["rows"].value < 0.1 * result.before["rows"].value
-
-
-def test_scores_are_compared_where_that_is_asked_for():
-    data = people(700, 1)
-    compared = {"output": "proba", "threshold": 0.1}
-    result, _, domain = run(
-        data, people(1200, 2), ["sex"], model=pipeline(LogisticRegression()), augment=["flip"], max_rounds=1, **compared
-    )
-    assert result.accepted
-    assert result.before["domain"].threshold == 0.1
-    seed = result.after["domain"].seed
-    alone = estimate(result.model, domain, method="sample", n_experiments=1, seed=seed, **compared)
-    assert result.after["domain"].hits == alone.hits
 
 
 @pytest.mark.parametrize(("seed", "is_fitted_on"), [(0, False), (1, True)])

@@ -60,31 +60,6 @@ def test_fits_are_timed_on_a_few_rows(is_known):
         assert max(before) <= 4002, "a row of each label besides"
 
 
-def test_controls_that_there_is_no_time_for_say_so():
-    without, script = Script(GOOD), Script(GOOD)
-    run(without, max_seconds=1e-9)
-    result = run(script, max_seconds=1e-9, controls=True)
-    assert len(script.calls) == len(without.calls), "none is fitted"
-    assert {control.why_not for control in result.controls.values()} == {
-        "it would not have fitted into the time that was left"
-    }
-
-
-def test_all_was_tried():
-    result = run(Script(*[Planted(cells(0, 100 + i)) for i in range(50)]), augment=["flip"], max_rounds=100)
-    assert result.stop_reason == "searched"
-    recipes = [each.recipe for each in result.rounds]
-    assert len(set(recipes)) == len(recipes) < 50
-
-
-def test_a_search_ends_when_nothing_could_be_better():
-    script = Script(GOOD, Planted())
-    result = run(script, augment=["flip"], max_rounds=20)
-    assert result.stop_reason == "searched"
-    assert len(result.rounds) == 2
-    assert result.rounds[1].left == 0
-
-
 # A trainer that fails
 
 
@@ -110,11 +85,6 @@ def test_a_trainer_that_fails_at_once(held_out):
         run(Script(RuntimeError("no luck")), held_out=held_out)
 
 
-def test_a_failure_after_the_reference_and_before_any_round():
-    with pytest.raises(ModelError, match="no luck"):
-        run(Script(GIVEN, RuntimeError("no luck")), held_out=None)
-
-
 # Interrupted
 
 
@@ -128,43 +98,6 @@ def test_an_interruption_keeps_what_was_done(augment):
     assert result.controls == {}, "who interrupts does not want to wait"
     assert len(result.rounds) == 1
     assert result.after["domain"].value == pytest.approx(100 / 400, abs=0.05)
-
-
-class Interrupted(Planted):
-    """As good as it may be, until someone loses patience with the report."""
-
-    is_late = False
-
-    def predict(self, batch):
-        if self.is_late:
-            raise KeyboardInterrupt
-        return super().predict(batch)
-
-
-def test_an_interruption_of_the_report_leaves_the_figures_of_the_choice():
-    good = Interrupted(cells(0, 100))
-
-    def told(status):
-        good.is_late = status.text == "judging the report part"
-
-    with pytest.warns(HealthWarning, match="not-reported: interrupted before the report"):
-        result = run(Script(good), max_rounds=1, progress=told, controls=True)
-    assert result.stop_reason == "interrupted"
-    assert result.model is good
-    assert result.controls == {}
-    chosen = result.rounds[0]
-    assert result.before == result.first.shares
-    assert result.after == chosen.shares
-    assert result.accuracy_after == chosen.accuracy
-    assert result.groups["n"].sum() == result.n_rows["select"]
-
-
-def test_an_interruption_of_the_controls_keeps_the_report():
-    result = run(Script(GOOD, BETTER, KeyboardInterrupt()), max_rounds=1, controls=True)
-    assert result.stop_reason == "interrupted"
-    assert list(result.controls) == ["constant"]
-    assert result.model is GOOD
-    assert result.before["domain"].seed != result.first.shares["domain"].seed
 
 
 # Cases
@@ -209,15 +142,6 @@ def test_labels_given():
         got = added["label"] if name == "income" else added["label_x"]
         assert (wanted == got).all()
         assert result.n_cases == 30, "what a search finds has no label"
-
-
-def test_labels_given_twice_alike_are_one():
-    cases = pd.DataFrame({"x": [1, 1, 1, 2], "z": 3, "sex": [0, 1, 0, 0], "label": [1, 1, 1, 0]})
-    script = Script(GOOD)
-    result = run(script, labels="given", augment=["twins"], cases=cases, max_rounds=1)
-    assert result.n_cases == 2
-    added = script.calls[0][0].iloc[200:].assign(label=script.calls[0][1][200:])
-    assert set(map(tuple, added[["x", "label"]].to_numpy().tolist())) == {(1, 1), (2, 0)}
 
 
 def test_labels_given_need_a_column():

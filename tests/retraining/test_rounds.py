@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,7 @@ from fairprobe.estimation.compare import Comparison
 from fairprobe.retraining.judging import Judge, Loss
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
-from fairprobe.retraining.rounds import STEP, Round, best_of, decide, front_of, left_of
+from fairprobe.retraining.rounds import Round, decide, front_of, left_of
 
 SHARE = Judge(DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, settings_of()).judge(Planted(cells(0, 40))).shares["domain"]
 
@@ -35,27 +34,6 @@ def rule(limit=0.01, prove=False, least=0.0, accept="shown"):
         labels="mean", augment="flip", max_accuracy_loss=limit, max_seconds=None, prove_accuracy=prove, accept=accept
     )
     return lambda changes, loss, accuracy: decide(settings, changes, loss, accuracy, least)
-
-
-@pytest.mark.parametrize(
-    ("domain", "on_rows", "accepted", "why"),
-    [
-        (LOWER, LOWER, True, "the share of the domain and the rows is shown to be lower"),
-        (LOWER, UNSURE, True, "the share of the domain is shown to be lower"),
-        (UNSURE, LOWER, True, "the share of the rows is shown to be lower"),
-        (LOWER, HIGHER, False, "the share of the rows is shown to be higher"),
-        (HIGHER, LOWER, False, "the share of the domain is shown to be higher"),
-        (HIGHER, HIGHER, False, "the share of the domain and the rows is shown to be higher"),
-        (HIGHER, UNSURE, False, "the share of the domain is shown to be higher"),
-        (UNSURE, UNSURE, False, "no share is shown to be lower"),
-        (LEVEL, LEVEL, False, "no share is shown to be lower"),
-        (change(0.0, 0.02), UNSURE, False, "no share is shown to be lower"),
-    ],
-)
-def test_shares_decide(domain, on_rows, accepted, why):
-    got = rule()({"domain": domain, "rows": on_rows}, loss(0.0), 0.9)
-    assert got[0] is accepted
-    assert got[1].startswith(why)
 
 
 @pytest.mark.parametrize(
@@ -108,13 +86,6 @@ def test_the_papers_rule_looks_at_the_domains_estimate_alone(domain, on_rows, ac
     assert why.startswith(f"the estimated share of the domain is {'' if accepted else 'not '}lower")
 
 
-@pytest.mark.parametrize(("limit", "prove", "least"), [(0.01, False, 0.0), (0.022, True, 0.0), (0.5, False, 0.95)])
-def test_the_papers_rule_keeps_the_limit_on_accuracy_too(limit, prove, least):
-    got, why = rule(limit, prove, least, "paper")({"domain": LOWER, "rows": LOWER}, loss(0.02), 0.9)
-    assert not got
-    assert "accuracy" in why
-
-
 # The front and the best
 
 
@@ -147,36 +118,6 @@ def test_no_round_beats_one_of_the_front(tried):
     assert all(any(each is other for other in tried) for each in front)
 
 
-@given(ROUNDS)
-def test_the_best_is_the_most_accurate_of_those_that_leave_the_least(tried):
-    best = best_of(tried)
-    accepted = [each for each in tried if each.accepted]
-    if not accepted:
-        assert best is None
-        return
-    least = min(int(each.left / STEP) for each in accepted)
-    near = [each for each in accepted if int(each.left / STEP) == least]
-    assert any(best is each for each in near)
-    assert best.accuracy == max(each.accuracy for each in near)
-    assert best.left == min(each.left for each in near if each.accuracy == best.accuracy)
-
-
-@given(ROUNDS)
-def test_a_round_that_is_not_the_best_when_it_comes_never_will_be(tried):
-    """So the model of the best so far is all that must be kept."""
-    kept = None
-    for n, each in enumerate(tried, start=1):
-        if best_of(tried[:n]) is each:
-            kept = each
-    assert kept is best_of(tried)
-
-
-@given(ROUNDS)
-def test_no_accepted_round_beats_the_best(tried):
-    best = best_of(tried)
-    assert best is None or not any(beats(other, best) for other in tried if other.accepted)
-
-
 # What is left
 
 
@@ -202,11 +143,3 @@ def test_left_is_the_mean_over_populations_that_had_any(first, new, left):
 
 
 # In words
-
-
-def test_figures_for_json():
-    summary = a_round(2, 0.5, 0.75).jsonable()
-    assert (summary["round"], summary["augment"], summary["left"], summary["accuracy"]) == (2, "flip", 0.5, 0.75)
-    assert [summary[f"{name}_domain"] for name in ("share", "low", "high")] == [SHARE.value, SHARE.low, SHARE.high]
-    cases = [Recipe(parts, 10.0).uses_cases for n in (1, 2) for parts in itertools.combinations(("case", "flip"), n)]
-    assert cases == [True, False, True]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from planted import DOMAIN, QUICK, Planted, Script, cells, rows, settings_of
+from planted import DOMAIN, QUICK, Planted, Script, cells, rows
 
 from fairprobe import retrain
-from fairprobe.retraining.time_budget import USUAL, TimeBudget, seconds_per_input
+from fairprobe.retraining.time_budget import USUAL, TimeBudget
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -62,29 +62,6 @@ def run(clock, *, fit=0.0, a_call=0.0, a_row=0.0, **options):
 # How many inputs
 
 
-@pytest.mark.parametrize(("a_call", "a_row"), [(0.0, 1e-4), (0.03, 1e-6), (0.0, 0.0)])
-def test_the_time_for_an_input(ticking, a_call, a_row):
-    """What every call costs is spread over as many rows as a judgement sends."""
-    got = seconds_per_input(Timed(ticking, a_call, a_row, None), DOMAIN, settings_of(), quick=False)
-    assert got == pytest.approx(2 * a_row + a_call / 10_000)  # two members, 20,000 rows a call
-
-
-def test_a_first_call_that_takes_long_is_not_counted(ticking):
-    class Lazy(Timed):
-        def predict(self, batch):
-            self.clock.time += 5.0 if self.clock.time == 0.0 else 0.0
-            return super().predict(batch)
-
-    assert seconds_per_input(Lazy(ticking, 0.0, 1e-4, None), DOMAIN, settings_of(), quick=False) == pytest.approx(2e-4)
-
-
-@pytest.mark.parametrize("a_row", [0.0, 1.0])
-def test_without_a_limit_of_time_there_are_as_many_as_usual(ticking, a_row):
-    result = run(ticking, a_row=a_row, max_seconds=None, max_rounds=1)
-    assert result.n_inputs == USUAL
-    assert (result.first.shares["domain"].n, result.before["domain"].n) == (50_000, 100_000)
-
-
 def test_a_limit_lowers_them_only_as_far_as_it_needs(ticking):
     assert run(ticking, a_row=1e-6, max_seconds=60).n_inputs == USUAL
     slow = run(ticking, a_row=5e-4, max_seconds=600, max_rounds=1)
@@ -98,15 +75,6 @@ def test_a_limit_lowers_them_only_as_far_as_it_needs(ticking):
 
 
 # Which rounds are begun
-
-
-def test_a_model_whose_calls_are_slow_and_rows_are_not(ticking):
-    """As a pipeline on frames: rounds are done, and nothing is lowered."""
-    result = run(ticking, fit=0.1, a_call=0.03, a_row=1e-6, max_seconds=60, controls=True)
-    assert len(result.rounds) == 3
-    assert result.n_inputs == USUAL
-    assert result.seconds < 60
-    assert not any(control.why_not for control in result.controls.values())
 
 
 def test_a_first_round_is_tried_where_its_fit_is_in_time(ticking):
@@ -161,12 +129,6 @@ def budget(max_seconds, *fits, judgement=0.0, kept=0.0, is_first=False, n_contro
     return made
 
 
-def test_without_a_limit_there_is_always_time():
-    endless = budget(None, (10, 1e9), judgement=1e9, kept=1e9)
-    assert endless.left > 0
-    assert not endless.is_too_short_for(10**9)
-
-
 @pytest.mark.parametrize(
     ("fits", "n_rows", "too_short"),
     [
@@ -188,14 +150,6 @@ def test_fits_are_foreseen(fits, n_rows, too_short):
     assert budget(100.0, *fits).is_too_short_for(n_rows) is too_short
 
 
-def test_time_for_the_report_is_kept_back():
-    """Of 100 seconds, 3 are for the controls' fits."""
-    assert budget(100.0, (100, 1.0), kept=96.0).left > 0
-    assert budget(100.0, (100, 1.0), kept=97.0).left <= 0
-    assert not budget(100.0, (100, 1.0), judgement=10.0, kept=85.0).is_too_short_for(100)  # 11 of 12
-    assert budget(100.0, (100, 1.0), judgement=10.0, kept=87.0).is_too_short_for(100)
-
-
 def test_before_the_first_round_a_third_is_kept_back_at_most():
     """Of 90 seconds, 30: whatever the report and the controls' fits of 20 seconds each are foreseen to take."""
     for kept in (0.0, 500.0):
@@ -206,15 +160,3 @@ def test_before_the_first_round_a_third_is_kept_back_at_most():
         assert not first.is_too_short_for(150)  # 45 of 60
         assert first.is_too_short_for(180)  # 65 of 60
     assert budget(90.0, (100, 1.0), kept=2.0, is_first=True).left == pytest.approx(85.0, abs=1.0), "no more than needed"
-
-
-def test_without_controls_nothing_is_kept_back_for_their_fits():
-    assert budget(90.0, (100, 29.0), n_controls=0).left == pytest.approx(90.0, abs=1.0)
-
-
-def test_a_control_may_take_what_is_left():
-    late = budget(90.0, (100, 20.0), judgement=30.0, kept=500.0)
-    assert late.foreseen(100) <= late.clock.left  # 50 of 90
-    assert late.foreseen(200) > late.clock.left  # 80 + 30
-    endless = budget(None, (100, 20.0))
-    assert endless.foreseen(10**9) <= endless.clock.left

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairprobe.errors import DataError, SettingError
@@ -86,14 +85,6 @@ def test_scores_do_not_covary_with_the_column_but_labels_change_with_it():
     assert abs(model.coef_[0, 1]) > 0.1
 
 
-def test_units_do_not_matter():
-    X, y = biased_data(1)
-    model = FairSVM(1).fit(X, y)
-    units = np.array([1000.0, 1.0, 0.01, 5.0])
-    other = FairSVM(1).fit(X * units + 3.0, y)
-    np.testing.assert_allclose(other.decision_function(X * units + 3.0), model.decision_function(X), atol=1e-4)
-
-
 def test_a_column_named_in_a_frame():
     X, y = biased_data(0)
     frame = pd.DataFrame(X, columns=["age", "sex", "hours", "gain"])
@@ -109,11 +100,6 @@ def test_a_constant_sensitive_column_constrains_nothing_and_alone_it_leaves_only
     np.testing.assert_array_equal(FairSVM(1).fit(X, y).coef_, FairSVM().fit(X, y).coef_)
 
 
-def test_too_few_iterations_are_told():
-    with pytest.warns(ConvergenceWarning, match="increase the number of iterations"):
-        assert FairSVM(max_iter=2).fit(*biased_data(0)).n_iter_ == 2
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -124,12 +110,6 @@ def test_too_few_iterations_are_told():
 )
 def test_a_column_that_is_not_there_is_refused(settings, message):
     with pytest.raises(SettingError, match=message):
-        FairSVM(**settings).fit(*biased_data(0))
-
-
-@pytest.mark.parametrize("settings", [{"C": 0.0}, {"tol": 0.0}, {"max_iter": -1}, {"class_weight": "even"}])
-def test_other_wrong_settings_are_refused_by_scikit_learn(settings):
-    with pytest.raises(ValueError, match=f"'{next(iter(settings))}' parameter"):
         FairSVM(**settings).fit(*biased_data(0))
 
 

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
 import functools
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 import pytest
 import skops.io
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
@@ -95,11 +91,6 @@ def test_a_second_load_reads_the_file(path, fits):
     assert fits == []
 
 
-def test_what_a_caller_does_to_a_subject_stays_with_it(path):
-    subjects.load(NAME).classes_[:] = 0
-    assert_sound(subjects.load(NAME))
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -142,12 +133,6 @@ def test_a_foreign_file_is_neither_believed_nor_run(path, fits, kind, tmp_path):
     assert not mark.exists()
 
 
-def test_the_trap_works_where_its_type_is_trusted(tmp_path):
-    data = skops.io.dumps(Trap(str(tmp_path / "ran")))
-    skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
-    assert (tmp_path / "ran").exists()
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 def test_a_file_of_another_scikit_learn_is_not_believed(path, fits, monkeypatch):
     with monkeypatch.context() as patch:
@@ -164,14 +149,6 @@ def test_a_folder_that_cannot_be_made_costs_a_warning(tmp_path, monkeypatch, fit
         with pytest.warns(HealthWarning, match="^subject-cache: .* FAIRPROBE_CACHE"):
             assert_sound(subjects.load(NAME))
     assert fits == [NAME, NAME]
-
-
-def test_a_folder_in_the_place_of_the_file_costs_a_warning(path):
-    path.unlink()
-    path.mkdir()
-    with pytest.warns(HealthWarning, match="^subject-cache: "):
-        assert_sound(subjects.load(NAME))
-    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_disk_that_is_full_leaves_nothing_behind(folder, monkeypatch):
@@ -196,29 +173,3 @@ def test_another_definition_or_other_data_have_another_file(folder):
     assert len(paths) == 5
     assert fitted.path_for("ensemble", subjects.make("ensemble"), ROWS.copy(), LABELS) in paths
     assert {path.parent for path in paths} == {folder}
-
-
-@pytest.mark.parametrize("named", [None, ""])
-def test_the_folder_is_the_users_own_unless_named(monkeypatch, named):
-    monkeypatch.delenv("FAIRPROBE_CACHE", raising=False)
-    if named is not None:
-        monkeypatch.setenv("FAIRPROBE_CACHE", named)
-    path = fitted.path_for(NAME, subjects.make(NAME), ROWS, LABELS)
-    assert path.is_relative_to(platformdirs.user_cache_path("fairprobe"))
-
-
-@pytest.mark.slow
-def test_processes_that_load_at_once_do_not_disturb_each_other(folder):
-    code = (
-        "import fairprobe.subjects.fitted as s; rows = [part[:2000] for part in s.load_census()]; "
-        "s.load_census = lambda **_: rows; print(s.load('decision-tree').predict(rows[0].to_numpy()).sum())"
-    )
-    runs = [
-        subprocess.Popen([sys.executable, "-W", "error", "-c", code], env=dict(os.environ), stdout=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    answers = {run.communicate()[0] for run in runs}
-    assert [run.returncode for run in runs] == [0, 0]
-    assert len(answers) == 1
-    assert len(list(folder.iterdir())) == 1
-    assert_sound(subjects.load(NAME))

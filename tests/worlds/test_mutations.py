@@ -20,9 +20,9 @@ from fairprobe.estimation import Share, counts, populations
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.counts import Count
 from fairprobe.estimation.exact import solving, walk
-from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Survey
+from fairprobe.estimation.verdict import Gate
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
 from fairprobe.searching import start_rows

@@ -23,8 +23,7 @@ from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import HealthWarning, InputError, RunError, SettingError
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import favourable_in
-from fairprobe.estimation.gate import Gate
-from fairprobe.estimation.verdict import MIN_COMPARABLE
+from fairprobe.estimation.verdict import MIN_COMPARABLE, Gate
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker

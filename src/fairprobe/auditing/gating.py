@@ -13,9 +13,8 @@ from fairprobe.errors import SettingError
 from fairprobe.estimation import Outcome, Share, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import as_number
-from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified, unused_words
+from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, held_against, qualified, unused_words
 from fairprobe.wording import percent
 
 

@@ -13,9 +13,9 @@ from fairprobe.auditing.state import AuditState
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
-from fairprobe.estimation.gate import UNBOUND, Gate
 from fairprobe.estimation.populations import known_rows
 from fairprobe.estimation.share import as_number
+from fairprobe.estimation.verdict import UNBOUND, Gate
 from fairprobe.explanation import explain
 from fairprobe.model.asking import Asker
 from fairprobe.searching import search

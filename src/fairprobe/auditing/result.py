@@ -83,8 +83,7 @@ class Audit(Result):
 
     def _blocks(self) -> Iterator[Block]:
         content = self.content
-        if content["shares"]:
-            yield shares_table(content, content["shares"])
+        yield from shares_table(content, content["shares"])
         regions = (content["why"] or {}).get("regions") or []
         if regions:
             yield Sentence("The regions with most cases:")

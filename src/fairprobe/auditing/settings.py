@@ -10,8 +10,8 @@ from fairprobe.arguments import filled
 from fairprobe.checks import checked_count, is_number, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_share
-from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import checked_role
+from fairprobe.estimation.verdict import Gate
 from fairprobe.oracle import checked_threshold
 from fairprobe.wording import POPULATIONS
 

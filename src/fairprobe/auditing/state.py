@@ -16,8 +16,8 @@ from fairprobe.auditing.settings import AuditSettings
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.estimation import Proxies, Share
+from fairprobe.estimation.counts import Record, RowAnswers
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.record import Record, RowAnswers
 from fairprobe.explanation import Explanation
 from fairprobe.model.asking import Asker
 from fairprobe.progress import Progress, Status

@@ -19,7 +19,7 @@ from fairprobe.csv_tables import restored
 from fairprobe.domain import Domain, Link, Parameter
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, DomainError, SettingError
-from fairprobe.model.sources.named import load_object, what_happened
+from fairprobe.model.sources.load import load_object, what_happened
 from fairprobe.wording import listed
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.estimation.estimation import plan, settings_of
-from fairprobe.estimation.gate import UNBOUND, Gate
 from fairprobe.estimation.populations import sides_of
 from fairprobe.estimation.settings import EstimatePlan
+from fairprobe.estimation.verdict import UNBOUND, Gate
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
 from fairprobe.report.shares import blocks_of, side_by_side, verdict_blocks

@@ -227,7 +227,7 @@ class Explain(Search):
 
     def figures(self) -> dict[str, Any]:
         """Those of the explanation, and in short those of the search."""
-        search = None if self.found is None else {**self.found.summary(), "from": self.start}
+        search = None if self.found is None else {**self.found.jsonable(), "from": self.start}
         return {
             "model": self.request.model_name,
             **({} if self.why is None else self.why.jsonable()),

@@ -221,5 +221,5 @@ class Replay(Command):
     def bounds(self) -> dict[str, int | None]:
         """The queries of all cases; those of a model that may not repeat itself are asked about twice."""
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
-        n_cases = sum(len(run.cases) + len(run.in_part) for run in self.runs)
+        n_cases = sum(run.n_cases for run in self.runs)
         return {"cases": n_cases * len(self.domain.families) * (1 if is_repeatable(self.model) else 2)}

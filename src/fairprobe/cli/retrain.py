@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from typing import Any
 
+from fairprobe.arguments import filled
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Cost, Request
@@ -101,7 +102,7 @@ class Retrain(Command):
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
         # Refuse before anything is loaded what the library would refuse later.
-        Settings.among(keywords)
+        Settings(**filled(retrain, keywords))
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
         self.result: Retrained | None = None
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}

@@ -167,7 +167,7 @@ class Search(Command):
         found = self.found
         first = None if found is None else found.to_frame().head(N_SHOWN)
         return {
-            **({} if found is None else found.summary()),
+            **({} if found is None else found.jsonable()),
             "from": self.start,
             "cases": [] if first is None or first.empty else json.loads(first.to_json(orient="records")),
             "out": self.written,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,34 @@ _SYMBOLS = {
     (True, False, True): "!=",
 }
 """The comparison for a number, by whether values below, at and above it are allowed."""
+
+
+MOST_OF_EXPECTED = 0.01
+"""Largest ratio of the rows that break a rule to the number expected by chance; chosen."""
+
+
+class Standard(NamedTuple):
+    """The conditions that a rule must meet."""
+
+    min_expected: float
+    tolerance: float
+    error: float
+
+    def most_broken(self, support: Any, expected: Any) -> Any:
+        """The number of rows that may break a rule."""
+        return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
+
+
+class Candidate(NamedTuple):
+    """A rule that rows may keep."""
+
+    formula: Formula
+    support: int
+    """Rows for which its premise holds."""
+    expected: float
+    """Rows that would break it if its columns were independent."""
+    derived: Derived | None = None
+    """The derived parameter, if the rule says that one follows from another."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +143,11 @@ class Number(Column):
     numbers: Floats
     spike: float | None
 
+    @cached_property
+    def n_numbers(self) -> int:
+        """How many different numbers there are."""
+        return len(np.unique(self.numbers[~np.isnan(self.numbers)]))
+
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
         """A comparison with the value that stands out."""
         name = Name(self.name)
@@ -138,16 +171,16 @@ def constant(number: float) -> int | float:
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
     """The columns that rules can name. Derived ones, very wide ones and names with a backtick are left out."""
     kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
-    return [column_of(p, frame[p.name]) for p in kept if not _is_too_wide(p)]
+    return [column_of(p, frame[p.name]) for p in kept if not (_is_listed(p) and p.levels > MOST_VALUES)]
 
 
-def _is_too_wide(parameter: Parameter) -> bool:
-    return isinstance(parameter, (Category, Ordinal)) and parameter.levels > MOST_VALUES
+def _is_listed(parameter: Parameter) -> bool:
+    return isinstance(parameter, (Category, Ordinal))
 
 
 def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
     """A column as atoms."""
-    if isinstance(parameter, (Category, Ordinal)) or parameter.levels - parameter.missing <= 2:
+    if _is_listed(parameter) or parameter.levels - parameter.missing <= 2:
         return Listed(parameter, parameter.encode(column), parameter.levels)
     numbers = as_floats(column)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)

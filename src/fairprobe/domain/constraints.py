@@ -11,7 +11,6 @@ import numpy as np
 
 from fairprobe.arrays import Mask
 from fairprobe.checks import nearest
-from fairprobe.domain.categorical import Ordinal
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
     ORDERS,
@@ -28,6 +27,7 @@ from fairprobe.domain.expressions import (
     names_in,
 )
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Ordinal
 from fairprobe.domain.restrictions import Constraint, Restrictions
 from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.domain.values import plain

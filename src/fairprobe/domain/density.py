@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed, is_number
-from fairprobe.domain.bins import Bins
+from fairprobe.domain.derived import Extended
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.extended import Extended
-from fairprobe.domain.factors import Factor, learned
+from fairprobe.domain.factors import Bins, Factor, learned
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.restrictions import PATIENCE, THINNEST
 from fairprobe.errors import DataError, DomainError, SettingError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
-from fairprobe.blocks import Remark
 
 HELD_OUT = 0.2
 MOST_HELD_OUT = 10_000
@@ -99,14 +98,14 @@ class Density:
                 f"{len(codes):,}{_why_outside(domain, codes, inside)}"
             )
         columns = _modelled(domain)
-        rows = np.random.default_rng(checked_seed(seed)).permutation(codes[inside][:, columns])
+        rows = np.random.default_rng(checked_seed(seed)).permutation(codes[inside])
         n_held = min(MOST_HELD_OUT, max(1, round(HELD_OUT * n)))
         held, fitted = rows[:n_held], rows[n_held:]
-        bins = [Bins.of_rows(domain.parameters[c], fitted[:, place]) for place, c in enumerate(columns)]
-        table = np.column_stack([each.bins_of(fitted[:, place]) for place, each in enumerate(bins)])
+        bins = [Bins.of_rows(domain.parameters[column], fitted[:, column]) for column in columns]
+        table = np.column_stack([each.bins_of(fitted[:, column]) for column, each in zip(columns, bins, strict=True)])
         factors = learned(table, [len(each) for each in bins])
         made = cls(domain, bins, factors, np.empty(0), n_rows=len(fitted), n_left_out=len(codes) - n)
-        made.held_out = np.sort(made._log_chances([held[:, place] for place in range(len(columns))]))
+        made.held_out = np.sort(made.log_chances(held))
         return made
 
     def within(self, domain: Domain) -> Density:
@@ -115,12 +114,12 @@ class Density:
             return self
         ours, theirs = ([_identity(each) for each in one.parameters] for one in (self.domain, checked_domain(domain)))
         if ours != theirs:
-            names = [[name for name, *_ in each] for each in (ours, theirs)]
-            differ = [name for (name, *one), (_, *other) in zip(ours, theirs, strict=False) if one != other]
-            what = f"another {differ[0]!r}" if names[0] == names[1] else f"the parameters {', '.join(names[1])}"
+            names = ", ".join(domain.names)
+            differ = [one[0] for one, other in zip(ours, theirs, strict=False) if one != other]
+            what = f"the parameters {names}" if domain.names != self.domain.names else f"another {differ[0]!r}"
             raise DomainError(
                 "a density must be of the domain that it is used with: it was fitted to "
-                f"{', '.join(names[0])}, and this domain has {what}; fit it again, Density.fit(domain, X)"
+                f"{', '.join(self.domain.names)}, and this domain has {what}; fit it again, Density.fit(domain, X)"
             )
         counts = {"n_rows": self.n_rows, "n_left_out": self.n_left_out}
         return Density(domain, self.bins, self.factors, self.held_out, **counts)
@@ -174,10 +173,7 @@ class Density:
             remarks.append(Remark("few-rows", text))
         n_given = self.n_rows + n + self.n_left_out
         if self.n_left_out > n_given / 10:
-            text = (
-                f"{self.n_left_out:,} of {n_given:,} rows are no inputs of the domain, or its rules forbid them: the "
-                "density knows nothing of them"
-            )
+            text = f"the density leaves out {self.n_left_out:,} of {n_given:,} rows, which the domain does not allow"
             remarks.append(Remark("rows-outside", text))
         return tuple(remarks)
 
@@ -185,33 +181,25 @@ class Density:
 
     def log_chances(self, codes: Codes) -> Floats:
         """The log probability of inputs, not counting that rules forbid some."""
-        return self._log_chances([self._known(codes, place) for place in range(len(self.columns))])
-
-    def _log_chances(self, codes: Sequence[Codes]) -> Floats:
         bins: list[Codes] = []
-        total: Floats = np.zeros(len(codes[0]))
-        for column, each, known in zip(codes, self.bins, self._translations, strict=True):
-            bins.append(each.bins_of(column))
+        total: Floats = np.zeros(len(codes))
+        for column, each, known in zip(self.columns, self.bins, self._translations, strict=True):
+            values = codes[:, column].astype(np.int64, copy=False)
+            if known is not None:
+                values = known[values]
+                total[values < 0] = -math.inf  # what stands in a row and is none of the domain's values
+            bins.append(each.bins_of(values))
             if each.is_mixed:
-                total += each.log_parts(column)
-            if known is not None:  # what stands in a row and is none of the domain's values
-                total[column < 0] = -math.inf
+                total += each.log_parts(values)
         for factor in self.factors:
             total += factor.log_chances(bins)
         return total
-
-    def _known(self, codes: Codes, place: int) -> Codes:
-        """A column's codes as in the fit; -1 for a value of a row that is not the parameter's."""
-        known = self._translations[place]
-        column = codes[:, self.columns[place]].astype(np.int64, copy=False)
-        return column if known is None else known[column]
 
     @cached_property
     def _translations(self) -> list[Codes | None]:
         """For parameters extended by values of rows: the nearest own code for each code. None for other parameters."""
         translations: list[Codes | None] = []
-        for column in self.columns:
-            parameter = self.domain.parameters[column]
+        for parameter in (self.domain.parameters[column] for column in self.columns):
             known = None
             if isinstance(parameter, Extended):
                 extras = parameter.base.encode(list(parameter.extras), nearest=True)
@@ -295,7 +283,7 @@ class Density:
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw the columns and their parents as SVG."""
-        from fairprobe.domain.density_plot import draw
+        from fairprobe.domain.density_file import draw
 
         draw(self, path)
 

@@ -1,4 +1,4 @@
-"""Files of densities: a Parquet table of counts with a description as metadata. They hold no row of the data.
+"""Files of densities: a Parquet table of counts with a description as metadata, and a drawing. They hold no row.
 
 The table has four columns: `part` ("level", "factor" or "held-out"), `item` (which column, or which factor), `place`
 (a level's place, or a cell of the factor's table) and `value` (a count of rows, or a logarithm). What they are counts
@@ -15,21 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats
+from fairprobe.arrays import Codes
 from fairprobe.checks import parsed_toml
 from fairprobe.domain import toml
-from fairprobe.domain.bins import Bins
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.factors import Factor
+from fairprobe.domain.factors import Bins, Factor
 from fairprobe.errors import DataError, DomainError
+from fairprobe.svg import BAND, INK, SOFT, svg_panels
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
 KEY = b"fairprobe-density"
-PARTS = ("level", "factor", "held-out")
+CELL = 0.34
+"""Width of a cell in inches; chosen."""
+
+SHADES = (INK, "#5fa8c4", BAND)
+"""Colours of parents, the most informative darkest."""
 
 
 def write(path: str | PathLike[str], density: Density) -> None:
@@ -49,24 +53,18 @@ def digest_of(density: Density) -> str:
 
 
 def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
+    import pandas as pd
     import pyarrow as pa
 
-    parts: list[tuple[int, int, Codes, Floats]] = []
-    for item, bins in enumerate(density.bins):
-        parts.append((0, item, bins.seen, bins.counts.astype(np.float64)))
-    for item, factor in enumerate(density.factors):
-        cells = np.flatnonzero(factor.counts)
-        parts.append((1, item, cells, factor.counts.ravel()[cells].astype(np.float64)))
-    parts.append((2, 0, np.arange(len(density.held_out)), density.held_out))
-    columns = {
-        "part": pa.DictionaryArray.from_arrays(
-            pa.array(np.concatenate([np.full(len(places), part, dtype=np.int8) for part, _, places, _ in parts])),
-            pa.array(PARTS),
-        ),
-        "item": pa.array(np.concatenate([np.full(len(places), item) for _, item, places, _ in parts])),
-        "place": pa.array(np.concatenate([places for _, _, places, _ in parts])),
-        "value": pa.array(np.concatenate([values for *_, values in parts])),
-    }
+    parts = [("level", item, bins.seen, bins.counts) for item, bins in enumerate(density.bins)]
+    for item, counts in enumerate(factor.counts.ravel() for factor in density.factors):
+        parts.append(("factor", item, np.flatnonzero(counts), counts[counts > 0]))
+    parts.append(("held-out", 0, np.arange(len(density.held_out)), density.held_out.astype(np.float64)))
+    frames = [
+        pd.DataFrame({"part": part, "item": item, "place": places, "value": values.astype(np.float64)})
+        for part, item, places, values in parts
+    ]
+    table = pa.Table.from_pandas(pd.concat(frames).astype({"part": "category"}), preserve_index=False)
     about: dict[str, Any] = {
         "format": FORMAT,
         "domain": toml.text_of(density.domain),
@@ -87,7 +85,6 @@ def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
             for factor in density.factors
         ],
     }
-    table = pa.table(columns)
     about["digest"] = _digest(about, table)
     return about, table
 
@@ -113,11 +110,11 @@ def read(path: str | PathLike[str], domain: Domain | None = None) -> Density:
         if about["format"] != FORMAT:
             raise DataError(f"{path}: a density file's format must be {FORMAT}, got {about['format']!r}")
         is_whole = about["digest"] == _digest(about, table)
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"a density file must be readable, got {error.strerror or error}: {path}") from None
     except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(
             f"{path}: must be what Density.to_parquet wrote, got {type(error).__name__}: {error}; fit it again"
         ) from None
@@ -135,30 +132,57 @@ def read(path: str | PathLike[str], domain: Domain | None = None) -> Density:
 
 
 def _from_table(about: dict[str, Any], table: pa.Table, path: str | PathLike[str]) -> Density:
-    part = np.array(table["part"].cast("string").to_pylist())
-    items, places, values = (table[name].to_numpy() for name in ("item", "place", "value"))
+    parts = dict(iter(table.to_pandas().groupby(["part", "item"], observed=True)))
 
-    def of(name: str, item: int) -> tuple[Codes, Floats]:
-        rows = (part == name) & (items == item)
-        return places[rows].astype(np.int64), values[rows]
+    def of(name: str, item: int) -> tuple[Codes, Codes]:
+        part = parts.get((name, item), table.slice(0, 0).to_pandas())
+        return part["place"].to_numpy(dtype=np.int64), part["value"].to_numpy(dtype=np.int64)
 
-    bins = []
+    bins, factors = [], []
     for item, each in enumerate(about["bins"]):
-        seen, counts = of("level", item)
         order = None if each["order"] is None else np.array(each["order"], dtype=np.int64)
         starts = np.array(each["starts"], dtype=np.int64)
-        bins.append(Bins(each["n_levels"], starts, order, seen, counts.astype(np.int64), each["strength"]))
-    factors = []
+        bins.append(Bins(each["n_levels"], starts, order, *of("level", item), each["strength"]))
     for item, each in enumerate(about["factors"]):
-        shape = [len(bins[column]) for column in (*each["parents"], each["child"])]
-        cells, counts = of("factor", item)
-        filled = np.zeros(int(np.prod(shape)), dtype=np.int64)
-        filled[cells] = counts.astype(np.int64)
-        made = Factor(each["child"], tuple(each["parents"]), tuple(each["strengths"]), filled.reshape(shape))
-        factors.append(made)
+        counts = np.zeros([len(bins[column]) for column in (*each["parents"], each["child"])], dtype=np.int64)
+        cells, values = of("factor", item)
+        counts.ravel()[cells] = values
+        factors.append(Factor(each["child"], tuple(each["parents"]), tuple(each["strengths"]), counts))
     try:
         domain = Domain._of(toml.parse(parsed_toml(about["domain"])))
     except DomainError as error:
         raise DataError(f"{path}: {error}") from None
-    held_out = of("held-out", 0)[1]
+    held_out = parts["held-out", 0]["value"].to_numpy()
     return Density(domain, bins, factors, held_out, n_rows=about["n_rows"], n_left_out=about["n_left_out"])
+
+
+# A drawing
+
+
+def draw(density: Density, path: str | PathLike[str]) -> None:
+    """Draw a row for each column, behind its parents, with a mark for each parent."""
+    names = [density.domain.names[column] for column in density.columns]
+    order = [factor.child for factor in density.factors]
+    place = {child: number for number, child in enumerate(order)}
+    n, longest = len(order), max(map(len, names))
+    size = n * CELL + 0.085 * longest
+    with svg_panels(path, size + 0.6, size + 0.6) as (axes,):
+        for factor in density.factors:
+            for rank, parent in enumerate(factor.parents):
+                x, y, shade = place[parent], place[factor.child], SHADES[min(rank, len(SHADES) - 1)]
+                axes.scatter([x], [y], s=90, marker="s", color=shade, linewidth=0, zorder=2)
+                ink = INK if rank >= len(SHADES) - 1 else "white"
+                axes.text(x, y, str(rank + 1), ha="center", va="center", fontsize=7, color=ink, zorder=3)
+        for line in range(n):
+            axes.plot([-0.5, line], [line, line], color="#e6e9eb", linewidth=0.6, zorder=1)
+            axes.plot([line, line], [line, n - 0.5], color="#e6e9eb", linewidth=0.6, zorder=1)
+        axes.set_xticks(range(n), [names[child] for child in order], rotation=90)
+        axes.set_yticks(range(n), [f"{names[child]}  ({len(density.bins[child])} bins)" for child in order])
+        axes.set_xlim(-0.6, n - 0.4)
+        axes.set_ylim(n - 0.4, -0.6)
+        axes.set_aspect("equal")
+        axes.tick_params(colors=SOFT, length=0, labelcolor=INK, labelsize=9)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        title = f"Each column is given by those marked in its row,\n1 tells most; fitted to {density.n_rows:,} rows"
+        axes.set_title(title, loc="left", fontsize=10, color=SOFT)

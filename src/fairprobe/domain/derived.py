@@ -1,23 +1,28 @@
-"""Derived parameters: another parameter decides their value, so they are neither sampled nor moved."""
+"""Parameters made from others: derived ones, and those that also hold the values of real rows.
+
+The source of a derived parameter decides its value, so it is neither sampled nor moved. Real rows may hold values that
+are not the parameter's, off the grid or not listed; these get codes behind its own.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import check_value, checked_moves, natural_dtype, plain_or_none
+from fairprobe.domain.parameters import Listed
+from fairprobe.domain.values import check_value, checked_moves, in_dtype, natural_dtype, plain_or_none
 from fairprobe.errors import DomainError
 
 
 @dataclass(frozen=True)
-class Derived(Parameter):
+class Derived(Listed):
     """A function of another parameter, as `education-num` is of `education`.
 
     Its code is its source's. In real rows its values stay as they are, unless what its source is changes.
@@ -39,6 +44,7 @@ class Derived(Parameter):
     """The value for each code of the source, once the domain has both."""
 
     kind: ClassVar[str] = "derived"
+    wraps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -76,36 +82,10 @@ class Derived(Parameter):
     @cached_property
     def value_ids(self) -> Codes:
         """A number for each code of the source; codes with equal numbers have the same derived value."""
-        ids = {value: number for number, value in enumerate(dict.fromkeys(self.by_code))}
-        return np.array([ids[value] for value in self.by_code], dtype=np.int64)
-
-    def _n_values(self) -> int:
-        return len(self.by_code) - self.missing
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether its values are numbers (truth values count as 0 and 1)."""
-        return all(isinstance(value, (bool, int, float)) for value in self.by_code if value is not None)
-
-    def decode(self, codes: Codes) -> Any:
-        """The values of a batch of the source's codes."""
-        import pandas as pd
-
-        values = np.array(self.by_code, dtype=object)[codes]
-        if self.dtype in ("object", "category"):
-            return (
-                pd.Series(values, dtype=object)
-                if self.dtype == "object"
-                else pd.Categorical(values, self._categories())
-            )
-        return pd.array(values, dtype=self.dtype) if self.dtype[:1].isupper() else pd.Series(values).astype(self.dtype)
+        return np.array([self._first_codes[value] for value in self.by_code], dtype=np.int64)
 
     def _categories(self) -> Sequence[Any]:
         return list(dict.fromkeys(value for value in self.by_code if value is not None))
-
-    def numbers(self, codes: Codes) -> Floats:
-        """The values as floats, missing ones as NaN."""
-        return np.array([math.nan if value is None else value for value in self.by_code], dtype=np.float64)[codes]
 
     @cached_property
     def _first_codes(self) -> dict[Any, int]:
@@ -121,3 +101,108 @@ class Derived(Parameter):
 
     def __hash__(self) -> int:
         return hash((self.name, self.source, frozenset(self.mapping.items())))
+
+
+@dataclass(frozen=True)
+class Extended(Parameter):
+    """A parameter with extra values, whose codes follow its own. No search draws them or moves to them."""
+
+    base: Parameter
+    extras: tuple[Any, ...]
+
+    kind: ClassVar[str] = "extended"
+
+    @property
+    def own(self) -> Parameter:
+        """The parameter without its extra values."""
+        return self.base
+
+    @property
+    def levels(self) -> int:
+        """The number of its own values and of the extra ones."""
+        return self.base.levels + len(self.extras)
+
+    def _n_values(self) -> int:
+        return self.levels - self.missing
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all values are numbers."""
+        return self.base.is_numeric and all(value is None or isinstance(value, (int, float)) for value in self.extras)
+
+    def decode(self, codes: Codes) -> Any:
+        """The values of a batch of codes, in the parameter's dtype where that can hold them."""
+        import pandas as pd
+
+        more = codes >= self.base.levels
+        own = self.base.decode(np.where(more, 0, codes))
+        if not more.any():
+            return own
+        values = pd.Series(own).astype(object)
+        values.iloc[np.flatnonzero(more)] = [self.extras[code - self.base.levels] for code in codes[more].tolist()]
+        if self.base.is_numeric:
+            return in_dtype(pd.to_numeric(values), self.dtype)
+        return in_dtype(values, pd.Series(own).dtype)
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        import pandas as pd
+
+        return as_floats(pd.Series(self.extras, dtype=object))
+
+    def numbers(self, codes: Codes) -> Floats:
+        """The values as floats, missing ones as NaN."""
+        more = codes >= self.base.levels
+        numbers = self.base.numbers(np.where(more, 0, codes))
+        numbers[more] = self._numbers[codes[more] - self.base.levels]
+        return numbers
+
+    def encode(self, values: Any, *, nearest: bool = False) -> Codes:
+        """The codes of values, own or extra. With `nearest`, a number that is neither gets the nearest step."""
+        import pandas as pd
+
+        codes = self.base.encode(values)
+        places = {value: self.base.levels + place for place, value in enumerate(self.extras)}
+        outside = np.flatnonzero(codes < 0)
+        found = pd.Series(values).astype(object).iloc[outside]
+        codes[outside] = [places.get(plain_or_none(value), -1) for value in found]
+        return np.where(codes < 0, self.base.encode(values, nearest=True), codes) if nearest else codes
+
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        return self.encode(series, nearest=nearest)
+
+    def _categories(self) -> Sequence[Any]:
+        return [*self.base._categories(), *self.extras] if self.dtype == "category" else ()
+
+
+class Held(NamedTuple):
+    """A column of real rows as codes, and the parameter that has all of the column's values."""
+
+    parameter: Parameter
+    codes: Codes
+
+    @classmethod
+    def of(cls, parameter: Parameter, column: Any) -> Held:
+        """The codes of a column. Values that are not the parameter's get codes behind its own."""
+        import pandas as pd
+
+        base, extras = (parameter.base, parameter.extras) if isinstance(parameter, Extended) else (parameter, ())
+        codes = parameter.encode(column)
+        outside = np.flatnonzero(codes < 0)
+        if not len(outside):
+            return cls(parameter, codes)
+        places = {value: place for place, value in enumerate(extras)}
+        for row, value in zip(outside, pd.Series(column).astype(object).iloc[outside], strict=True):
+            codes[row] = base.levels + places.setdefault(plain_or_none(value), len(places))
+        made = Extended(base.name, base, tuple(places), missing=base.missing, moves=base.moves, dtype=base.dtype)
+        return cls(made, codes)
+
+    @property
+    def extras(self) -> tuple[Any, ...]:
+        """The values that are not the parameter's own, in the order of their codes."""
+        return self.parameter.extras if isinstance(self.parameter, Extended) else ()
+
+    def also(self, values: Any) -> Held:
+        """The codes of this column, then those of more values."""
+        more = Held.of(self.parameter, values)
+        return Held(more.parameter, np.concatenate([self.codes, more.codes]))

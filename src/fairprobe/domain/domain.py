@@ -14,7 +14,7 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain import radix
 from fairprobe.domain.constraints import Rule, bind, checked
-from fairprobe.domain.derived import Derived
+from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.domain_checks import (
     Sensitive,
     all_bound,
@@ -24,11 +24,10 @@ from fairprobe.domain.domain_checks import (
     checked_part,
     checked_sensitive,
 )
-from fairprobe.domain.extended import Held
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links
 from fairprobe.domain.parameters import Parameter
-from fairprobe.domain.restrictions import PATIENCE, THINNEST, Constraint, Restrictions, too_thin
+from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, check_yield
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
 from fairprobe.wording import magnitude
@@ -336,11 +335,6 @@ class Domain:
         return [self[name] for name in self.visible]
 
     @cached_property
-    def hidden_places(self) -> list[int]:
-        """The places of the hidden parameters among the sensitive ones."""
-        return [place for place, name in enumerate(self.sensitive) if name in self.hidden]
-
-    @cached_property
     def families(self) -> Families:
         """The families of the domain: who is compared with whom."""
         return Families(self, self._links)
@@ -397,8 +391,7 @@ class Domain:
         while n_kept < n:
             if not n_kept and n_drawn >= self.size and self.n_families == 0:
                 raise DomainError(f"the constraints must allow an input, got none of {self.size:,}: loosen them")
-            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
-                raise too_thin(n_kept, n_drawn)
+            check_yield(n_kept, n_drawn)
             # While there is nothing yet, more at a time.
             more = 0 if n_kept else min(n_drawn, 65_536, PATIENCE - n_drawn)
             candidates = self.completed(self.restrictions.candidates(max(n, 1024, more), rng))
@@ -415,10 +408,6 @@ class Domain:
     def allows(self, codes: Codes) -> Mask:
         """Boolean mask of the inputs that no constraint forbids."""
         return self.restrictions.allows(codes, lambda some: self.decode(self.completed(some)))
-
-    def allows_frame(self, frame: pd.DataFrame) -> Mask:
-        """Boolean mask of the real rows that no constraint forbids; their values may lie off the grid."""
-        return self.restrictions.allows_rows(frame)
 
     def contains(self, codes: Codes) -> Mask:
         """Boolean mask of the codes from `encode` that are inputs: every value has a code, and nothing forbids it."""
@@ -477,9 +466,7 @@ class Domain:
         """
         from fairprobe.domain.rows import rows_of
 
-        return rows_of(
-            self, X, y=y, sample_weight=sample_weight, groups=groups, called=called, may_be_empty=may_be_empty
-        )
+        return rows_of(self, X, y, sample_weight, groups, called, may_be_empty)
 
     def as_frame(self, rows: Any) -> pd.DataFrame:
         """A pandas frame of rows; the rows may be such a frame, one of polars, a table of pyarrow, or an array."""
@@ -507,13 +494,13 @@ class Domain:
         return self.parameters, self.sensitive, self.constraints, self.links, self.hidden
 
     def __repr__(self) -> str:
-        parts = [
+        text = (
             f"{len(self.parameters)} parameters, {magnitude(self.size)} inputs, sensitive: {', '.join(self.sensitive)}"
-        ]
-        parts += [f"{len(self.constraints)} constraints"] if self.constraints else []
-        parts += [f"links: {', '.join(link.column for link in self.links)}"] if self.links else []
-        parts += [f"hidden: {', '.join(self.hidden)}"] if self.hidden else []
-        return f"Domain({', '.join(parts)})"
+        )
+        text += f", {len(self.constraints)} constraints" if self.constraints else ""
+        text += f", links: {', '.join(link.column for link in self.links)}" if self.links else ""
+        text += f", hidden: {', '.join(self.hidden)}" if self.hidden else ""
+        return f"Domain({text})"
 
 
 def checked_domain(domain: Any) -> Domain:

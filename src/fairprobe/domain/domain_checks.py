@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.checks import nearest
+from fairprobe.checks import nearest, repeated
 from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.expressions import Compare, Constant, Join, Name
-from fairprobe.domain.links import Link, plain_values
+from fairprobe.domain.expressions import joined, one_of
+from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import check_once, is_missing
@@ -52,12 +51,12 @@ def checked_parameters(
     for parameter in given:
         if not isinstance(parameter, Parameter):
             raise DomainError(f"a parameter must be an Integer, Real, Category or Ordinal, got {parameter!r}")
-    repeated = [name for name, count in Counter(p.name for p in given).items() if count > 1]
-    if repeated:
-        raise DomainError(f"parameters must have distinct names, got {', '.join(repeated)} more than once")
-    unknown = [name for name in compared if name not in {p.name for p in given}]
+    names = [p.name for p in given]
+    twice = repeated(names)
+    if twice:
+        raise DomainError(f"parameters must have distinct names, got {', '.join(twice)} more than once")
+    unknown = [name for name in compared if name not in names]
     if unknown:
-        names = [p.name for p in given]
         raise DomainError(
             f"a sensitive parameter must be one of {', '.join(names) or 'no parameter'}; "
             f"got {', '.join(map(repr, unknown))}{nearest(unknown[0], names)}"
@@ -68,19 +67,17 @@ def checked_parameters(
 def all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     """The parameters; each derived one now has its value for every code of its source."""
     by_name = {parameter.name: parameter for parameter in parameters}
-    return tuple(_bound(p, by_name) if isinstance(p, Derived) else p for p in by_name.values())
-
-
-def _bound(derived: Derived, parameters: Mapping[str, Parameter]) -> Derived:
-    """A derived parameter with its value for every code of its source."""
-    source = parameters.get(derived.source)
-    if source is None or isinstance(source, Derived):
-        near = nearest(derived.source, [name for name in parameters if name != derived.name])
-        raise DomainError(
-            f"parameter {derived.name!r}: source must name a parameter that is not derived, "
-            f"got {derived.source!r}{near}"
-        )
-    return derived.bound(source)
+    for parameter in by_name.values():
+        if isinstance(parameter, Derived):
+            source = by_name.get(parameter.source)
+            if source is None or isinstance(source, Derived):
+                near = nearest(parameter.source, [name for name in by_name if name != parameter.name])
+                raise DomainError(
+                    f"parameter {parameter.name!r}: source must name a parameter that is not derived, "
+                    f"got {parameter.source!r}{near}"
+                )
+            by_name[parameter.name] = parameter.bound(source)
+    return tuple(by_name.values())
 
 
 def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
@@ -99,39 +96,21 @@ def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -
 
 def check_restrictions(domain: Domain) -> None:
     """Refuse rules and links that allow no input, alone or together."""
-    if not domain.constraints and not domain.links:
-        return
-    together = domain.restrictions
-    if together.n == 0:
+    if domain.restrictions.n == 0:
+        size = magnitude(domain.size)
         for rule in [each for each in domain.constraints if isinstance(each, Rule)]:
             if Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).n == 0:
-                raise DomainError(f"constraint {rule.text!r} must allow an input, got none of {magnitude(domain.size)}")
-        raise DomainError(
-            f"the constraints{' and links' if domain.links else ''} must allow an input together, got none of "
-            f"{magnitude(domain.size)}: loosen them"
-        )
+                raise DomainError(f"constraint {rule.text!r} must allow an input, got none of {size}")
+        what = "the constraints and links" if domain.links else "the constraints"
+        raise DomainError(f"{what} must allow an input together, got none of {size}: loosen them")
     for link in domain.links if domain.constraints else ():
-        _check_agrees(domain, link)
-
-
-def _check_agrees(domain: Domain, link: Link) -> None:
-    """Refuse constraints that forbid a pair of values which a link's table lists."""
-    compared = plain_values(domain[link.sensitive])
-    for role in (link.roles or {}).values():
-        for value, player in role.items():
-            if value not in compared:
-                continue
-            pair = Join(
-                "and",
-                (
-                    Compare("==", Name(link.sensitive), Constant(value)),
-                    Compare("==", Name(link.column), Constant(player)),
-                ),
-            )
-            if domain.restrictions.also(pair).n == 0:
-                raise DomainError(
-                    f"the link of {link.column!r} to {link.sensitive!r} must not contradict the constraints: they "
-                    f"allow no input with {link.sensitive}={value} and {link.column}={player}"
+        compared = plain_values(domain[link.sensitive])
+        for _, value, player in link.cells() if link.roles else ():
+            pair = joined("and", [one_of(link.sensitive, [value]), one_of(link.column, [player])])
+            if value in compared and domain.restrictions.also(pair).n == 0:
+                raise link.error(
+                    f"must not contradict the constraints: they allow no input with {link.sensitive}={value} and "
+                    f"{link.column}={player}"
                 )
 
 
@@ -168,12 +147,13 @@ def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[
 
 def check_combinations(domain: Domain) -> None:
     """Refuse sensitive parameters with fewer than two values, or with too many combinations of values."""
-    for name in domain.sensitive:
-        if domain[name].levels < 2:
+    levels = {name: domain[name].levels for name in domain.sensitive}
+    for name, n in levels.items():
+        if n < 2:
             raise DomainError(f"a sensitive parameter must have two values at least, got one for {name!r}")
-    n = math.prod(domain[name].levels for name in domain.sensitive)
+    n = math.prod(levels.values())
     if n > MAX_COMBINATIONS:
-        widest = max(domain.sensitive, key=lambda name: domain[name].levels)
+        widest = max(levels, key=levels.__getitem__)
         raise DomainError(
             f"the sensitive parameters may have {MAX_COMBINATIONS:,} combinations at most, got {n:,}: "
             f"list the values to compare, as in sensitive={{{widest!r}: [...]}}"

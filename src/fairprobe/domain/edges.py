@@ -8,19 +8,17 @@ many rows as further inside, and past it none. So the rows next to an edge are l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Floats, Mask
-from fairprobe.domain.atoms import Column, Number, constant
-from fairprobe.domain.dependencies import MostBroken
+from fairprobe.domain.atoms import Candidate, Column, Number, Standard, constant
 from fairprobe.domain.expressions import Arithmetic, Compare, Constant, Formula, Name, joined, missing
 
 
-@dataclass(frozen=True)
-class _Sharpness:
+class _Sharpness(NamedTuple):
     """Rows looked at next to an edge, and the smallest ratio of the nearer half's density to the farther half's."""
 
     n_rows: int
@@ -41,45 +39,36 @@ OFTEN = 0.01
 """Fraction of rows that would break an order by chance for it to be a rule; chosen."""
 
 
-@dataclass(frozen=True)
-class Edge:
-    """A bound that rows keep, with the rows concerned and those expected past it by chance."""
-
-    formula: Formula
-    support: int
-    expected: float
-
-
-def orders(columns: Sequence[Column], least: float, most_broken: MostBroken) -> list[Edge]:
+def orders(columns: Sequence[Column], standard: Standard) -> list[Candidate]:
     """Orders of two numbers, such as a <= b or a <= b - 16, without those that follow from two others."""
-    found = dict(_orders(columns, least, most_broken))
+    found = dict(_orders(columns, standard))
     offsets = {pair: offset for pair, (offset, _) in found.items()}
 
     def follows(low: str, high: str, offset: float) -> bool:
         between = [other for first, other in offsets if first == low and (other, high) in offsets]
         return any(offsets[low, other] + offsets[other, high] >= offset for other in between)
 
-    return [edge for pair, (offset, edge) in found.items() if not follows(*pair, offset)]
+    return [order for pair, (offset, order) in found.items() if not follows(*pair, offset)]
 
 
-def _orders(
-    columns: Sequence[Column], least: float, most_broken: MostBroken
-) -> Iterator[tuple[tuple[str, str], tuple[float, Edge]]]:
-    numbers = [column for column in columns if isinstance(column, Number) and _n_values(column) >= LEAST_VALUES]
+def _orders(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[tuple[str, str], tuple[float, Candidate]]]:
+    numbers = [column for column in columns if isinstance(column, Number) and column.n_numbers >= LEAST_VALUES]
     for low, high in permutations(numbers, 2):
         known = ~(np.isnan(low.numbers) | np.isnan(high.numbers))
-        if known.sum() < LEAST_ROWS:
+        n = int(known.sum())
+        if n < LEAST_ROWS:
             continue
         a, b = low.numbers[known], high.numbers[known]
-        step = _step(low, high)
-        for offset, sharpness in ((0.0, SHARP), (_readable((b - a).min(), step), SHARPER)):
+        step = float(max(getattr(column.parameter, "step", 1) for column in (low, high)))
+        widest = float(f"{np.floor((b - a).min() / step + 1e-6) * step:.12g}")  # on the grid
+        for offset, sharpness in ((0.0, SHARP), (widest, SHARPER)):
             n_broken = int((b - a < offset - step / 2).sum())
-            if n_broken > most_broken(len(a), len(a)):
+            if n_broken > standard.most_broken(n, n):
                 continue
-            expected = _order(a, b, step, offset, sharpness, max(least, OFTEN * len(a)))
-            if expected and n_broken <= most_broken(len(a), expected):
+            expected = _order(a, b, step, offset, sharpness, max(standard.min_expected, OFTEN * n))
+            if expected and n_broken <= standard.most_broken(n, expected):
                 formula = _or_missing([_ordered(low, high, offset)], low, high)
-                yield (low.name, high.name), (offset, Edge(formula, len(a), expected))
+                yield (low.name, high.name), (offset, Candidate(formula, n, expected))
                 break
 
 
@@ -106,11 +95,6 @@ def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpne
     return expected if is_sharp else 0.0
 
 
-def _readable(offset: float, step: float) -> float:
-    """The bound, rounded down to the grid."""
-    return float(f"{np.floor(offset / step + 1e-6) * step:.12g}")
-
-
 def _ordered(low: Number, high: Number, offset: float) -> Formula:
     left, right = Name(low.name), Name(high.name)
     if offset == 0:
@@ -120,20 +104,16 @@ def _ordered(low: Number, high: Number, offset: float) -> Formula:
     return Compare("<=", left, Arithmetic("-" if offset > 0 else "+", right, Constant(constant(abs(offset)))))
 
 
-def _step(*columns: Column) -> float:
-    return float(max(getattr(column.parameter, "step", 1) for column in columns))
-
-
-def ranges(columns: Sequence[Column], least: float) -> Iterator[Edge]:
+def ranges(columns: Sequence[Column], standard: Standard) -> Iterator[Candidate]:
     """Bounds of a number for atoms of another column. Atoms with the same bound share a rule."""
     for number in (column for column in columns if isinstance(column, Number)):
         everyone = np.sort(number.numbers[~np.isnan(number.numbers)])
         for column in columns:
             if column is not number:
-                yield from _bounds(number, everyone, column, least)
+                yield from _bounds(number, everyone, column, standard.min_expected)
 
 
-def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> Iterator[Edge]:
+def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> Iterator[Candidate]:
     known = ~np.isnan(number.numbers)
     by_bound: dict[tuple[str, float], dict[int, float]] = {}
     for atom in np.flatnonzero(column.counts >= LEAST_ROWS).tolist():
@@ -147,7 +127,7 @@ def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> I
         premise[list(atoms)] = True
         within = Compare(symbol, Name(number.name), Constant(constant(bound)))
         formula = _or_missing([column.literal(premise, prefer_allowed=False), within], number)
-        yield Edge(formula, int(column.counts[premise].sum()), sum(atoms.values()))
+        yield Candidate(formula, int(column.counts[premise].sum()), sum(atoms.values()))
 
 
 def _bounds_of(inside: Floats, everyone: Floats) -> Iterator[tuple[str, float, float]]:
@@ -177,10 +157,6 @@ def _bound(inside: Floats, everyone: Floats) -> float:
     farther = int(np.searchsorted(inside, far, side="right")) - nearer
     is_sharp = nearer / (split - below) >= SHARP.least * farther / (end - split)
     return expected if is_sharp and nearer / (split - below) * below >= LOCALLY_EXPECTED else 0.0
-
-
-def _n_values(column: Number) -> int:
-    return len(np.unique(column.numbers[~np.isnan(column.numbers)]))
 
 
 def _or_missing(formulas: Sequence[Formula], *columns: Column) -> Formula:

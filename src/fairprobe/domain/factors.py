@@ -1,21 +1,31 @@
 """Factors: how the bins of one column are spread, given those of a few others. Together they are a density.
 
-Which columns a factor looks at is learned: first the tree of Chow and Liu, then the columns that tell most beside those
-already looked at. What few rows say is mixed with what is known without the last column looked at, and so on down to
-nothing: every combination of bins has some chance.
+A bin is a group of a parameter's levels. Which columns a factor looks at is learned: first the tree of Chow and Liu,
+then the columns that tell most beside those already looked at. What few rows say is mixed with what is known without
+the last column looked at, and so on down to nothing: every combination of bins has some chance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats
-from fairprobe.domain.bins import strongest
+from fairprobe.arrays import Codes, Floats, WithoutTables
+from fairprobe.domain.parameter import Parameter
+
+MOST_BINS = 32
+
+LEAST_ROWS = 40
+"""Smallest number of rows in a bin of several levels, if the data have as many; chosen."""
+
+STRENGTHS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 1e4, 1e5, 1e6, 1e9)
+"""Weights of the prior, in rows, that are tried; chosen to cover every size of data."""
+
+MOST_TABLE = 4_000_000
+"""Levels up to which bins are looked up in a table; chosen: 32 MB."""
 
 MOST_PARENTS = 3
 
@@ -30,7 +40,138 @@ MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Factor:
+class Bins(WithoutTables):
+    """A parameter's levels in bins, each a run of places. An unordered parameter's levels are first put in an order.
+
+    Within a bin, a level's probability mixes its frequency among the rows with equal probability for all levels. The
+    data decide the weights, so that numbers which recur (a capital gain of 7,688) differ from numbers that do not.
+    """
+
+    n_levels: int
+    starts: Codes
+    """The first place of each bin."""
+    order: Codes | None
+    """The level at each place; None where places are levels."""
+    seen: Codes
+    """The places that occur in rows, in order."""
+    counts: Codes
+    """The number of rows at each of these places."""
+    strength: float
+    """Weight, in rows per bin, of equal probability for all levels."""
+
+    @classmethod
+    def of_rows(cls, parameter: Parameter, codes: Codes) -> Bins:
+        """Bins made from the codes of rows."""
+        n_levels = parameter.levels
+        levels, counts = np.unique(codes, return_counts=True)
+        order = None
+        if n_levels <= MOST_BINS:
+            starts = np.arange(n_levels)
+        elif parameter.wraps:  # no order: the commonest have a bin each, the others one together
+            common = levels[np.argsort(-counts, kind="stable")][: MOST_BINS - 1]
+            order = np.concatenate([common, np.setdiff1d(np.arange(n_levels), common)])
+            starts = np.arange(len(common) + 1)
+        else:
+            starts = _runs(levels, counts, n_levels, parameter.missing)
+        places = _places(order, levels)
+        by_place = np.argsort(places)
+        made = cls(n_levels, starts.astype(np.int64), order, places[by_place], counts[by_place], strength=1.0)
+        bins = made._bin_at(made.seen)
+        return replace(made, strength=strongest(made.counts, made.rows[bins], 1 / made.sizes[bins])[0])
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def sizes(self) -> Codes:
+        """The number of levels in each bin."""
+        return np.diff(self.starts, append=self.n_levels)
+
+    @cached_property
+    def rows(self) -> Codes:
+        """The number of rows in each bin."""
+        rows = np.zeros(len(self), dtype=np.int64)
+        np.add.at(rows, self._bin_at(self.seen), self.counts)
+        return rows
+
+    def _bin_at(self, places: Codes) -> Codes:
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a bin has several levels."""
+        return len(self) < self.n_levels
+
+    @cached_property
+    def _tables(self) -> tuple[Codes, Floats] | None:
+        """The bin of each code and its log probability there; None if there are too many codes."""
+        if self.n_levels > MOST_TABLE:
+            return None
+        levels = np.arange(self.n_levels)
+        return self._bin_at(_places(self.order, levels)), self._logs_of(levels)
+
+    def bins_of(self, codes: Codes) -> Codes:
+        """The bin of each code; meaningless for a code below 0."""
+        if not self.is_mixed:
+            return codes
+        return self._bin_at(_places(self.order, codes)) if self._tables is None else self._tables[0].take(codes)
+
+    def log_parts(self, codes: Codes) -> Floats:
+        """The log probability of each code within its bin."""
+        return self._logs_of(codes) if self._tables is None else self._tables[1].take(codes)
+
+    def _logs_of(self, codes: Codes) -> Floats:
+        places = _places(self.order, codes)
+        bins = self._bin_at(places)
+        at = np.searchsorted(self.seen, places).clip(max=max(0, len(self.seen) - 1))
+        counts = np.where(self.seen[at] == places, self.counts[at], 0)
+        return np.log((counts + self.strength / self.sizes[bins]) / (self.rows[bins] + self.strength))
+
+    def draw(self, bins: Codes, rng: np.random.Generator) -> Codes:
+        """A level drawn from each bin."""
+        draws = rng.random((2, len(bins)))
+        rows = self.rows[bins]
+        ends = np.cumsum(self.counts)
+        firsts = np.cumsum(self.rows) - self.rows
+        which = np.searchsorted(ends, firsts[bins] + (draws[1] * rows).astype(np.int64), side="right")
+        seen = self.seen[which.clip(max=len(self.seen) - 1)]
+        anyone = self.starts[bins] + (draws[1] * self.sizes[bins]).astype(np.int64)
+        places = np.where(draws[0] * (rows + self.strength) < rows, seen, anyone)
+        return places if self.order is None else self.order[places]
+
+
+def strongest(counts: Codes, totals: Codes, expected: Floats) -> tuple[float, float]:
+    """The strength with the highest leave-one-out likelihood, and the logarithm of that likelihood.
+
+    `counts` of `totals` rows were seen, and `expected` are the prior probabilities.
+    """
+    scores = [float((counts * np.log((counts - 1 + s * expected) / (totals - 1 + s))).sum()) for s in STRENGTHS]
+    best = int(np.argmax(scores))
+    return float(STRENGTHS[best]), scores[best]
+
+
+def _places(order: Codes | None, levels: Codes) -> Codes:
+    if order is None:
+        return levels
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places[levels]
+
+
+def _runs(levels: Codes, counts: Codes, n_levels: int, missing: bool) -> Codes:
+    """The first levels of an ordered parameter's bins: a frequent level is a bin alone, the others have equal rows."""
+    n = counts.sum()
+    spike = (counts * MOST_BINS >= n) | (missing & (levels == n_levels - 1))
+    before = np.cumsum(np.where(spike, 0, counts)) - np.where(spike, 0, counts)
+    n_bins = max(1, MOST_BINS - int(spike.sum()))
+    group = before // max(LEAST_ROWS, -(-int(counts[~spike].sum()) // n_bins))
+    changes = np.append(True, group[1:] != group[:-1])
+    starts = np.concatenate([[0], levels[spike | changes], levels[spike] + 1, [n_levels - 1] if missing else []])
+    return np.unique(starts[starts < n_levels]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Factor(WithoutTables):
     """The distribution of a column's bins, given the bins of its parents."""
 
     child: int
@@ -81,10 +222,6 @@ class Factor:
         places = np.searchsorted(self._ends, contexts + rng.random(len(contexts)), side="right")
         return (places - contexts * n).clip(0, n - 1)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the tables, which are made again where they are needed."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 class _Learner:
     """Learns factors from the bins of rows, and scores them by leave-one-out likelihood."""
@@ -92,10 +229,10 @@ class _Learner:
     def __init__(self, bins: Codes, sizes: Sequence[int]) -> None:
         self._bins = bins
         self._sizes = list(sizes)
-
-    def fits(self, columns: Sequence[int]) -> bool:
-        """Whether a table of these columns is small enough."""
-        return float(np.prod([self._sizes[column] for column in columns], dtype=np.float64)) <= MOST_CELLS
+        self._scores: list[float] = []
+        self._above = np.eye(len(sizes), dtype=bool)
+        """By column, then other: the other is the column itself, or one of its ancestors."""
+        self.parents: list[list[int]] = [[] for _ in sizes]
 
     def learn(self, child: int, parents: Sequence[int]) -> tuple[Factor, float]:
         """The factor of a child and its parents, and its leave-one-out log likelihood."""
@@ -116,93 +253,48 @@ class _Learner:
             below = (np.maximum(some - 1, 0) + strength * expected) / (np.maximum(totals - 1, 0) + strength)
         return Factor(child, tuple(parents), tuple(strengths), counts), score
 
+    def find_parents(self, most: int) -> None:
+        """The tree of Chow and Liu first, then always the parent that adds most, while one adds enough."""
+        n, least = len(self._sizes), LEAST_GAIN * len(self._bins)
+        self._scores = [self.learn(column, [])[1] for column in range(n)]
+        gains = np.array([self._gains(child, most) for child in range(n)])
+        shared = (gains + gains.T) / 2
+        placed = np.arange(n) == shared.sum(axis=1).argmax()
+        while not placed.all():
+            child, other = divmod(int(np.where(~placed[:, None] & placed[None], shared, -np.inf).argmax()), n)
+            placed[child] = True
+            if gains[child, other] > least:
+                self._add(child, other, gains[child, other])
+        gains = np.array([self._gains(child, most) for child in range(n)])
+        while True:
+            child, other = divmod(int(np.where(self._above.T, -np.inf, gains).argmax()), n)
+            if self._above[other, child] or gains[child, other] <= least:
+                return
+            self._add(child, other, gains[child, other])
+            gains[child] = self._gains(child, most)
 
-def learned(bins: Codes, sizes: Sequence[int]) -> list[Factor]:
-    """Factors for all columns of a table of bins, each behind its parents."""
+    def _gains(self, child: int, most: int) -> Floats:
+        """By other column, the gain if it were a parent too; 0 where it cannot be."""
+        gains, known = np.zeros(len(self._sizes)), self.parents[child]
+        for other in range(len(gains)) if len(known) < most else ():
+            n_cells = np.prod([self._sizes[column] for column in (*known, other, child)], dtype=np.float64)
+            if other != child and other not in known and n_cells <= MOST_CELLS:
+                gains[other] = self.learn(child, [*known, other])[1] - self._scores[child]
+        return gains
+
+    def _add(self, child: int, other: int, gain: float) -> None:
+        self.parents[child].append(other)
+        self._scores[child] += gain
+        self._above[self._above[:, child]] |= self._above[other]
+
+
+def learned(bins: Codes, sizes: Sequence[int], most_parents: int = MOST_PARENTS) -> list[Factor]:
+    """Factors for all columns of a table of bins, each behind its parents. With one parent they are a tree."""
     some = bins[np.linspace(0, len(bins) - 1, MOST_ROWS).astype(np.int64)] if len(bins) > MOST_ROWS else bins
-    parents = _structure(_Learner(some, sizes), len(sizes), LEAST_GAIN * len(some))
-    learner = _Learner(bins, sizes)
-    return [learner.learn(child, parents[child])[0] for child in _in_order(parents)]
-
-
-def tree_of(bins: Codes, sizes: Sequence[int]) -> list[Factor]:
-    """The factors of the tree of Chow and Liu, for comparison."""
-    learner = _Learner(bins, sizes)
-    parents, _ = _tree(learner, len(sizes), LEAST_GAIN * len(bins))
-    return [learner.learn(child, parents[child])[0] for child in _in_order(parents)]
-
-
-def _structure(learner: _Learner, n_columns: int, least: float) -> list[list[int]]:
-    """The parents of each column: the tree first, then always the parent that adds most, while one adds enough."""
-    parents, scores = _tree(learner, n_columns, least)
-
-    def gains(child: int) -> dict[int, float]:
-        if len(parents[child]) >= MOST_PARENTS:
-            return {}
-        more = [other for other in range(n_columns) if other != child and other not in parents[child]]
-        return {
-            other: learner.learn(child, [*parents[child], other])[1] - scores[child]
-            for other in more
-            if learner.fits([*parents[child], other, child])
-        }
-
-    open_gains = [gains(child) for child in range(n_columns)]
-    while True:
-        above = [_ancestors(parents, column) for column in range(n_columns)]
-        best = max(
-            (
-                (gain, -child, -other)
-                for child, by_other in enumerate(open_gains)
-                for other, gain in by_other.items()
-                if child not in above[other]
-            ),
-            default=(0.0, 0, 0),
-        )
-        if best[0] <= least:
-            return parents
-        gain, child, other = best[0], -best[1], -best[2]
-        parents[child].append(other)
-        scores[child] += gain
-        open_gains[child] = gains(child)
-
-
-def _tree(learner: _Learner, n_columns: int, least: float) -> tuple[list[list[int]], list[float]]:
-    """The tree of Chow and Liu, rooted at the most informative column, and the columns' scores."""
-    alone = [learner.learn(column, [])[1] for column in range(n_columns)]
-    given = np.zeros((n_columns, n_columns))
-    for child in range(n_columns):
-        for other in range(n_columns):
-            if other != child and learner.fits([other, child]):
-                given[child, other] = learner.learn(child, [other])[1] - alone[child]
-    shared = (given + given.T) / 2
-    root = int(shared.sum(axis=1).argmax())
-    parents: list[list[int]] = [[] for _ in range(n_columns)]
-    scores = list(alone)
-    placed = np.arange(n_columns) == root
-    while not placed.all():
-        open_pairs = np.where(~placed[:, None] & placed[None], shared, -np.inf)
-        child, other = (int(place) for place in np.unravel_index(int(open_pairs.argmax()), shared.shape))
-        placed[child] = True
-        if given[child, other] > least:
-            parents[child].append(other)
-            scores[child] += float(given[child, other])
-    return parents, scores
-
-
-def _ancestors(parents: Sequence[Sequence[int]], column: int) -> set[int]:
-    """A column and all its ancestors."""
-    found, waiting = set[int](), [column]
-    while waiting:
-        each = waiting.pop()
-        if each not in found:
-            found.add(each)
-            waiting += parents[each]
-    return found
-
-
-def _in_order(parents: Sequence[Sequence[int]]) -> list[int]:
-    """The columns in an order in which each follows its parents."""
-    order: list[int] = []
+    learner = _Learner(some, sizes)
+    learner.find_parents(most_parents)
+    parents, order = learner.parents, list[int]()
     while len(order) < len(parents):
         order += [c for c in range(len(parents)) if c not in order and all(other in order for other in parents[c])]
-    return order
+    learner = _Learner(bins, sizes)
+    return [learner.learn(child, parents[child])[0] for child in order]

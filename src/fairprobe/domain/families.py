@@ -117,10 +117,7 @@ class Families:
 
     def place(self, codes: Codes) -> Codes:
         """The place of each input among the members of its own family."""
-        own = np.zeros(len(codes), dtype=np.int64)
-        for column in self._sensitive:
-            own = own * self._domain.levels[column] + codes[:, column]
-        return own
+        return self.place_of(codes[:, self._sensitive].astype(np.int64))
 
     def of(self, codes: Codes) -> Members:
         """The members of a batch of inputs."""
@@ -177,10 +174,7 @@ class Families:
             return self.n_keys
         if self._domain.size > ENUMERABLE:
             return None
-        return sum(int(self._are_allowed(codes).sum()) for codes in self.enumerate(BLOCK))
-
-    def _are_allowed(self, codes: Codes) -> Mask:
-        return np.asarray(self.of(codes).sizes > 0)
+        return sum(int((self.of(codes).sizes > 0).sum()) for codes in self.enumerate(BLOCK))
 
     def enumerate(self, size: int) -> Iterator[Codes]:
         """An input of every family, allowed or not, in blocks of at most `size`."""
@@ -301,7 +295,7 @@ def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask
 
 def seen_of(members: Codes, domain: Domain) -> Codes:
     """A number for each member; members with equal numbers have equal visible sensitive values."""
-    visible = [place for place in range(members.shape[1]) if place not in domain.hidden_places]
+    visible = [place for place, name in enumerate(domain.sensitive) if name not in domain.hidden]
     return np.unique(members[:, visible], axis=0, return_inverse=True)[1].reshape(-1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,7 @@ from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import follows, numbered
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.infer import unseen_remarks
-from fairprobe.domain.links import Link
-from fairprobe.domain.parameters import Category, Ordinal, Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.propose import propose
 from fairprobe.errors import DataError, HealthWarning
 
@@ -82,11 +81,8 @@ def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
     for parameter in domain.parameters:
         if isinstance(parameter, Derived):
             continue
-        column = frame[parameter.name]
-        remarks += _missing_markers(column, parameter)
-        remarks += _single_valued(parameter)
-        remarks += _dates_as_text(parameter) or _id_column(rows[parameter.name], parameter)
-        remarks += _named_as_label(parameter)
+        remarks += _of_values(frame[parameter.name], parameter)
+        remarks += _of_kind(rows[parameter.name], parameter)
         if parameter.name in domain.sensitive:
             remarks += unseen_remarks(frame, parameter)
     return remarks + _determined_columns(rows, domain)
@@ -97,14 +93,12 @@ def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
     remarks = []
     for rule in domain.constraints:
         if isinstance(rule, Rule):
-            kept = rule.matches(frame)
-            if not kept.any():
-                raise DataError(f"constraint {rule.text!r} must hold for a row at least, got none of {len(frame):,}")
-            if not kept.all():
-                n = len(frame) - int(kept.sum())
-                remarks.append(
-                    Remark("rule-broken", f"constraint {rule.text!r} is broken by {n:,} of {len(frame):,} rows")
-                )
+            n, n_kept = len(frame), int(rule.matches(frame).sum())
+            if not n_kept:
+                raise DataError(f"constraint {rule.text!r} must hold for a row at least, got none of {n:,}")
+            if n_kept < n:
+                text = f"constraint {rule.text!r} is broken by {n - n_kept:,} of {n:,} rows"
+                remarks.append(Remark("rule-broken", text))
     return remarks
 
 
@@ -113,13 +107,11 @@ def health_of_domain(domain: Domain) -> list[Remark]:
     part = domain.restrictions.acceptance
     if part >= THIN:
         return []
-    return [
-        Remark(
-            "thin-domain",
-            f"the constraints that compare wide parameters with each other allow about {part:.2g} of their values: "
-            "inputs are drawn until one is allowed, which takes the longer; narrow the parameters or use coarser steps",
-        )
-    ]
+    text = (
+        f"the constraints that compare wide parameters with each other allow about {part:.2g} of their values, which "
+        "makes drawing inputs slow: narrow the parameters or use coarser steps"
+    )
+    return [Remark("thin-domain", text)]
 
 
 def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:
@@ -130,19 +122,16 @@ def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:
 
 def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
     """Remarks on inputs that determine the label."""
-    rows, known = _spread(frame), _spread(label)
-    numbers = numbered(known)
+    rows, numbers = _spread(frame), numbered(_spread(label))
     remarks = []
     for name in rows.columns:
         column = numbered(rows[name])
         if column.max() < MOST_LABELS and follows(column, numbers, EXPECTED):
-            remarks.append(
-                Remark(
-                    "label-among-inputs",
-                    f"column {name!r} determines the label {label.name!r} in all {len(rows):,} rows looked at: if it "
-                    "is the label in other words, leave it out of the inputs (--ignore on the command line)",
-                )
+            text = (
+                f"column {name!r} determines the label {label.name!r} in all {len(rows):,} rows looked at: if it is "
+                "the label in other words, leave it out of the inputs (--ignore on the command line)"
             )
+            remarks.append(Remark("label-among-inputs", text))
     return remarks
 
 
@@ -155,11 +144,11 @@ def _spread(rows: Any) -> Any:
 
 def _texts(parameter: Parameter) -> list[str]:
     """The values that are text."""
-    values = parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
-    return [value for value in values if isinstance(value, str)]
+    return [value for value in getattr(parameter, "values", ()) if isinstance(value, str)]
 
 
-def _missing_markers(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
+def _of_values(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
+    """Remarks on values that may stand for no value, and on a column with one value."""
     for value in _texts(parameter):
         if value.strip().lower() in MARKERS:
             n = int((column == value).sum())
@@ -168,9 +157,6 @@ def _missing_markers(column: pd.Series[Any], parameter: Parameter) -> Iterator[R
                 f"column {parameter.name!r} holds {value!r} in {n:,} of {len(column):,} rows: if that stands for no "
                 f"value, say so by --missing '{value.strip()}', or in Python by na_values=[{value!r}] of read_csv",
             )
-
-
-def _single_valued(parameter: Parameter) -> Iterator[Remark]:
     if parameter.levels == 1:
         value = parameter.decode(np.zeros(1, dtype=np.int64))[0]
         yield Remark(
@@ -180,50 +166,45 @@ def _single_valued(parameter: Parameter) -> Iterator[Remark]:
         )
 
 
-def _dates_as_text(parameter: Parameter) -> list[Remark]:
-    texts = _texts(parameter)
-    looked_at = texts[:: max(1, len(texts) // MOST_DATES)]
-    if len(texts) < 2 or sum(bool(DATE.fullmatch(text.strip())) for text in looked_at) < NEARLY_UNIQUE * len(looked_at):
-        return []
-    return [
-        Remark(
+def _of_kind(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
+    """Remarks on a column that looks like dates, an id or the label."""
+    n, n_values = len(column), parameter.levels - parameter.missing
+    if _are_dates(_texts(parameter)):
+        yield Remark(
             "dates-as-text",
-            f"column {parameter.name!r} holds dates as text, such as {texts[0]!r}: to the domain they are names in no "
-            "order; make numbers of them (years, days since a date), or leave the column out",
+            f"column {parameter.name!r} holds dates as text, such as {_texts(parameter)[0]!r}: to the domain they are "
+            "names in no order; make numbers of them (years, days since a date), or leave the column out",
         )
-    ]
-
-
-def _id_column(column: pd.Series[Any], parameter: Parameter) -> list[Remark]:
-    n, n_values = len(column), column.nunique()
-    if n < LEAST_ROWS or n_values < NEARLY_UNIQUE * n:
-        return []
-    if not _texts(parameter) and not (parameter.kind == "integer" and _looks_like_id(column, n_values)):
-        return []
-    return [
-        Remark(
+    elif n >= LEAST_ROWS and _is_id(column, parameter):
+        yield Remark(
             "id-column",
-            f"column {parameter.name!r} has {n_values:,} different values in {n:,} rows, as an id has: as an input it "
-            "can only be noise; leave it out, here and when the model is fitted",
+            f"column {parameter.name!r} has {column.nunique():,} different values in {n:,} rows, as an id has: as an "
+            "input it can only be noise; leave it out, here and when the model is fitted",
         )
-    ]
-
-
-def _looks_like_id(column: pd.Series[Any], n_values: int) -> bool:
-    """Whether whole numbers seem to number the rows, by their name or their values."""
-    name = str(column.name)
-    is_dense = column.max() - column.min() < 2 * n_values
-    return bool(ID_NAME.search(name) or is_dense or column.is_monotonic_increasing)
-
-
-def _named_as_label(parameter: Parameter) -> Iterator[Remark]:
-    name, n_values = parameter.name.strip().lower(), parameter.levels - parameter.missing
+    name = parameter.name.strip().lower()
     if (name in LABELS and 2 <= n_values <= MOST_LABELS) or (name in LABELS_OF_TWO and n_values == 2):
         yield Remark(
             "label-among-inputs",
             f"column {parameter.name!r} is among the inputs, with {n_values} values: if it is what the model predicts, "
             "leave it out (--label on the command line)",
         )
+
+
+def _are_dates(texts: Sequence[str]) -> bool:
+    looked_at = texts[:: max(1, len(texts) // MOST_DATES)]
+    n_dates = sum(bool(DATE.fullmatch(text.strip())) for text in looked_at)
+    return len(texts) >= 2 and n_dates >= NEARLY_UNIQUE * len(looked_at)
+
+
+def _is_id(column: pd.Series[Any], parameter: Parameter) -> bool:
+    """Whether nearly all rows differ, and texts or numbers seem to number the rows, by their name or their values."""
+    n_values = column.nunique()
+    if n_values < NEARLY_UNIQUE * len(column):
+        return False
+    if parameter.kind != "integer":
+        return bool(_texts(parameter))
+    is_dense = column.max() - column.min() < 2 * n_values
+    return bool(ID_NAME.search(parameter.name) or is_dense or column.is_monotonic_increasing)
 
 
 # A column that another determines
@@ -238,35 +219,25 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
     found = sorted(_dependencies(columns, domain.sensitive), key=lambda pair: pair[0] in domain.sensitive, reverse=True)
     with_sensitive = [pair for pair in found if pair[0] in domain.sensitive]
     links = propose(domain.without_links(), rows, error=ERROR, columns=[other for _, other, _ in with_sensitive])
-    sensitive = [_of_sensitive(*pair) + _proposed(links, *pair[:2]) for pair in with_sensitive]
-    others = [f"{one!r} {how} {other!r}" for one, other, how in found if one not in domain.sensitive]
-    remarks = [Remark("determined-column", text) for text in sensitive]
+    texts = [
+        f"the sensitive parameter {one!r} {how} {other!r}: twins that change {one!r} and not {other!r} may be people "
+        f"who cannot exist, and a model that uses {other!r} in its place is not found out by them"
+        + "".join(
+            f"; a link to read and edit, as propose_links gives it: {link.words()}"
+            for link in links
+            if (link.column, link.sensitive) == (other, one)
+        )
+        for one, other, how in with_sensitive
+    ]
+    others = [f"{one!r} {how} {other!r}" for one, other, how in found[len(with_sensitive) :]]
     if others:
         more = f", and {len(others) - MOST_PAIRS:,} more pairs" if len(others) > MOST_PAIRS else ""
-        remarks.append(
-            Remark(
-                "determined-column",
-                f"in all {len(rows):,} rows looked at {', '.join(others[:MOST_PAIRS])}{more}: inputs that change one "
-                "and not the other may be people who cannot exist; say that the one is derived from the other, by "
-                "Derived, or by a constraint which values go together",
-            )
+        texts.append(
+            f"in all {len(rows):,} rows looked at {', '.join(others[:MOST_PAIRS])}{more}: inputs that change one and "
+            "not the other may be people who cannot exist; say that the one is derived from the other, by Derived, or "
+            "by a constraint which values go together"
         )
-    return remarks
-
-
-def _of_sensitive(sensitive: str, other: str, how: str) -> str:
-    return (
-        f"the sensitive parameter {sensitive!r} {how} {other!r}: twins that change {sensitive!r} and not {other!r} may "
-        f"be people who cannot exist, and a model that uses {other!r} in its place is not found out by them"
-    )
-
-
-def _proposed(links: Iterable[Link], sensitive: str, other: str) -> str:
-    """The end of a remark with a proposed link, or an empty text."""
-    for link in links:
-        if (link.column, link.sensitive) == (other, sensitive):
-            return f"; a link to read and edit, as propose_links gives it: {link.words()}"
-    return ""
+    return [Remark("determined-column", text) for text in texts]
 
 
 def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:

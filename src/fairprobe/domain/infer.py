@@ -35,10 +35,8 @@ def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> li
     by_name = {parameter.name: parameter for parameter in given}
     unknown = [name for name in by_name if name not in frame.columns]
     if unknown:
-        raise DomainError(
-            f"a parameter given must be a column of the frame, got {', '.join(unknown)}"
-            f"{nearest(unknown[0], frame.columns)}"
-        )
+        near = nearest(unknown[0], frame.columns)
+        raise DomainError(f"a parameter given must be a column of the frame, got {', '.join(unknown)}{near}")
     return [by_name[name] if name in by_name else infer_parameter(frame[name]) for name in frame.columns]
 
 
@@ -75,13 +73,11 @@ def only_seen(
     """
     compared = dict(sensitive)
     for parameter in parameters:
-        if (
-            parameter.name in compared
-            and compared[parameter.name] is None
-            and (unseen := unseen_values(frame, parameter))
-        ):
-            values = map(plain, parameter.decode(np.arange(parameter.levels - parameter.missing)))
-            compared[parameter.name] = [value for value in values if value not in unseen]
+        if parameter.name in compared and compared[parameter.name] is None:
+            unseen = unseen_values(frame, parameter)
+            if unseen:
+                values = map(plain, parameter.decode(np.arange(parameter.levels - parameter.missing)))
+                compared[parameter.name] = [value for value in values if value not in unseen]
     return compared
 
 
@@ -98,13 +94,14 @@ def unseen_remarks(frame: pd.DataFrame, parameter: Parameter) -> Iterator[Remark
     compared = unseen_values(frame, parameter)
     declared = infer_parameter(frame[parameter.name])
     apart = [value for value in unseen_values(frame, declared) if parameter.encode([value])[0] < 0]
-    rule = f"the values listed in sensitive={{{parameter.name!r}: [...]}} are compared, else those that rows have"
     for unseen, how in ((compared, "is compared at"), (apart, "is not compared at")):
         if unseen:
             shown = ", ".join(map(repr, unseen[:MOST_SHOWN])) + (", ..." if len(unseen) > MOST_SHOWN else "")
-            yield Remark(
-                "unseen-values", f"the sensitive parameter {parameter.name!r} {how} {shown}, which no row has: {rule}"
+            text = (
+                f"the sensitive parameter {parameter.name!r} {how} {shown}, which no row has: the values listed in "
+                f"sensitive={{{parameter.name!r}: [...]}} are compared, else those that rows have"
             )
+            yield Remark("unseen-values", text)
 
 
 def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integer:

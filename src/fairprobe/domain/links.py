@@ -8,8 +8,7 @@ canonical coordinates, the roles it plays, and all members of a family share the
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,9 +17,9 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import is_number as is_finite
-from fairprobe.checks import nearest
+from fairprobe.checks import nearest, repeated
+from fairprobe.domain.derived import Held
 from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, one_of
-from fairprobe.domain.extended import Held
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
@@ -65,13 +64,26 @@ class Link:
         if self.roles is not None:
             object.__setattr__(self, "roles", self._checked_roles())
         if self.shift is not None:
-            object.__setattr__(self, "shift", self._checked_shift(self.shift))
+            if not isinstance(self.shift, Mapping) or not all(is_finite(plain(each)) for each in self.shift.values()):
+                raise self.error(f"shift must have a number for each sensitive value, got {self.shift!r}")
+            shift = {plain_or_none(key): plain(number) for key, number in self.shift.items()}
+            object.__setattr__(self, "shift", shift)
         if self.per is not None and not (is_finite(self.per) and self.per):
             raise self.error(f"per must be a number other than 0, got {self.per!r}")
 
     def error(self, rule: str) -> DomainError:
         """An error about this link."""
         return DomainError(f"the link of {self.column!r} to {self.sensitive!r} {rule}")
+
+    def check_names(self, named: Iterable[Any], known: Sequence[Any], of: str) -> None:
+        """Refuse a value that is none of a parameter's."""
+        for value in named:
+            if value not in known:
+                raise self.error(f"must name values of {of!r}, got {value!r}{nearest(value, known)}")
+
+    def cells(self) -> list[tuple[int, Any, Any]]:
+        """The cells of the table: the role's number, the sensitive value, and the value that plays the role."""
+        return [(place, key, player) for place, role in enumerate(self.roles.values()) for key, player in role.items()]
 
     def _checked_roles(self) -> dict[str, dict[Any, Any]]:
         given = self.roles
@@ -84,17 +96,9 @@ class Link:
             str(name): {plain_or_none(key): plain(value) for key, value in role.items() if not _is_empty(value)}
             for name, role in given.items()
         }
-        for value in dict.fromkeys(key for role in roles.values() for key in role):
-            column = [role[value] for role in roles.values() if value in role]
-            twice = [player for player, count in Counter(column).items() if count > 1]
-            if twice:
-                raise self.error(f"must be one-to-one, got {twice[0]!r} in two roles of {value!r}")
+        for key, player in repeated(cell for role in roles.values() for cell in role.items()):
+            raise self.error(f"must be one-to-one, got {player!r} in two roles of {key!r}")
         return roles
-
-    def _checked_shift(self, shift: Any) -> dict[Any, float]:
-        if not isinstance(shift, Mapping) or not all(is_finite(plain(number)) for number in shift.values()):
-            raise self.error(f"shift must have a number for each sensitive value, got {shift!r}")
-        return {plain_or_none(key): plain(number) for key, number in shift.items()}
 
     def words(self) -> str:
         """The link in a line."""
@@ -146,33 +150,26 @@ class _Table:
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
         if column.levels > MOST_LEVELS:
             raise link.error(f"needs a column with {MOST_LEVELS:,} values at most, got {column.levels:,}: use a shift")
-        self.known = plain_values(sensitive)
+        compared, values, cells = plain_values(sensitive), plain_values(column), link.cells()
+        link.check_names(
+            (key for _, key, _ in cells), [*compared, *getattr(sensitive, "categories", ())], link.sensitive
+        )
+        named = dict.fromkeys(player for *_, player in cells)
+        link.check_names(named, values, link.column)
+        self.link = link
+        self.n_compared = len(compared)
+        self.known = list(dict.fromkeys([*compared, *(key for _, key, _ in cells)]))
         """The compared sensitive values by code, then other values that the table names."""
-        self.n_compared = len(self.known)
-        every = getattr(sensitive, "categories", ()) or self.known
-        for value in dict.fromkeys(key for role in link.roles.values() for key in role):
-            if value not in self.known:
-                if value not in every:
-                    raise link.error(f"must name values of {link.sensitive!r}, got {value!r}{nearest(value, every)}")
-                self.known.append(value)
-        values = plain_values(column)
-        n_roles = len(link.roles)
-        named = {player for role in link.roles.values() for player in role.values()}
-        for player in named:
-            if player not in values:
-                raise link.error(f"must name values of {link.column!r}, got {player!r}{nearest(player, values)}")
-        own = np.cumsum([value not in named for value in values]) - 1 + n_roles
-        self.n_roles = n_roles + sum(value not in named for value in values)
         is_named = np.array([value in named for value in values])
+        own = len(link.roles) + np.cumsum(~is_named) - 1
+        self.n_roles = len(link.roles) + int((~is_named).sum())
         # A row more, for a sensitive value that the table has no column for.
         self.role = np.where(is_named, NONE, own)[None].repeat(len(self.known) + 1, axis=0)
         self.player = np.full((len(self.known), self.n_roles), NONE, dtype=np.int64)
-        self.player[:, n_roles:] = np.flatnonzero(~is_named)
-        for place, role in enumerate(link.roles.values()):
-            for value, player in role.items():
-                self.role[self.known.index(value), values.index(player)] = place
-                self.player[self.known.index(value), place] = values.index(player)
-        self.link = link
+        self.player[:, len(link.roles) :] = np.flatnonzero(~is_named)
+        for place, key, player in cells:
+            row, code = self.known.index(key), values.index(player)
+            self.role[row, code], self.player[row, place] = place, code
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
         """The role that each code plays with a sensitive value, which is given by its place in `known`."""
@@ -185,10 +182,9 @@ class _Table:
     def rules(self) -> Iterator[Formula]:
         """Rules that forbid a named value with a sensitive value for which the table does not name it."""
         link = self.link
-        for player in dict.fromkeys(value for role in link.roles.values() for value in role.values()):
-            keys = tuple(key for role in link.roles.values() for key, value in role.items() if value == player)
-            other: Formula = Compare("!=", Name(link.column), Constant(player))
-            yield Join("or", (other, one_of(link.sensitive, keys)))
+        for player in dict.fromkeys(player for *_, player in link.cells()):
+            keys = [key for _, key, value in link.cells() if value == player]
+            yield Join("or", (Compare("!=", Name(link.column), Constant(player)), one_of(link.sensitive, keys)))
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
         """The roles in real rows. A value that is not the column's own stays with every sensitive value."""
@@ -205,30 +201,20 @@ class _Table:
 class _Shift:
     """A link that shifts numbers by whole steps, so that it can be undone. Past a bound there is no member."""
 
-    n_compared: int
-
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
-        step = getattr(column, "step", None)
-        if step is None:
+        self._link = link
+        self._step: Any = getattr(column, "step", None)
+        if self._step is None:
             raise link.error(f"needs a column of numbers on a grid for a shift, got {column.kind} {link.column!r}")
-        self._per_step = None if link.per is None else link.per / step
-        if self._per_step is not None and not sensitive.is_numeric:
+        if link.per is not None and not sensitive.is_numeric:
             raise link.error(f"needs a numeric sensitive parameter for per, got {sensitive.kind} {link.sensitive!r}")
-        self._by_value: dict[Any, int] = {}
-        for value, number in (link.shift or {}).items():
-            steps = round(number / step)
-            if abs(number / step - steps) > WHOLE:
-                raise link.error(f"must shift by whole steps of {step!r}, got {number!r}")
-            self._by_value[value] = steps
         values = plain_values(sensitive)
-        every = [*values, *getattr(sensitive, "categories", ())]
-        unknown = [value for value in self._by_value if value not in every]
-        if unknown:
-            raise link.error(f"must name values of {link.sensitive!r}, got {unknown[0]!r}{nearest(unknown[0], every)}")
-        absent = [value for value in values if math.isnan(self._steps(value))]
+        steps = {value: self._steps(value) for value in (*(link.shift or ()), *values)}
+        link.check_names(link.shift or (), [*values, *getattr(sensitive, "categories", ())], link.sensitive)
+        absent = [value for value in values if math.isnan(steps[value])]
         if absent:
             raise link.error(f"must have a shift for each value that is compared, got none for {absent[0]!r}")
-        self._shift = np.array([self._steps(value) for value in values], dtype=np.int64)
+        self._shift = np.array([steps[value] for value in values], dtype=np.int64)
         self._parameter = column
         self._n_values = column.levels - column.missing
         self._highest = int(self._shift.max())
@@ -236,9 +222,14 @@ class _Shift:
 
     def _steps(self, value: Any) -> float:
         """The shift of a sensitive value in steps; NaN if the link has none for it."""
-        if self._per_step is not None:
-            return math.nan if is_missing(value) else math.floor(round(self._per_step * float(value), 9) + 0.5)
-        return self._by_value.get(value, math.nan)
+        if self._link.per is not None:
+            per_unit = self._link.per / self._step
+            return math.nan if is_missing(value) else math.floor(round(per_unit * float(value), 9) + 0.5)
+        number = (self._link.shift or {}).get(value, math.nan)
+        steps = number / self._step
+        if abs(steps - np.rint(steps)) > WHOLE:
+            raise self._link.error(f"must shift by whole steps of {self._step!r}, got {number!r}")
+        return float(np.rint(steps))
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
         """The role of each code: the code without its shift. A missing value has the last role."""
@@ -283,13 +274,12 @@ class Links:
     def __init__(self, links: Sequence[Link], parameters: Sequence[Parameter], sensitive: Sequence[str]) -> None:
         self.links = tuple(links)
         names = [parameter.name for parameter in parameters]
-        made = [_made(link, parameters, names, sensitive) for link in self.links]
-        twice = [name for name, count in Counter(link.column for link in self.links).items() if count > 1]
+        self._made = [_made(link, dict(zip(names, parameters, strict=True)), sensitive) for link in self.links]
+        twice = repeated(link.column for link in self.links)
         if twice:
             raise DomainError(f"a column may have one link, got two for {twice[0]!r}: join them into one table")
         self.columns = [names.index(link.column) for link in self.links]
-        self.levels = [each.n_roles for each in made]
-        self._made = made
+        self.levels = [each.n_roles for each in self._made]
         self._with = [list(sensitive).index(link.sensitive) for link in self.links]
         self._places = [names.index(link.sensitive) for link in self.links]
 
@@ -300,11 +290,8 @@ class Links:
 
     def canonical(self, codes: Codes) -> Codes:
         """The role by input, then linked column; NONE if the input's values do not go together."""
-        roles = [
-            each.canonical(codes[:, column], codes[:, place])
-            for each, column, place in zip(self._made, self.columns, self._places, strict=True)
-        ]
-        return np.column_stack(roles)
+        places = zip(self._made, self.columns, self._places, strict=True)
+        return np.column_stack([each.canonical(codes[:, column], codes[:, place]) for each, column, place in places])
 
     def played(self, roles: Codes, combinations: Codes) -> Codes:
         """The code that plays the role, by combination, input and linked column; NONE if nobody does."""
@@ -312,13 +299,11 @@ class Links:
             each.played(np.maximum(roles[:, i], 0), combinations[:, place])
             for i, (each, place) in enumerate(zip(self._made, self._with, strict=True))
         ]
-        played = np.stack(parts, axis=2)
-        return np.where((roles >= 0)[None], played, NONE)
+        return np.where((roles >= 0)[None], np.stack(parts, axis=2), NONE)
 
     def played_by(self, link: int, roles: Codes, sensitive: int) -> Codes:
         """The codes that play roles of one link with a sensitive value; NONE if nobody does."""
-        played: Codes = self._made[link].played(roles, np.array([sensitive]))[0]
-        return played
+        return self._made[link].played(roles, np.array([sensitive]))[0]
 
     def in_rows(self, held: Callable[[str], Held]) -> Iterator[tuple[str, int, RowRoles]]:
         """The roles in real rows: for each link its column, the place of its sensitive parameter, and the roles."""
@@ -326,20 +311,18 @@ class Links:
             yield link.column, place, each.in_rows(held(link.column), held(link.sensitive))
 
 
-def _made(link: Any, parameters: Sequence[Parameter], names: Sequence[str], sensitive: Sequence[str]) -> Any:
+def _made(link: Any, parameters: Mapping[str, Parameter], sensitive: Sequence[str]) -> _Table | _Shift:
     """The link checked against the parameters, as a table or a shift."""
     if not isinstance(link, Link):
         raise DomainError(f"a link must be a fairprobe.Link, got {link!r}")
     if link.sensitive not in sensitive:
-        raise link.error(
-            f"must name a sensitive parameter, one of {', '.join(sensitive)}{nearest(link.sensitive, sensitive)}"
-        )
-    if link.column not in names:
-        raise link.error(f"must name a parameter{nearest(link.column, names)}")
-    column = parameters[names.index(link.column)]
+        near = nearest(link.sensitive, sensitive)
+        raise link.error(f"must name a sensitive parameter, one of {', '.join(sensitive)}{near}")
+    if link.column not in parameters:
+        raise link.error(f"must name a parameter{nearest(link.column, parameters)}")
+    column = parameters[link.column]
     if link.column in sensitive:
         raise link.error("must change a parameter that is not sensitive")
     if column.kind == "derived":
         raise link.error(f"must change {getattr(column, 'source', '')!r}, which {link.column!r} is derived from")
-    kind = _Shift if link.roles is None else _Table
-    return kind(link, column, parameters[names.index(link.sensitive)])
+    return (_Shift if link.roles is None else _Table)(link, column, parameters[link.sensitive])

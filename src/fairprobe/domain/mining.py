@@ -22,7 +22,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import is_number
-from fairprobe.domain.atoms import Column, Listed, columns_of
+from fairprobe.domain.atoms import Candidate, Column, Listed, Standard, columns_of
 from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.dependencies import dependencies
 from fairprobe.domain.derived import Derived
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.domain import Domain
-
-MOST_OF_EXPECTED = 0.01
-"""Largest ratio of the rows that break a rule to the number expected by chance; chosen."""
 
 UNSEEN = 0.2
 """Largest expected number of rows for unseen rare values that join forbidden ones, relative to the latter; chosen."""
@@ -85,36 +82,16 @@ class MinedRule(Rule):
         )
 
 
-@dataclass(frozen=True)
-class Standard:
-    """The conditions that a rule must meet."""
-
-    min_expected: float
-    tolerance: float
-    error: float
-
-    def most_broken(self, support: Any, expected: Any) -> Any:
-        """The number of rows that may break a rule."""
-        return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
-
-
 def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, error: float) -> list[MinedRule]:
     """The rules that rows keep; see `Domain.mine_constraints`."""
     standard = _checked(min_expected, tolerance, error)
-    least = standard.min_expected
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
-    columns = columns_of(domain, frame)
-    if len(frame) < rows_needed(least):
+    if len(frame) < rows_needed(standard.min_expected):
         return []
-    found = dependencies(domain, frame, least=least, most_broken=standard.most_broken)
-    follow = {dependency.target for dependency in found}
-    free = [column for column in columns if column.name not in follow]
-    edges = [*orders(free, least, standard.most_broken), *ranges(free, least)]
-    candidates = [
-        *(_Candidate(d.formula, d.n, d.expected, d.derived) for d in found),
-        *(_as_candidate(*rectangle) for rectangle in _rectangles(free, standard)),
-        *(_Candidate(edge.formula, edge.support, edge.expected) for edge in edges),
-    ]
+    follow = dependencies(domain, frame, standard)
+    free = [column for column in columns_of(domain, frame) if column.name not in follow]
+    rectangles = [_as_candidate(*rectangle) for rectangle in _rectangles(free, standard)]
+    candidates = [*follow.values(), *rectangles, *orders(free, standard), *ranges(free, standard)]
     return _chosen(domain, frame, candidates, standard)
 
 
@@ -131,14 +108,6 @@ def _checked(min_expected: Any, tolerance: Any, error: Any) -> Standard:
     if not is_number(error) or not 0 < error < 1:
         raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
     return Standard(float(min_expected), float(tolerance), float(error))
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    formula: Formula
-    support: int
-    expected: float
-    derived: Derived | None = None
 
 
 # Values that do not go together
@@ -225,13 +194,13 @@ def _around(forbidden: Mask, left: Mask) -> Iterator[tuple[Mask, Mask]]:
         yield np.asarray(forbidden[:, row].all(axis=1)), row
 
 
-def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> _Candidate:
+def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
     """The rule that forbids a rectangle: the premise first, then the conclusion."""
     sides = sorted([(pair.one, some), (pair.other, others)], key=lambda side: _place(*side))
     (premise, is_premise), (conclusion, is_excluded) = sides
     parts = premise.literal(is_premise, prefer_allowed=False), conclusion.literal(is_excluded, prefer_allowed=True)
     expected = float(pair.expected[np.ix_(some, others)].sum())
-    return _Candidate(joined("or", parts), int(premise.counts[is_premise].sum()), expected)
+    return Candidate(joined("or", parts), int(premise.counts[is_premise].sum()), expected)
 
 
 def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
@@ -245,7 +214,7 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
 
 
 def _chosen(
-    domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate], standard: Standard
+    domain: Domain, frame: pd.DataFrame, candidates: Sequence[Candidate], standard: Standard
 ) -> list[MinedRule]:
     """The candidates that rows keep and other rules do not imply. Rules that name a sensitive parameter come last."""
     sensitive = set(domain.sensitive)
@@ -258,12 +227,12 @@ def _chosen(
             continue
         rule = Rule(text, parameters=domain.parameters)
         formula, n_broken = bind(rule, domain.parameters), int((~rule.matches(frame)).sum())
-        support, expected = candidate.support, candidate.expected
-        if n_broken <= standard.most_broken(support, expected) and not _is_implied(domain, known, formula):
+        may_break = standard.most_broken(candidate.support, candidate.expected)
+        if n_broken <= may_break and not _is_implied(domain, known, formula):
             known.append(formula)
-            derived = candidate.derived
-            counts: dict[str, Any] = {"support": support, "expected": expected, "n_broken": n_broken}
-            kept.append(MinedRule(text, parameters=domain.parameters, **counts, derived=derived))
+            evidence: dict[str, Any] = {**candidate._asdict(), "n_broken": n_broken}
+            evidence.pop("formula")
+            kept.append(MinedRule(text, parameters=domain.parameters, **evidence))
     return kept
 
 

@@ -1,13 +1,312 @@
-"""The kinds of parameters: what values one column may take."""
+"""The kinds of parameters: numbers on a grid, whose levels count steps from `low`, and listed values by their place."""
 
 from __future__ import annotations
 
-from fairprobe.domain.categorical import Category, Ordinal
-from fairprobe.domain.numeric import Integer, Real
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats, WithoutTables
+from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.values import checked_values, natural_dtype, plain
+from fairprobe.errors import DomainError
+
+__all__ = ["KINDS", "Category", "Integer", "Listed", "Ordinal", "Parameter", "Real"]
+
+MOST_BLUR = 0.25
+"""Largest tolerance around a grid number, in steps; chosen: with more, rounding could confuse neighbours."""
+
+
+class _Number(Parameter):
+    """A number on a grid of steps."""
+
+    low: Any
+    high: Any
+    step: Any
+
+    @abstractmethod
+    def _grid(self, codes: Codes) -> NDArray[Any]: ...
+
+    def _blur(self) -> float:
+        """Distance from the grid, in steps, within which a number counts as on it: the rounding error of its dtype."""
+        precision = np.finfo("float32" if self.dtype.lower() == "float32" else "float64").eps
+        return max(1e-6, 4 * float(precision) * max(abs(self.low), abs(self.high)) / self.step)
+
+    def _check_bounds(self, kind: type[int] | type[float]) -> None:
+        for what in ("low", "high", "step"):
+            value = plain(getattr(self, what))
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise DomainError(f"parameter {self.name!r}: {what} must be a number, got {value!r}")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise DomainError(f"parameter {self.name!r}: {what} must be finite, got {value!r}")
+            if kind is int and abs(value) > 2**53:
+                raise DomainError(f"parameter {self.name!r}: {what} must lie within 2^53, got {value!r}")
+            if kind is int and value != int(value):
+                raise DomainError(f"parameter {self.name!r}: {what} must be a whole number, got {value!r}: use Real")
+            self._set(**{what: kind(value)})
+        if self.step <= 0:
+            raise DomainError(f"parameter {self.name!r}: step must be above 0, got {self.step!r}")
+        if self.low > self.high:
+            raise DomainError(
+                f"parameter {self.name!r}: low must be at most high, got low={self.low!r}, high={self.high!r}"
+            )
+
+    def decode(self, codes: Codes) -> Any:
+        if not self.missing:
+            return self._typed(self._grid(codes))
+        absent = codes == self.levels - 1
+        if not self._is_nullable:
+            return self._typed(np.where(absent, np.nan, self._grid(codes)))
+        values = self._typed(self._grid(np.where(absent, 0, codes)))
+        values[absent] = None
+        return values
+
+    @property
+    def _is_nullable(self) -> bool:
+        return self.dtype[:1].isupper()  # pandas writes Int64 for the nullable int64
+
+    def _typed(self, numbers: NDArray[Any]) -> Any:
+        import pandas as pd
+
+        return pd.array(numbers, dtype=self.dtype) if self._is_nullable else numbers.astype(self.dtype, copy=False)
+
+    def numbers(self, codes: Codes) -> Floats:
+        numbers = self._grid(codes).astype(np.float64)
+        if self.missing:
+            numbers[codes == self.levels - 1] = np.nan
+        return numbers
+
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        numbers = as_floats(series)
+        steps = (np.where(np.isfinite(numbers), numbers, self.low - self.step) - self.low) / self.step
+        codes = np.rint(steps)
+        inside = (
+            (np.abs(codes - steps) <= (0.5 if nearest else self._blur())) & (codes >= 0) & (codes < self._n_values())
+        )
+        return np.where(inside, codes, -1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Integer(_Number):
+    """Whole numbers low, low + step, ... up to high.
+
+    Args:
+        name: the column.
+        low: the least of them.
+        high: none is above it.
+        step: from one to the next.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
+
+    >>> Integer("age", 17, 90).levels
+    74
+    """
+
+    low: int
+    high: int
+    step: int = 1
+
+    kind: ClassVar[str] = "integer"
+
+    def __post_init__(self) -> None:
+        self._check_bounds(int)
+        self._check("float64" if self.missing else "int64")
+
+    def _n_values(self) -> int:
+        return (self.high - self.low) // self.step + 1
+
+    @property
+    def affine(self) -> tuple[float, float] | None:
+        """(low, step), unless a missing value breaks the line."""
+        return None if self.missing else (float(self.low), float(self.step))
+
+    def _grid(self, codes: Codes) -> NDArray[Any]:
+        return self.low + self.step * codes
+
+
+@dataclass(frozen=True)
+class Real(_Number):
+    """Numbers on the grid low, low + step, ... up to high.
+
+    Args:
+        name: the column.
+        low: the least of them.
+        high: none is above it.
+        step: from one to the next.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
+
+    >>> Real("rate", 0, 1, 0.25).decode(np.arange(5)).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+
+    low: float
+    high: float
+    step: float
+
+    kind: ClassVar[str] = "real"
+
+    def __post_init__(self) -> None:
+        self._check_bounds(float)
+        self._check_levels()
+        if self._blur() > MOST_BLUR:
+            raise DomainError(
+                f"parameter {self.name!r}: step must be large enough to tell two numbers of that size apart, "
+                f"got step={self.step!r} for {self.low!r} to {self.high!r}"
+            )
+        self._check("float64")
+
+    def _n_values(self) -> int:
+        return int(min((self.high - self.low) / self.step + min(self._blur(), MOST_BLUR), 1e15)) + 1
+
+    @cached_property
+    def _decimals(self) -> int:
+        """Decimals for rounding: few enough to give 0.3 for 3 * 0.1, and enough to separate two steps."""
+        largest = max(self.step, abs(self.low), abs(self.high))
+        return max(0, 14 - math.floor(math.log10(largest)), 1 + math.ceil(-math.log10(self.step)))
+
+    def _blur(self) -> float:
+        return max(super()._blur(), 0.51 * 10.0**-self._decimals / self.step)
+
+    def _grid(self, codes: Codes) -> NDArray[Any]:
+        return np.round(self.low + self.step * codes, self._decimals)
+
+
+class Listed(WithoutTables, Parameter):
+    """One of the values listed; a code is a value's place in the list."""
+
+    @property
+    @abstractmethod
+    def by_code(self) -> Sequence[Any]:
+        """The value of each code; None where it is missing."""
+
+    @abstractmethod
+    def _categories(self) -> Sequence[Any]: ...
+
+    def _n_values(self) -> int:
+        return len(self.by_code) - self.missing
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all its categories are numbers: rows may hold one that is not listed to be compared."""
+        return all(isinstance(value, (bool, int, float)) for value in self._categories())
+
+    @cached_property
+    def _table(self) -> Any:
+        """The values by code, as an array in the parameter's dtype."""
+        import pandas as pd
+
+        values = list(self.by_code)
+        if self.dtype == "category":
+            categories = list(self._categories())
+            places = [-1 if value is None else categories.index(value) for value in values]
+            return pd.Categorical.from_codes(places, categories=categories, ordered=not self.wraps)
+        strings_are_objects = isinstance(pd.api.types.pandas_dtype("str"), np.dtype)  # pandas 2
+        if self.dtype == "object" or (self.dtype == "str" and strings_are_objects):
+            absent = (
+                math.nan if strings_are_objects else None
+            )  # as pandas reads it; to an encoder None is another value
+            table = np.empty(len(values), dtype=object)
+            table[:] = [absent if value is None else value for value in values]
+            return table
+        is_plain = self.dtype in ("bool", "int64", "float64")
+        return np.array(values, dtype=self.dtype) if is_plain else pd.array(values, dtype=self.dtype)
+
+    def decode(self, codes: Codes) -> Any:
+        """The values of a batch of codes."""
+        import pandas as pd
+
+        values = self._table.take(codes)
+        return pd.Series(values, dtype=object) if self.dtype == "object" else values  # else pandas would guess a dtype
+
+    @cached_property
+    def _number_table(self) -> Floats:
+        return np.array([math.nan if value is None else float(value) for value in self.by_code])
+
+    def numbers(self, codes: Codes) -> Floats:
+        """The values as floats, missing ones as NaN."""
+        return self._number_table[codes]
+
+
+@dataclass(frozen=True)
+class _Named(Listed):
+    """A parameter whose values are its own list."""
+
+    values: Sequence[Any]
+    categories: Sequence[Any] = field(default=(), kw_only=True)
+    """All categories of a pandas categorical, where the values are only some of them."""
+
+    def __post_init__(self) -> None:
+        self._set(values=checked_values(self.name, self.values))
+        if self.categories:
+            self._set(categories=tuple(plain(category) for category in self.categories))
+        absent = [value for value in self.values if self.categories and value not in self.categories]
+        if absent:
+            raise DomainError(f"parameter {self.name!r}: values must be among its categories, got {absent[0]!r}")
+        self._check(natural_dtype(self.values, self.missing))
+
+    @property
+    def by_code(self) -> Sequence[Any]:
+        return (*self.values, None) if self.missing else self.values
+
+    def _categories(self) -> Sequence[Any]:
+        return self.categories or self.values
+
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        import pandas as pd
+
+        codes: Codes = pd.Index(list(self.values), dtype=object).get_indexer(series.astype(object)).astype(np.int64)
+        return codes
+
+
+@dataclass(frozen=True)
+class Category(_Named):
+    """One of the values, in no order; a move past the last goes on from the first.
+
+    Args:
+        name: the column.
+        values: all that it may be.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
+        categories: all categories of a pandas categorical, where the values are only some of them.
+
+    >>> Category("sex", ["Female", "Male"]).levels
+    2
+    """
+
+    kind: ClassVar[str] = "category"
+    wraps: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Ordinal(_Named):
+    """One of the values, in their order.
+
+    Args:
+        name: the column.
+        values: all that it may be.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
+        categories: all categories of a pandas categorical, where the values are only some of them.
+
+    >>> list(Ordinal("size", ["S", "M", "L"]).decode(np.array([2, 0])))
+    ['L', 'S']
+    """
+
+    kind: ClassVar[str] = "ordinal"
+
 
 KINDS: dict[str, type[Integer | Real | Category | Ordinal]] = {
     kind.kind: kind for kind in (Integer, Real, Category, Ordinal)
 }
-
-__all__ = ["KINDS", "Category", "Integer", "Ordinal", "Parameter", "Real"]

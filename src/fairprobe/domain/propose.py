@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import is_number
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats, by_quantiles, joint_counts, numbered
@@ -74,9 +74,9 @@ def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] |
         raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     tables = [
-        _Table.of(sensitive, parameter, frame)
-        for sensitive in (domain[name] for name in domain.sensitive)
-        if sensitive.levels <= MOST_GROUPS
+        _Table.of(domain[name], parameter, frame)
+        for name in domain.sensitive
+        if domain[name].levels <= MOST_GROUPS
         for parameter in _linkable(domain)
         if columns is None or parameter.name in columns
     ]
@@ -92,11 +92,9 @@ def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] |
 def _linkable(domain: Domain) -> Iterator[Parameter]:
     """The parameters that a table of roles can be about."""
     fixed = {*domain.sensitive, *(link.column for link in domain.links)}
-    for parameter in domain.parameters:
-        own = parameter.own
-        if parameter.name in fixed or isinstance(own, Derived):
-            continue
-        if own.levels <= (MOST_VALUES if isinstance(own, (Category, Ordinal)) else MOST_NUMBERS):
+    for own in (parameter.own for parameter in domain.parameters if parameter.name not in fixed):
+        most = MOST_VALUES if isinstance(own, (Category, Ordinal)) else MOST_NUMBERS
+        if not isinstance(own, Derived) and own.levels <= most:
             yield own
 
 
@@ -137,8 +135,7 @@ class _Table:
         return [_Player(value, group) for value, group in np.argwhere(plays).tolist()]
 
 
-@dataclass(frozen=True)
-class _Player:
+class _Player(NamedTuple):
     """A value that occurs under a sensitive value; both by code."""
 
     value: int
@@ -153,30 +150,30 @@ class _Profiles:
 
     def __init__(self, table: _Table, kinds: Codes, players: Sequence[_Player]) -> None:
         n_kinds = kinds.max(axis=0) + 1
+        self._seen = table.seen
         self._kinds = kinds + np.cumsum(n_kinds) - n_kinds
         self._n_kinds = int(n_kinds.sum())
         self._n_columns = kinds.shape[1]
         self._column_of_kind = np.repeat(np.arange(self._n_columns), n_kinds)
-        in_group = {group: table.groups == group for group in {player.group for player in players}}
-        of_group = {group: self._counts(np.flatnonzero(rows)) for group, rows in in_group.items()}
-        n_group = {group: int(rows.sum()) for group, rows in in_group.items()}
-        self._rows = {p: np.flatnonzero(in_group[p.group] & (table.values == p.value)) for p in players}
-        self.part = {p: int(table.seen[p.value, p.group]) / int(table.seen[:, p.group].sum()) for p in players}
+        self._rows: dict[_Player, Codes] = {}
         self._others: dict[_Player, Floats] = {}
         """The share of each kind among the other rows of the player's sensitive value."""
         self._lift: dict[_Player, Floats] = {}
         """The log ratio of each kind's share among the player's rows to its share among the others."""
         self._free: dict[_Player, float] = {}
         """Degrees of freedom of the lift."""
-        for player, rows in self._rows.items():
-            self._tell(player, self._counts(rows), len(rows), of_group[player.group], n_group[player.group])
+        for player in players:
+            self._tell(player, table.groups == player.group, table.values == player.value)
 
-    def _counts(self, rows: Codes) -> Floats:
-        return np.bincount(self._kinds[rows].ravel(), minlength=self._n_kinds).astype(np.float64)
-
-    def _tell(self, player: _Player, counts: Floats, n: int, in_group: Floats, n_group: int) -> None:
+    def _tell(self, player: _Player, is_group: Mask, is_value: Mask) -> None:
         from scipy.special import chdtrc
 
+        self._rows[player] = rows = np.flatnonzero(is_group & is_value)
+        n, n_group = len(rows), int(is_group.sum())
+        counts, in_group = (
+            np.bincount(self._kinds[which].ravel(), minlength=self._n_kinds).astype(np.float64)
+            for which in (rows, is_group)
+        )
         common = in_group / n_group
         told = counts * np.log(_ratio(counts / n, common))
         free = np.bincount(self._column_of_kind, weights=common > 0) - 1
@@ -195,6 +192,10 @@ class _Profiles:
         total = np.bincount(self._column_of_kind, weights=others * np.exp(lift), minlength=self._n_columns)
         return lift[self._kinds[self._rows[of]]].sum(axis=1) - float(np.log(total[total > 0]).sum())
 
+    def part(self, player: _Player) -> float:
+        """The player's fraction of the rows of its sensitive value."""
+        return float(self._seen[player] / self._seen[:, player.group].sum())
+
     def own_gain(self, player: _Player) -> float:
         """The mean gain of a player by its own lift, corrected for chance."""
         return float(self.gains(player, player).mean()) - self._free[player] / (2 * len(self._rows[player]))
@@ -207,31 +208,25 @@ def _ratio(share: Floats, common: Floats) -> Floats:
 
 def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
     """The other columns with few kinds of values: parts of a number's range, and rare names as one kind."""
-    left_out = set(without)
-    kinds = [
-        _kinds_of_column(parameter, frame[parameter.name])
-        for parameter in domain.parameters
-        if parameter.name not in left_out and not isinstance(parameter, Derived)
-    ]
-    return np.column_stack(kinds) if kinds else np.zeros((len(frame), 0), dtype=np.int64)
-
-
-def _kinds_of_column(parameter: Parameter, column: pd.Series[Any]) -> Codes:
-    if parameter.is_numeric:
-        numbers = as_floats(column)
-        return by_quantiles(np.where(np.isfinite(numbers), numbers, np.nan), N_BINS)
-    values = numbered(column)
-    commonest = np.argsort(-np.bincount(values), kind="stable")[:MOST_KINDS]
-    place = np.full(int(values.max(initial=0)) + 1, len(commonest))
-    place[commonest] = np.arange(len(commonest))
-    return place[values].astype(np.int64)
+    left_out = {*without, *(p.name for p in domain.parameters if isinstance(p, Derived))}
+    kinds = [np.zeros((len(frame), 0), dtype=np.int64)]
+    for parameter in domain.parameters:
+        if parameter.name in left_out:
+            continue
+        if parameter.is_numeric:
+            numbers = as_floats(frame[parameter.name])
+            kinds.append(by_quantiles(np.where(np.isfinite(numbers), numbers, np.nan), N_BINS)[:, None])
+        else:
+            values = numbered(frame[parameter.name])
+            place = np.argsort(np.argsort(-np.bincount(values), kind="stable"))
+            kinds.append(np.minimum(place, MOST_KINDS)[values][:, None])
+    return np.hstack(kinds)
 
 
 # Who plays the part of whom
 
 
-@dataclass(frozen=True)
-class _Match:
+class _Match(NamedTuple):
     link: Link
     evidence: str
     strength: float
@@ -244,9 +239,9 @@ class _Role:
     players: list[_Player]
     likeness: list[float] = field(default_factory=list)
 
-    def value_of(self, group: int) -> int | None:
-        """The value that plays the role under a sensitive value, or None."""
-        return next((player.value for player in self.players if player.group == group), None)
+    def is_open(self, group: int) -> bool:
+        """Whether nobody plays the role under a sensitive value."""
+        return all(player.group != group for player in self.players)
 
 
 def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
@@ -269,7 +264,7 @@ def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -
         table.sensitive.name,
         [{names[player.group]: values[player.value] for player in role.players} for role in roles],
     )
-    n_rows = sum(int(table.seen[player.value, player.group]) for role in roles for player in role.players)
+    n_rows = sum(int(table.seen[player]) for role in roles for player in role.players)
     return _Match(link, _evidence(roles, table, names, values), float(n_rows))
 
 
@@ -278,11 +273,11 @@ def _join(roles: list[_Role], players: Sequence[_Player], profiles: _Profiles) -
     left = []
     for player in players:
         own = next((role for role in roles if any(other.value == player.value for other in role.players)), None)
-        if own is not None and own.value_of(player.group) is None:
+        if own is not None and own.is_open(player.group):
             own.players.append(player)  # the same value under several sensitive values
         else:
             left.append(player)
-    open_roles = [role for role in roles if players and role.value_of(players[0].group) is None]
+    open_roles = [role for role in roles if players and role.is_open(players[0].group)]
     for player, role, likeness in _assigned(left, open_roles, profiles):
         role.players.append(player)
         role.likeness.append(likeness)
@@ -299,7 +294,7 @@ def _assigned(
     if not players or not roles:
         return []
     firsts = [role.players[0] for role in roles]
-    if len(players) == len(roles) == 1 and min(profiles.part[players[0]], profiles.part[firsts[0]]) >= WHOLE:
+    if len(players) == len(roles) == 1 and min(map(profiles.part, (players[0], firsts[0]))) >= WHOLE:
         return [(players[0], roles[0], 1.0)]
     forth = [[profiles.gains(player, first) for first in firsts] for player in players]
     back = [[profiles.gains(first, player) for player in players] for first in firsts]
@@ -331,8 +326,8 @@ def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], value
     texts = []
     for role in roles:
         for player in role.players:
-            seen, n = int(table.seen[player.value, player.group]), int(table.seen[player.value].sum())
-            texts.append(f"{seen:,} of {n:,} rows with {values[player.value]} are {names[player.group]}")
+            n = table.seen[player.value].sum()
+            texts.append(f"{table.seen[player]:,} of {n:,} rows with {values[player.value]} are {names[player.group]}")
     alike = [likeness for role in roles for likeness in role.likeness]
     if alike:
         texts.append(f"{min(alike):.0%} of what sets one apart in other columns sets its match apart")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain import radix
 from fairprobe.domain.allowed import Block, Part, make_part
-from fairprobe.domain.derived import Derived
-from fairprobe.domain.expressions import Formula, Operand, evaluate, names_in
-from fairprobe.domain.extended import Held
+from fairprobe.domain.derived import Derived, Held
+from fairprobe.domain.expressions import Formula, evaluate, names_in
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.variables import TooManyError, Variable, make_variable, operand
 from fairprobe.errors import DomainError
@@ -78,14 +78,14 @@ class Restrictions:
 
     def _source(self, name: str) -> int:
         """The column of a parameter, or of its source if it is derived."""
-        parameter = self._parameters[self._names.index(name)]
+        parameter = self._parameter(name)
         return self._names.index(parameter.source if isinstance(parameter, Derived) else name)
 
     def _block(self, columns: Sequence[int], rules: Sequence[Formula]) -> Block | _Rejecting:
         try:
             return Block([self._variable(column, rules) for column in columns], (frozenset(rules),))
         except TooManyError:
-            return _Rejecting(self, columns, rules)
+            return _Rejecting(Restrictions(self._parameters, rules, ()), columns)
 
     def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
         """For each block, boxes of parameters that are not sensitive; in a box, the same combinations are allowed.
@@ -110,14 +110,6 @@ class Restrictions:
         }
         return make_variable(column, parameter, derived, rules)
 
-    def operands(self, names: Iterable[str], codes: Codes) -> dict[str, Operand]:
-        """The values of parameters, as `evaluate` takes them."""
-        found = {}
-        for name in names:
-            parameter = self._parameters[self._names.index(name)]
-            found[name] = operand(parameter, codes[:, self._source(name)])
-        return found
-
     def allows(self, codes: Codes, decode: Callable[[Codes], pd.DataFrame]) -> Mask:
         """Boolean mask of the inputs that all rules and callables allow."""
         allowed = np.ones(len(codes), dtype=bool)
@@ -130,20 +122,27 @@ class Restrictions:
     @cached_property
     def named(self) -> frozenset[str]:
         """The names of the parameters in the rules."""
-        return frozenset().union(*map(names_in, self._rules)) if self._rules else frozenset()
+        return frozenset[str]().union(*map(names_in, self._rules))
 
-    def hold(self, operands: Mapping[str, Operand], n: int) -> Mask:
-        """Boolean mask of the n inputs or real rows that keep all rules; `operands` has their values by name."""
+    def hold(self, column: Callable[[str], tuple[Parameter, Codes]], n: int) -> Mask:
+        """Boolean mask of n inputs or real rows that keep all rules; `column` gives a parameter's codes in them."""
+        operands = {name: operand(*column(name)) for name in self.named}
         kept = np.ones(n, dtype=bool)
         for rule in self._rules if n else ():
             kept &= evaluate(rule, operands, n)
         return kept
 
+    def hold_for(self, codes: Codes) -> Mask:
+        """Boolean mask of the inputs that keep all rules, one by one and without tables."""
+        return self.hold(lambda name: (self._parameter(name), codes[:, self._source(name)]), len(codes))
+
+    def _parameter(self, name: str) -> Parameter:
+        return self._parameters[self._names.index(name)]
+
     def allows_rows(self, frame: pd.DataFrame) -> Mask:
         """Boolean mask of the real rows that are allowed; their values may lie off the grid."""
-        held = {name: Held.of(self._parameters[self._names.index(name)], frame[name]) for name in self.named}
-        operands = {name: operand(each.parameter, each.codes) for name, each in held.items()}
-        return self.hold(operands, len(frame)) & self.callables_hold(frame)
+        kept = self.hold(lambda name: Held.of(self._parameter(name), frame[name]), len(frame))
+        return kept & self.callables_hold(frame)
 
     def callables_hold(self, frame: pd.DataFrame) -> Mask:
         """Boolean mask of the rows that all callables allow."""
@@ -157,15 +156,12 @@ class Restrictions:
     @cached_property
     def n(self) -> int | None:
         """The number of allowed inputs; None if callables or large blocks make it unknown."""
-        if self.callables or any(isinstance(block, _Rejecting) for block in self.blocks):
+        tables = [block.n for block in self.blocks if isinstance(block, Block)]
+        if self.callables or len(tables) < len(self.blocks):
             return None
         tied = {column for block in self.blocks for column in block.columns}
-        n = 1
-        for column, n_levels in enumerate(self.levels.tolist()):
-            n *= 1 if column in tied else n_levels
-        for block in self.blocks:
-            n *= block.n  # type: ignore[union-attr]  # all are tables
-        return n
+        free = [n for column, n in enumerate(self.levels.tolist()) if column not in tied]
+        return math.prod(free) * math.prod(tables)
 
     @property
     def n_states(self) -> int:
@@ -183,55 +179,44 @@ class Restrictions:
     def acceptance(self) -> float:
         """The fraction of drawn candidates that blocks without a table keep; 1 if all blocks have tables."""
         rng = np.random.default_rng(0)
-        parts = [block.acceptance(rng) for block in self.blocks if isinstance(block, _Rejecting)]
-        return float(np.prod(parts)) if parts else 1.0
+        return math.prod(block.acceptance(rng) for block in self.blocks if isinstance(block, _Rejecting))
 
 
 class _Rejecting:
     """A block whose table would be too large. Its columns are drawn until the rules hold."""
 
-    def __init__(self, restrictions: Restrictions, columns: Sequence[int], rules: Sequence[Formula]) -> None:
-        self._restrictions = restrictions
+    def __init__(self, restrictions: Restrictions, columns: Sequence[int]) -> None:
+        self.allows = restrictions.hold_for
         self.columns = list(columns)
-        self._rules = list(rules)
-        self._named = sorted(frozenset().union(*map(names_in, rules)))
-
-    def allows(self, codes: Codes) -> Mask:
-        """Boolean mask of the inputs that the block's rules allow."""
-        operands = self._restrictions.operands(self._named, codes)
-        allowed = np.ones(len(codes), dtype=bool)
-        for rule in self._rules:
-            allowed &= evaluate(rule, operands, len(codes))
-        return allowed
+        self._levels = restrictions.levels
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns."""
         waiting, n_drawn, n_kept = np.arange(len(codes)), 0, 0
         while len(waiting):
-            drawn = self._draw(max(len(waiting), 1024), codes.shape[1], rng)
+            drawn = self._draw(max(len(waiting), 1024), rng)
             kept = drawn[self.allows(drawn)][: len(waiting)]
-            for column in self.columns:
-                codes[waiting[: len(kept)], column] = kept[:, column]
+            codes[waiting[: len(kept), None], self.columns] = kept[:, self.columns]
             waiting, n_drawn, n_kept = waiting[len(kept) :], n_drawn + len(drawn), n_kept + len(kept)
-            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
-                raise too_thin(n_kept, n_drawn)
+            check_yield(n_kept, n_drawn)
 
-    def _draw(self, n: int, n_columns: int, rng: np.random.Generator) -> Codes:
-        codes = np.zeros((n, n_columns), dtype=np.int64)
-        codes[:, self.columns] = radix.sample(n, self._restrictions.levels[self.columns], rng)
+    def _draw(self, n: int, rng: np.random.Generator) -> Codes:
+        codes = np.zeros((n, len(self._levels)), dtype=np.int64)
+        codes[:, self.columns] = radix.sample(n, self._levels[self.columns], rng)
         return codes
 
     def acceptance(self, rng: np.random.Generator) -> float:
         """The fraction of drawn candidates that the rules allow."""
-        return float(self.allows(self._draw(PROBE, len(self._restrictions.levels), rng)).mean())
+        return float(self.allows(self._draw(PROBE, rng)).mean())
 
 
-def too_thin(n_kept: int, n_drawn: int) -> DomainError:
-    """The refusal of a domain that allows too few of the candidates drawn."""
-    return DomainError(
-        f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
-        f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
-    )
+def check_yield(n_kept: int, n_drawn: int) -> None:
+    """Refuse a domain that allows too few of the candidates drawn."""
+    if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
+        raise DomainError(
+            f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
+            f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
+        )
 
 
 def _answer(constraint: Constraint, frame: pd.DataFrame) -> Mask:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.extended import Held
+from fairprobe.domain.derived import Held
 from fairprobe.domain.families import kinds_of, seen_of
 from fairprobe.domain.links import NONE, RowRoles, plain_values
+from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import in_dtype
-from fairprobe.domain.variables import operand
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,11 +100,12 @@ class RowMembers:
     def allowed_by(self, restrictions: Restrictions, mask: Mask) -> Mask:
         """Which of some members, one after the other, restrictions allow."""
         places, rows = np.nonzero(mask)
-        operands = {}
-        for name in restrictions.named:
-            codes = self._codes[name][places, rows] if name in self._codes else self._column(name).codes[rows]
-            operands[name] = operand(self._column(name).parameter, codes)
-        allowed = restrictions.hold(operands, len(rows))
+
+        def column(name: str) -> tuple[Parameter, Codes]:
+            held = self._column(name)
+            return held.parameter, self._codes[name][places, rows] if name in self._codes else held.codes[rows]
+
+        allowed = restrictions.hold(column, len(rows))
         return allowed & restrictions.callables_hold(self.joined(mask)) if restrictions.callables else allowed
 
     @cached_property

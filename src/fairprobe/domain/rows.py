@@ -96,27 +96,19 @@ class Rows:
 
 
 def rows_of(
-    domain: Domain,
-    X: Any,
-    *,
-    y: Any = None,
-    sample_weight: Any = None,
-    groups: Any = None,
-    called: Mapping[str, str] | None = None,
-    may_be_empty: bool = False,
+    domain: Domain, X: Any, y: Any, weights: Any, groups: Any, called: Mapping[str, str] | None, may_be_empty: bool
 ) -> Rows:
     """The checked rows; `Domain.rows` says what the arguments are."""
     names = {"X": "X", "y": "y", "sample_weight": "sample_weight", "groups": "groups", **(called or {})}
     frame = frame_of(domain, X, names["X"])
     if not len(frame) and not may_be_empty:
         raise DataError.about(names["X"], "must have one row at least, got an empty frame")
-    index = getattr(X, "index", None)
-    index = None if callable(index) else index
+    index = _index_of(X)
     return Rows(
         domain,
         frame,
-        None if y is None else _labels(names["y"], y, frame, index),
-        None if sample_weight is None else _weights(names["sample_weight"], sample_weight, len(frame), index),
+        None if y is None else _labels(names["y"], y, len(frame), index),
+        None if weights is None else _weights(names["sample_weight"], weights, len(frame), index),
         None if groups is None else _groups(names["groups"], groups, len(frame), index),
     )
 
@@ -138,13 +130,14 @@ def check_columns(domain: Domain, frame: pd.DataFrame, called: str) -> None:
         raise DataError.about(called, rule)
 
 
-def _labels(called: str, y: Any, frame: pd.DataFrame, index: Any) -> NDArray[Any]:
+def _labels(called: str, y: Any, n: int, index: Any) -> NDArray[Any]:
     """Labels in the order of the rows. Labels whose index was made anew belong to the rows by their place."""
     values = as_values(y)
     labels = np.asarray(values)
-    if labels.ndim != 1 or len(labels) != len(frame):
-        shape = f"{len(frame):,} rows and labels of the shape {labels.shape}"
-        raise DataError.about(called, f"must have one label a row, got {shape}")
+    if labels.shape != (n,):
+        raise DataError.about(
+            called, f"must have one label a row, got {n:,} rows and labels of the shape {labels.shape}"
+        )
     own = _index_of(values)
     if own is not None and index is not None and not own.equals(index) and set(own) == set(index):
         rule = "must be in the order of the rows, got their index in another order"
@@ -153,7 +146,8 @@ def _labels(called: str, y: Any, frame: pd.DataFrame, index: Any) -> NDArray[Any
 
 
 def _weights(called: str, weights: Any, n: int, index: Any) -> Floats:
-    values = _in_order(called, weights, index)
+    values = as_values(weights)
+    _check_index(called, values, index)
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -171,7 +165,8 @@ def _weights(called: str, weights: Any, n: int, index: Any) -> Floats:
 def _groups(called: str, groups: Any, n: int, index: Any) -> NDArray[Any]:
     import pandas as pd
 
-    values = pd.Series(_in_order(called, groups, index))
+    _check_index(called, groups, index)
+    values = pd.Series(as_values(groups))
     if values.shape != (n,):
         raise DataError.about(called, f"must be one name for each of the {n:,} rows, got {len(values):,}")
     if values.isna().any():
@@ -179,17 +174,14 @@ def _groups(called: str, groups: Any, n: int, index: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def _in_order(called: str, values: Any, index: Any) -> Any:
+def _check_index(called: str, values: Any, index: Any) -> None:
     """A series must have the index of the rows, or its values would count for other rows than are meant."""
-    values = as_values(values)
     own = _index_of(values)
     if own is not None and index is not None and not own.equals(index):
-        rule = "must have the index of the rows, got another: give an array for their order"
-        raise DataError.about(called, rule)
-    return values
+        raise DataError.about(called, "must have the index of the rows, got another: give an array for their order")
 
 
 def _index_of(values: Any) -> Any:
-    """The index of a pandas series; None for an array or a list."""
+    """The index of a pandas frame or series; None for anything else."""
     index = getattr(values, "index", None)
     return None if callable(index) else index

@@ -58,6 +58,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 COMPARE, COMPARE_MISSING = "compare", "compare_missing"
 IF_MISSING, MISSING_FOR = "if_missing", "missing_for"
+MAPPING = ("of", "is", IF_MISSING, MISSING_FOR)
+TYPES: dict[type, tuple[type, str]] = {bool: (bool, "true or false"), str: (str, "a string"), tuple: (list, "a list")}
+"""By the type of a field's default: the type in a file, and its name."""
 DATA = {"label": str, "ignore": list, "missing": list}
 """Keys of [data], which the command line uses: the label's column, ignored columns, texts for missing values."""
 
@@ -89,21 +92,18 @@ def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
     """The text of a domain file."""
     import tomli_w
 
-    sensitive = domain.sensitive
-    tables = [
-        _as_table(p) | ({COMPARE_MISSING: True} if p.missing and p.name in sensitive else {}) for p in domain.parameters
-    ]
     content = {
         "format": FORMAT,
-        "sensitive": list(sensitive),
+        "sensitive": list(domain.sensitive),
         "hidden": list(domain.hidden),
         "constraints": [rule.text for rule in domain.constraints if isinstance(rule, Rule)],
         "data": {name: value for name, value in (data or {}).items() if value},
         "link": [link_table(link) for link in domain.links],
-        "parameter": tables,
+        "parameter": [_as_table(p, p.name in domain.sensitive) for p in domain.parameters],
     }
-    needed = {name: value for name, value in content.items() if value or name in ("sensitive", "parameter")}
-    return tomli_w.dumps(needed)
+    return tomli_w.dumps(
+        {name: value for name, value in content.items() if value or name in ("sensitive", "parameter")}
+    )
 
 
 def link_table(link: Link) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _two_lists(mapping: Mapping[Any, Any], to: str) -> dict[str, Any]:
     return table | ({MISSING_FOR: missing_for} if missing_for else {})
 
 
-def _as_table(parameter: Parameter) -> dict[str, Any]:
+def _as_table(parameter: Parameter, is_sensitive: bool) -> dict[str, Any]:
     table: dict[str, Any] = {"name": parameter.name, "kind": parameter.kind}
     if isinstance(parameter, Derived):
         return table | {"source": parameter.source, **_two_lists(parameter.mapping, "is"), "dtype": parameter.dtype}
@@ -135,25 +135,28 @@ def _as_table(parameter: Parameter) -> dict[str, Any]:
         value = getattr(parameter, field.name)
         if value != field.default or field.name == "dtype":
             table[field.name] = list(value) if isinstance(value, tuple) else value
-    return table
+    return table | ({COMPARE_MISSING: True} if parameter.missing and is_sensitive else {})
 
 
 def read(path: str | PathLike[str]) -> Content:
     """Read the file."""
-    content = _load(Path(path))
     try:
-        return parse(content)
+        return parse(read_toml(path))
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from None
+    except OSError as error:
+        raise DomainError(f"the domain file must be readable, got {error.strerror}: {path}") from None
+    except ValueError as error:
+        raise DomainError(f"the domain file must be TOML, got {path}: {error}") from None
 
 
 def parse(content: dict[str, Any]) -> Content:
     """The content from a file's tables."""
     if content.get("format") != FORMAT:
         raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
-    known = ("format", "sensitive", "hidden", "constraints", "data", "link", "parameter")
-    for name in sorted(set(content) - set(known)):
-        raise DomainError(f"a domain file has {', '.join(known)}; got {name}{nearest(name, known)}")
+    _check_known(
+        content, ("format", "sensitive", "hidden", "constraints", "data", "link", "parameter"), "a domain file"
+    )
     sensitive, hidden, constraints = (
         _list_of(str, content.get(key, []), f"{key} must be a list of {what}")
         for key, what in (("sensitive", "names"), ("hidden", "names"), ("constraints", "texts"))
@@ -173,15 +176,6 @@ def parse(content: dict[str, Any]) -> Content:
     )
 
 
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        return read_toml(path)
-    except OSError as error:
-        raise DomainError(f"the domain file must be readable, got {error.strerror}: {path}") from None
-    except ValueError as error:
-        raise DomainError(f"the domain file must be TOML, got {path}: {error}") from None
-
-
 def _list_of(kind: type, value: Any, rule: str) -> list[Any]:
     """A list of texts or tables; anything else breaks the rule."""
     if not isinstance(value, list) or not all(isinstance(each, kind) for each in value):
@@ -192,9 +186,8 @@ def _list_of(kind: type, value: Any, rule: str) -> list[Any]:
 def _data(table: Any) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise DomainError(f"data must be a table, got {table!r}")
+    _check_known(table, tuple(DATA), "data")
     for name, value in table.items():
-        if name not in DATA:
-            raise DomainError(f"data has {', '.join(DATA)}; got {name!r}{nearest(name, DATA)}")
         if DATA[name] is list:
             _list_of(str, value, f"data.{name} must be a list of texts")
         elif not isinstance(value, str):
@@ -203,21 +196,20 @@ def _data(table: Any) -> dict[str, Any]:
 
 
 def _link_from(table: dict[str, Any]) -> Link:
-    table = dict(table)
-    column, sensitive = table.pop("column", None), table.pop("sensitive", None)
+    column, sensitive = table.get("column"), table.get("sensitive")
     if not isinstance(column, str) or not isinstance(sensitive, str):
         raise DomainError(f"a link must have column and sensitive, two names, got {column!r} and {sensitive!r}")
-    roles, shift, per = table.pop("role", None), table.pop("shift", None), table.pop("per", None)
-    _check_known(table, ("role", "shift", "per"), f"the link of {column!r}")
-    if roles is not None:
-        roles = _list_of(dict, roles, f"the link of {column!r} must have a list of tables as role")
-        names = [str(role.get("name", place)) for place, role in enumerate(roles)]
+    _check_known(table, ("column", "sensitive", "role", "shift", "per"), f"the link of {column!r}")
+    roles = shift = None
+    if "role" in table:
+        given = _list_of(dict, table["role"], f"the link of {column!r} must have a list of tables as role")
+        names = [str(role.get("name", place)) for place, role in enumerate(given)]
         if len(set(names)) < len(names):
             raise DomainError(f"the link of {column!r} must have roles of distinct names, got {', '.join(names)}")
-        return Link(column, sensitive, dict(zip(names, (_pairs(role, "is", column) for role in roles), strict=True)))
-    if shift is not None:
-        return Link(column, sensitive, shift=_pairs(shift, "by", column))
-    return Link(column, sensitive, per=per)
+        roles = dict(zip(names, (_pairs(role, "is", column) for role in given), strict=True))
+    if "shift" in table:
+        shift = _pairs(table["shift"], "by", column)
+    return Link(column, sensitive, roles, shift=shift, per=table.get("per"))
 
 
 def _check_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
@@ -228,7 +220,7 @@ def _check_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> N
 def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
     """The mapping from two lists; the reverse of `_two_lists`."""
     table = table if isinstance(table, dict) else {}
-    _check_known(table, ("name", "source", "dtype", "of", to, IF_MISSING, MISSING_FOR), f"the table of {name!r}")
+    _check_known(table, ("name", "of", to, *MAPPING[2:]), f"the table of {name!r}")
     keys, values, missing_for = table.get("of"), table.get(to), table.get(MISSING_FOR, [])
     if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
         raise DomainError(f"{name!r}: of and {to} must be two lists of the same length, got {keys!r} and {values!r}")
@@ -264,42 +256,23 @@ def _compared(table: dict[str, Any], sensitive: list[str]) -> Iterator[tuple[str
 def _from_table(table: dict[str, Any]) -> Parameter:
     fields = dict(table)
     name, kind = fields.get("name"), fields.pop("kind", None)
+    kinds: dict[Any, type[Parameter]] = {**KINDS, Derived.kind: Derived}
+    if not isinstance(kind, str) or kind not in kinds:
+        known = ", ".join(kinds)
+        raise DomainError(f"parameter {name!r}: kind must be one of {known}, got {kind!r}{nearest(kind, kinds)}")
+    expected = {field.name: field for field in dataclasses.fields(kinds[kind])}
     if kind == Derived.kind:
-        mapping = _pairs(fields, "is", str(name))
-        return Derived(fields.get("name"), fields.get("source"), mapping, dtype=fields.get("dtype", ""))  # type: ignore[arg-type]  # made sure of there
-    if not isinstance(kind, str) or kind not in KINDS:
-        near = nearest(kind, [*KINDS, Derived.kind])
-        raise DomainError(
-            f"parameter {name!r}: kind must be one of {', '.join([*KINDS, Derived.kind])}, got {kind!r}{near}"
-        )
-    known = {field.name for field in dataclasses.fields(KINDS[kind])}
-    for key in sorted(fields.keys() - known):
-        raise DomainError(
-            f"parameter {name!r}: {_with_article(kind)} has {', '.join(sorted(known))}; got {key!r}"
-            f"{nearest(key, known - fields.keys())}"
-        )
-    _check_types(name, fields)
+        _check_known(fields, ("name", "source", "dtype", *MAPPING), f"parameter {name!r}: a derived one")
+        mapping = {key: fields.pop(key) for key in MAPPING if key in fields}
+        fields["mapping"] = _pairs(mapping, "is", str(name))
+    what = f"parameter {name!r}: {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    _check_known(fields, sorted(expected), what)
+    for key, value in fields.items():
+        file_type, words = TYPES.get(type(expected[key].default), (object, ""))
+        if not isinstance(value, file_type):
+            raise DomainError(f"parameter {name!r}: {key} must be {words}, got {value!r}")
     try:
-        return KINDS[kind](**fields)
+        return kinds[kind](**fields)
     except TypeError:
-        needed = [f.name for f in dataclasses.fields(KINDS[kind]) if f.default is dataclasses.MISSING]
-        raise DomainError(
-            f"parameter {name!r}: {_with_article(kind)} needs {', '.join(needed)}; got {', '.join(fields)}"
-        ) from None
-
-
-def _with_article(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-
-
-def _check_types(name: Any, fields: dict[str, Any]) -> None:
-    expected = {
-        "missing": (bool, "true or false"),
-        "moves": (list, "a list"),
-        "dtype": (str, "a string"),
-        "values": (list, "a list"),
-        "categories": (list, "a list"),
-    }
-    for key, (kind, words) in expected.items():
-        if key in fields and not isinstance(fields[key], kind):
-            raise DomainError(f"parameter {name!r}: {key} must be {words}, got {fields[key]!r}")
+        needed = [each.name for each in expected.values() if each.default is dataclasses.MISSING]
+        raise DomainError(f"{what} needs {', '.join(needed)}; got {', '.join(fields)}") from None

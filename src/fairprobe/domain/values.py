@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.checks import repeated
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:
@@ -68,10 +68,9 @@ def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
         raise DomainError(f"parameter {name!r}: values must not be empty, got []")
     for value in checked:
         check_value(name, value)
-    counts = Counter(checked)
-    if len(counts) < len(checked):
-        repeated = ", ".join(repr(value) for value, count in counts.items() if count > 1)
-        raise DomainError(f"parameter {name!r}: values must be distinct, got {repeated} more than once")
+    twice = ", ".join(map(repr, repeated(checked)))
+    if twice:
+        raise DomainError(f"parameter {name!r}: values must be distinct, got {twice} more than once")
     return checked
 
 
@@ -99,9 +98,9 @@ def natural_dtype(values: Iterable[Any], missing: bool) -> str:
 
 def check_once(sensitive: Iterable[str]) -> None:
     """Refuse a sensitive parameter that is named twice."""
-    repeated = [name for name, count in Counter(list(sensitive)).items() if count > 1]
-    if repeated:
-        raise DomainError(f"sensitive must name each parameter once, got {', '.join(repeated)} more than once")
+    twice = ", ".join(repeated(sensitive))
+    if twice:
+        raise DomainError(f"sensitive must name each parameter once, got {twice} more than once")
 
 
 def in_dtype(values: Any, dtype: Any) -> pd.Series:

@@ -12,8 +12,8 @@ from fairprobe.arrays import Mask
 from fairprobe.blocks import Block, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.domain import Domain
+from fairprobe.estimation.bounds.differences import mcnemar_p, paired_difference
 from fairprobe.estimation.bounds.intervals import split_confidence
-from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.share import Share
@@ -67,9 +67,8 @@ class Comparison(Result):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values."""
-        figures = ("difference", "low", "high", "p_value", "only_a", "only_b", "n")
         return {
-            **{name: getattr(self, name) for name in figures},
+            **vars(self),
             "a": self.a.jsonable(),
             "b": self.b.jsonable(),
             "plain": None if self.plain is None else self.plain.jsonable(),

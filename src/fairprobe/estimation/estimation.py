@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.arguments import Column, Outcome, WrittenFolder, filled
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.estimation.bounds.intervals import split_confidence
-from fairprobe.estimation.estimate_run import stored_shares
-from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.settings import EXACT_LIMIT, EstimatePlan, Settings
 from fairprobe.estimation.share import Share
+from fairprobe.estimation.stored_estimate import stored_shares
 from fairprobe.estimation.survey import beside, warn_of
+from fairprobe.estimation.verdict import Gate
 from fairprobe.model import Model
 from fairprobe.progress import Progress
 
@@ -105,31 +105,7 @@ def estimate(
     >>> estimate(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Share(exactly 13.51% of the domain (20 of 148 inputs) get another outcome when sex changes)
     """
-    settings = Settings(
-        n_experiments=n_experiments,
-        n_samples=n_samples,
-        confidence=confidence,
-        method=method,
-        exact_limit=exact_limit,
-        width=width,
-        max_share=max_share,
-        max_seconds=max_seconds,
-        threshold=threshold,
-        output=output,
-        favourable=favourable,
-        seed=seed,
-        batch=batch,
-        linked=linked,
-        sample_weight=sample_weight,
-        groups=groups,
-        rows_are=rows_are,
-        gate=gate,
-        store=store,
-        model_id=model_id,
-        n_jobs=n_jobs,
-        engine=engine,
-        progress=progress,
-    )
+    settings = Settings(**{name: given for name, given in locals().items() if name not in FIRST})
     (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], settings)
     warn_of([share])
     return share
@@ -147,7 +123,19 @@ def shares_of(
     sides, population = sides_of(domain, settings.linked), bound(population, domain)
     n_bound = Gate.of(settings.gate).n_bound(sides)
     settings = replace(settings, confidence=split_confidence(settings.confidence, n_bound))
-    targets = [_target(model, side, population, settings) for side in sides]
+    targets = [
+        Population(
+            model,
+            side,
+            population,
+            settings.threshold,
+            settings.output,
+            settings.batch,
+            settings.sample_weight,
+            settings.groups,
+        )
+        for side in sides
+    ]
     return [beside(*each) for each in zip(*stored_shares(targets, sets, settings), strict=True)]
 
 
@@ -157,18 +145,5 @@ def plan(domain: Domain, population: Any, **given: Any) -> EstimatePlan:
     n_rows = population.shape[0] if hasattr(population, "shape") else None
     if not isinstance(population, str):
         settings = replace(settings, method="sample")
-    sides = [settings.plan(side, n_rows, settings.output) for side in sides_of(domain, settings.linked)]
+    sides = [settings.plan(side, n_rows) for side in sides_of(domain, settings.linked)]
     return replace(sides[0], n_queries=sum(each.n_queries for each in sides))
-
-
-def _target(model: Model, domain: Domain, population: Any, settings: Settings) -> Population:
-    return Population(
-        model,
-        domain,
-        population,
-        settings.threshold,
-        settings.output,
-        settings.batch,
-        settings.sample_weight,
-        settings.groups,
-    )

@@ -1,4 +1,4 @@
-"""The good outcome of a model: the one place that reads the word given for it, and says who is denied it."""
+"""The good outcome of a model: reads the word given for it, and says who is denied it."""
 
 from __future__ import annotations
 
@@ -48,14 +48,9 @@ class Favourable:
     """Rows that the model was asked about to see this outcome; they are not counted in any share."""
 
     @property
-    def is_class(self) -> bool:
-        """True if a class is meant by its name, and not an end."""
-        return self.place is not None and self.word == self.column
-
-    @property
     def label(self) -> Any:
         """The label or class that is meant; None for an end."""
-        return self.word if self.is_label or self.is_class else None
+        return self.word if self.is_label or (self.place is not None and self.word == self.column) else None
 
     def worse_off(self, outcomes: pd.DataFrame | None) -> str | None:
         """The combination that gets it least often; None if two are level."""
@@ -111,16 +106,14 @@ def read_favourable(
     """
     if word is None or isinstance(word, Favourable):
         return word
-    read, classes = _as_text if as_text else _as_itself, classes_of(model)
+    classes = classes_of(model)
     if output != "label":
-        return _of_numbers(word, read, output, classes, n_classes)
-    rule = "be an outcome of the model" if classes is not None else "be an outcome that was seen"
+        return _of_numbers(word, output, classes, n_classes, as_text)
     known: Sequence[Any] = []
     for known in seen if classes is None else [classes]:
-        found = read(word, known)
-        if found is not None:
-            return Favourable(found[0], found[0], is_label=True)
-    raise _refused(word, rule, known)
+        for label in _matching(word, known, as_text):
+            return Favourable(label, label, is_label=True)
+    raise _refused(word, f"be an outcome {'that was seen' if classes is None else 'of the model'}", known)
 
 
 def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = False) -> Favourable | None:
@@ -136,7 +129,7 @@ def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = F
 
     if word is None or isinstance(word, Favourable):
         return word
-    askers = [target.oracle.asker for target in targets]
+    askers = [target.asker for target in targets]
     before = [asker.n_queries for asker in askers]
     found = read_favourable(word, targets[0].model, askers[0].output, _seen(targets), n_classes, as_text=as_text)
     n_queries = sum(asker.n_queries for asker in askers) - sum(before)
@@ -158,12 +151,10 @@ def favourable_in(
 
 def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False) -> Any:
     """The label among those of some rows that a word stands for."""
-    if isinstance(word, Favourable):
-        word = word.label
-    found = (_as_text if as_text else _as_itself)(word, labels)
-    if found is None:
-        raise _refused(word, "be a label of the rows", labels)
-    return found[0]
+    word = word.label if isinstance(word, Favourable) else word
+    for label in _matching(word, labels, as_text):
+        return label
+    raise _refused(word, "be a label of the rows", labels)
 
 
 def classes_of(model: Any) -> list[Any] | None:
@@ -184,12 +175,8 @@ def in_order(labels: Iterable[Any]) -> list[Any]:
     return sorted({plain(label) for label in labels}, key=lambda label: (str(type(label)), label))
 
 
-_Reading = Callable[[Any, Iterable[Any]], tuple[Any] | None]
-"""Finds the outcome that a word means; the outcome comes in a tuple, as it may be a false one."""
-
-
 def _of_numbers(
-    word: Any, read: _Reading, output: str, classes: list[Any] | None, n_classes: Callable[[], int]
+    word: Any, output: str, classes: list[Any] | None, n_classes: Callable[[], int], as_text: bool
 ) -> Favourable:
     """An end, or a class of probabilities or scores; where a class has the name of an end, the class is meant."""
     n = 0
@@ -198,14 +185,11 @@ def _of_numbers(
     elif output == "proba" or (output == "score" and (classes is None or len(classes) > 2)):
         n = n_classes()
     names = classes if classes is not None and len(classes) == n else list(range(n))
-    found = read(word, names)
-    if found is not None:
-        return Favourable(found[0], found[0], place=names.index(found[0]))
-    end = read(word, ENDS)
-    if end is None:
-        raise _refused(word, "be an outcome of the model", [*names, *ENDS])
-    last = n - 1 if n else None
-    return Favourable(end[0], end[0] if last is None else names[last], is_low=end[0] == "lowest", place=last)
+    for name in _matching(word, names, as_text):
+        return Favourable(name, name, place=names.index(name))
+    for end in _matching(word, ENDS, as_text):
+        return Favourable(end, names[-1] if n else end, is_low=end == "lowest", place=n - 1 if n else None)
+    raise _refused(word, "be an outcome of the model", [*names, *ENDS])
 
 
 def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
@@ -233,26 +217,27 @@ def _refused(word: Any, rule: str, known: Sequence[Any]) -> SettingError:
     return SettingError.about("favourable", f"must {rule}, one of {named}; got {word!r}{nearest(word, known)}")
 
 
-def _as_itself(word: Any, outcomes: Iterable[Any]) -> tuple[Any] | None:
-    """The outcome that a word is; truth values are no numbers, nor texts."""
-    word = plain(word)
-    alike = (each for each in outcomes if isinstance(each, bool) == isinstance(word, bool) and bool(each == word))
-    return next(((outcome,) for outcome in alike), None)
+def _matching(word: Any, outcomes: Iterable[Any], as_text: bool) -> list[Any]:
+    """The outcome that a word means, alone in a list, which is empty if there is none, or for a text more than one.
 
+    Truth values are no numbers, nor texts.
 
-def _as_text(text: str, outcomes: Iterable[Any]) -> tuple[Any] | None:
-    """The outcome that a text stands for; None if there is none, or more than one.
-
-    >>> _as_text("1", [0, 1]), _as_text("true", [False, True]), _as_text("1", [0.0, 1.0]), _as_text("yes", ["no"])
-    ((1,), (True,), (1.0,), None)
+    >>> _matching("1", [0, 1], True), _matching("true", [False, True], True), _matching("1", [0.0, 1.0], True)
+    ([1], [True], [1.0])
+    >>> _matching(1, [False, True], False), _matching("yes", ["no"], True)
+    ([], [])
     """
-    outcomes = list(outcomes)
+    outcomes, word = list(outcomes), plain(word)
+    if not as_text:
+        return [each for each in outcomes if isinstance(each, bool) == isinstance(word, bool) and bool(each == word)][
+            :1
+        ]
     for reading in (str, lambda outcome: str(outcome).lower(), _as_number):
-        wanted = reading(text)
+        wanted = reading(word)
         found = [outcome for outcome in outcomes if wanted is not None and reading(outcome) == wanted]
         if len(found) == 1:
-            return (found[0],)
-    return None
+            return found
+    return []
 
 
 def _as_number(outcome: Any) -> float | None:

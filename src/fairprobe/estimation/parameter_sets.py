@@ -7,7 +7,7 @@ hits is at once; here the interval is valid whenever one stops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ def breakdown(
     names = _checked_sets(checked_domain(domain), sets)
     shares = shares_of(model, domain, population, names, settings_of(**settings))
     warn_of(shares)
-    return _by_name(shares)
+    return {" x ".join(share.sensitive): share for share in shares}
 
 
 def causal_score(
@@ -119,7 +119,3 @@ def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[
     if not checked:
         raise SettingError.about("sets", "must hold one set of sensitive parameters at least, got none")
     return [tuple(name for name in domain.sensitive if name in names) for names in checked]
-
-
-def _by_name(shares: Iterable[Share]) -> dict[str, Share]:
-    return {" x ".join(share.sensitive): share for share in shares}

@@ -99,14 +99,9 @@ def judged_rows(
 
     They have the members that some sets of sensitive parameters need.
     """
-    for part in parts_of(oracle, rows):
-        yield judged_frame(oracle, part, sets, twice=twice)
-
-
-def parts_of(oracle: Oracle, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Rows in batches, in order."""
     size = oracle.batch_size(len(rows))
-    return (rows.iloc[first : first + size] for first in range(0, len(rows), size))
+    for first in range(0, len(rows), size):
+        yield judged_frame(oracle, rows.iloc[first : first + size], sets, twice=twice)
 
 
 def judged_frame(oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool) -> JudgedFamilies:
@@ -226,6 +221,12 @@ class Population:
             places = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
             self._some = self.domain.families.of_frame(self.rows.iloc[places]).frame
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
+
+    @property
+    def asker(self) -> Asker:
+        """Asks the model itself, where nothing stands in for it."""
+        assert isinstance(self.oracle.asker, Asker)
+        return self.oracle.asker
 
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:

@@ -63,17 +63,14 @@ class Proxies(Result):
         parts = []
         for name, rows in self.table.groupby("sensitive", sort=False):
             every = rows[rows["column"] == TOGETHER].iloc[0]
-            told = rows[(rows["column"] != TOGETHER) & (rows["low"] > 0.5)].head(3)
-            alone = ", ".join(
-                f"{row.column} {row.auc:.2f}"
-                + ("" if row.value == every.value else f" (of {row.value}, all together {row.together:.2f})")
-                for row in told.itertuples()
-            )
-            how = "is told by" if every.low > 0.5 else "is not shown to be told by"
+            told = []
+            for row in rows[(rows["column"] != TOGETHER) & (rows["low"] > 0.5)].head(3).itertuples():
+                apart = f" (of {row.value}, all together {row.together:.2f})" if row.value != every.value else ""
+                told.append(f"{row.column} {row.auc:.2f}{apart}")
             parts.append(
-                f"{name} {how} all other columns together, with an AUC of {every.auc:.2f} "
-                f"({every.low:.2f} to {every.high:.2f}, of {every.value})"
-                + (f", alone most by {alone}" if alone else "; none alone is shown to tell it")
+                f"{name} is {'' if every.low > 0.5 else 'not shown to be '}told by all other columns together, with an "
+                f"AUC of {every.auc:.2f} ({every.low:.2f} to {every.high:.2f}, of {every.value})"
+                + (f", alone most by {', '.join(told)}" if told else "; none alone is shown to tell it")
             )
         return f"{'; '.join(parts)}. A model may use what tells it; that it does is not tested here"
 
@@ -83,13 +80,8 @@ class Proxies(Result):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values."""
-        return {
-            "table": [{key: plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
-            "confidence": self.confidence,
-            "n": self.n,
-            "seed": self.seed,
-            "sentence": self.sentence(),
-        }
+        table = [{key: plain(value) for key, value in row.items()} for row in self.table.to_dict("records")]
+        return {**vars(self), "table": table, "sentence": self.sentence()}
 
 
 def proxies(
@@ -115,6 +107,8 @@ def proxies(
         max_rows: so many rows are looked at, drawn at random.
         seed: of the draw, the halves and the permutations.
     """
+    import pandas as pd
+
     X = as_pandas(X)
     names = _checked(X, sensitive)
     checked_count("max_rows", max_rows, at_least=2 * FEWEST)
@@ -130,13 +124,17 @@ def proxies(
         ones = np.stack(list(targets.values()))[:, known]
         is_tried = _half(number := np.arange(1, len(ones) + 1) @ ones, rng)
         mine = [codes[column][known] for column in columns]
-        scores = [_alone(binned, ones, is_tried) for binned in mine]
-        scores.append(_together(np.column_stack(mine).astype(np.float64), number, len(ones), is_tried, seed))
-        table = _Scored(np.stack(scores), ones[:, is_tried])
-        shown = table.beat_chance(error / 2, rng)
-        for place, column in enumerate([*columns, TOGETHER]):
-            found.append((name, column, *table.best(place, list(targets), error / len(scores), shown)))
-    return Proxies(_table(found, names), confidence, len(rows), seed)
+        alone = [_alone(binned, ones, is_tried) for binned in mine]
+        together = _together(np.column_stack(mine).astype(np.float64), number, len(ones), is_tried, seed)
+        scores, ones = np.stack([*alone, together]), ones[:, is_tried]
+        shown = _beat_chance(scores, ones, error / 2, rng)
+        rows_of_name = [
+            (name, column, *_best(scores, place, ones, list(targets), error / len(scores), shown[place]))
+            for place, column in enumerate([*columns, TOGETHER])
+        ]
+        found += sorted(rows_of_name, key=lambda row: -row[3])
+    header = ["sensitive", "column", "value", "auc", "low", "high", "together"]
+    return Proxies(pd.DataFrame(found, columns=header), confidence, len(rows), seed)
 
 
 def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
@@ -212,53 +210,46 @@ def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, see
     return scores[1:]
 
 
-class _Scored:
-    """Rows with scores by column and target, learned from other rows, and which of them have the target's value."""
+def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Generator) -> Mask:
+    """Mask by column and target of the scores that tell better than chance; `error` is the chance of any mistake.
 
-    def __init__(self, scores: Floats, ones: Mask) -> None:
-        self._scores = scores
-        self._ones = ones
-        self._ranks = np.stack([[_midranks(score) for score in column] for column in scores])
-        n, n_ones = ones.shape[1], ones.sum(axis=1)
-        self._expected = n_ones * (n + 1) / 2
-        spread = ((self._ranks - (n + 1) / 2) ** 2).sum(axis=2)
-        self._deviation = np.sqrt(spread * (n_ones * (n - n_ones) / (n * max(1, n - 1))))
+    The permutation test of Westfall and Young (1993), on the largest of all.
+    """
+    ranks = np.stack([[_rank(score, score) * len(score) + 0.5 for score in column] for column in scores])
+    n_targets, n = ones.shape
+    n_ones, spread = ones.sum(axis=1), ((ranks - (n + 1) / 2) ** 2).sum(axis=2)
+    deviation = np.sqrt(spread * (n_ones * (n - n_ones) / (n * max(1, n - 1))))
 
-    def _far(self, sums: Floats) -> Floats:
+    def far(sums: Floats) -> Floats:
         """Sums of ranks by column and target, in standard deviations above their mean under guessing."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.nan_to_num((sums - self._expected) / self._deviation, nan=0.0, posinf=0.0, neginf=0.0)
+            return np.nan_to_num((sums - n_ones * (n + 1) / 2) / deviation, nan=0.0, posinf=0.0, neginf=0.0)
 
-    def beat_chance(self, error: float, rng: np.random.Generator) -> Mask:
-        """Mask by column and target of those that tell better than chance; `error` is the chance of any mistake.
+    n_permutations = min(MOST_PERMUTATIONS, math.ceil(BEYOND / error))
+    labels, by_target = ones.T.astype(np.float32), ranks.transpose(1, 2, 0).astype(np.float32)
+    farthest: list[Floats] = []
+    for first in range(0, n_permutations, size := max(1, CELLS // n)):
+        orders = rng.permuted(np.tile(np.arange(n), (min(size, n_permutations - first), 1)), axis=1)
+        sums = np.stack([labels[:, place][orders] @ by_target[place] for place in range(n_targets)], axis=-1)
+        farthest += [each.max() for each in far(sums)]
+    beaten_by = (np.array(farthest)[:, None, None] >= far((ranks * ones).sum(axis=2)) - 1e-3).sum(axis=0)
+    return np.asarray((1 + beaten_by) / (1 + n_permutations) <= error)
 
-        The permutation test of Westfall and Young (1993), on the largest of all.
-        """
-        n_permutations = min(MOST_PERMUTATIONS, math.ceil(BEYOND / error))
-        n_targets, n = self._ones.shape
-        labels, by_target = self._ones.T.astype(np.float32), self._ranks.transpose(1, 2, 0).astype(np.float32)
-        farthest: list[Floats] = []
-        for first in range(0, n_permutations, size := max(1, CELLS // n)):
-            orders = rng.permuted(np.tile(np.arange(n), (min(size, n_permutations - first), 1)), axis=1)
-            sums = np.stack([labels[:, place][orders] @ by_target[place] for place in range(n_targets)], axis=-1)
-            farthest += [far.max() for far in self._far(sums)]
-        own = self._far((self._ranks * self._ones).sum(axis=2))
-        beaten_by = (np.array(farthest)[:, None, None] >= own - 1e-3).sum(axis=0)
-        return np.asarray((1 + beaten_by) / (1 + n_permutations) <= error)
 
-    def best(self, column: int, values: list[str], error: float, shown: Mask) -> tuple[str, float, float, float, float]:
-        """The value that a column tells best, its AUC, the interval, and the AUC of all columns for this value.
+def _best(
+    scores: Floats, column: int, ones: Mask, values: list[str], error: float, shown: Mask
+) -> tuple[str, float, float, float, float]:
+    """The value that a column tells best, its AUC, the interval, and the AUC of all columns for this value.
 
-        The error is split over the values.
-        """
-        from scipy.special import ndtri
+    The error is split over the values.
+    """
+    from scipy.special import ndtri
 
-        reach = -float(ndtri(error / len(values) / 2))
-        aucs = [auc_of(score, ones)[0] for score, ones in zip(self._scores[column], self._ones, strict=True)]
-        place = int(np.argmax(aucs))
-        auc, low, high = wilson(*auc_of(self._scores[column, place], self._ones[place]), reach)
-        low = low if shown[column, place] else min(low, 0.5)
-        return values[place], auc, low, high, auc_of(self._scores[-1, place], self._ones[place])[0]
+    told = [auc_of(score, is_one) for score, is_one in zip(scores[column], ones, strict=True)]
+    place = max(range(len(told)), key=lambda each: told[each][0])
+    low, high = wilson(*told[place], -float(ndtri(error / len(values) / 2)))
+    low = low if shown[place] else min(low, 0.5)
+    return values[place], told[place][0], low, high, auc_of(scores[-1, place], ones[place])[0]
 
 
 def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
@@ -273,27 +264,14 @@ def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
     return auc, (auc * (1 - auc) / variance if variance else 0.0) or few
 
 
-def wilson(fraction: float, n: float, reach: float) -> tuple[float, float, float]:
-    """A fraction of n, and Wilson's interval (1927), `reach` standard deviations to either side."""
+def wilson(fraction: float, n: float, reach: float) -> tuple[float, float]:
+    """Wilson's interval (1927) of a fraction of n, `reach` standard deviations to either side."""
     middle = (fraction + reach**2 / (2 * n)) / (1 + reach**2 / n)
     half = reach / (1 + reach**2 / n) * math.sqrt(fraction * (1 - fraction) / n + reach**2 / (4 * n**2))
-    return fraction, max(0.0, middle - half), min(1.0, middle + half)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _rank(scores: Floats, others: Floats) -> Floats:
     """The part of the others that each score is above; one that is equal counts half."""
     ordered = np.sort(others)
     return (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / (2 * len(others))
-
-
-def _midranks(scores: Floats) -> Floats:
-    """Ranks from 1 on; equal scores share the mean of theirs."""
-    return _rank(scores, scores) * len(scores) + 0.5
-
-
-def _table(found: list[tuple[Any, ...]], names: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    table = pd.DataFrame(found, columns=["sensitive", "column", "value", "auc", "low", "high", "together"])
-    order = pd.Categorical(table["sensitive"], names)
-    return table.iloc[np.lexsort((-table["auc"].to_numpy(), order.codes))].reset_index(drop=True)

@@ -11,8 +11,8 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
-from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import checked_role
+from fairprobe.estimation.verdict import Gate
 from fairprobe.oracle import ROWS_A_CALL
 from fairprobe.progress import Progress
 
@@ -36,8 +36,6 @@ class EstimatePlan:
     """Inputs that are judged, at most."""
     n_queries: int
     """Rows that the model is asked about, at most."""
-    may_be_solved: bool = False
-    """True if the share comes from the model's own structure instead, should the model be of a kind that is solved."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class Settings:
         wishes = [5 / wish * n_twins for wish in (self.width, self.max_share) if wish]
         return min(self.n * n_twins, max(ROWS_A_CALL, *wishes)) if wishes else self.n * n_twins
 
-    def plan(self, domain: Domain, n_rows: int | None, output: str) -> EstimatePlan:
+    def plan(self, domain: Domain, n_rows: int | None) -> EstimatePlan:
         """Choose how to count a population of rows, or of inputs that are uniform over the domain."""
         n_members = len(domain.families)
         if n_rows is not None:
@@ -115,6 +113,5 @@ class Settings:
         if self.method != "sample" and domain.size <= self.exact_limit and is_worth_it:
             # Every family is asked about once, whichever of its members is counted.
             return EstimatePlan("enumerate", domain.size, domain.size)
-        may_be_solved = self.method != "sample" and output == "label" and domain.families.is_in_boxes
         how = "sample" if self.width is self.max_share is self.max_seconds is None else "sequential"
-        return EstimatePlan(how, self.n, self.n * n_members, may_be_solved)
+        return EstimatePlan(how, self.n, self.n * n_members)

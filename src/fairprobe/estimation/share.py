@@ -17,7 +17,7 @@ from fairprobe.wording import POPULATIONS, answer, between, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.estimation.record import Record
+    from fairprobe.estimation.counts import Record
 
 UNSTEADY = {
     "stochastic-model": "the model answers the same row differently, so a difference may be chance",
@@ -141,18 +141,9 @@ class Share(Result):
         """True for rows that the model was trained on: they represent nobody else, so the share is only a count."""
         return self.population == "rows" and self.rows_are == "training"
 
-    @property
-    def is_stochastic(self) -> bool:
-        """True if the model answered the same row differently."""
-        return self._has("stochastic-model")
-
-    @property
-    def is_few(self) -> bool:
-        """True if rows with weights or in groups are too few for a pass."""
-        return self._has("few-groups")
-
-    def _has(self, check: str) -> bool:
-        return any(name == check for name, _ in self.health)
+    def has(self, check: str) -> bool:
+        """True if a health check of this name has something to say."""
+        return check in dict(self.health)
 
     @property
     def unsteady(self) -> str | None:
@@ -171,20 +162,19 @@ class Share(Result):
         return said
 
     def _sentence(self, limit: float | None) -> str:
-        whole, n, hits = POPULATIONS[self.population], f"{self.n:,}", f"{self.hits:,}"
-        aside = f"; {apart}" if (apart := self.apart()) else ""
+        whole, n, hits, flip = POPULATIONS[self.population], f"{self.n:,}", f"{self.hits:,}", self._flip()
+        aside, design = self._aside(), f", {self.design}," if self.design else ""
         if not self.n:
             return f"nothing of {whole} could be compared{aside}"
-        people = "the people they are drawn from" if self.population == "rows" else whole
-        unit, flip = "rows" if self.population == "rows" else "inputs", self._flip()
-        if not self.hits and limit is None and self.method != "exact" and not self.is_count:
-            most = f"with {percent(self.confidence)} confidence fewer than {percent(self.upper)} of {people}"
-            return f"none of {n} {unit} {flip}: {most}{aside}"
-        design = f", {self.design}," if self.design else ""
-        exactly, named = ("exactly ", " inputs") if self.method == "exact" else ("", " inputs" * (unit == "inputs"))
-        said = f"{exactly}{percent(self.value, limit)} of {whole}{design} ({hits} of {n}{named}{aside}) {flip}"
         if self.method == "exact":
-            return said
+            return f"exactly {percent(self.value, limit)} of {whole}{design} ({hits} of {n} inputs{aside}) {flip}"
+        unit, people = " inputs", whole
+        if self.population == "rows":
+            unit, people = "", "the people they are drawn from"
+        if not self.hits and limit is None and not self.is_count:
+            most = f"with {percent(self.confidence)} confidence fewer than {percent(self.upper)} of {people}"
+            return f"none of {n}{unit or ' rows'} {flip}: {most}{aside}"
+        said = f"{percent(self.value, limit)} of {whole}{design} ({hits} of {n}{unit}{aside}) {flip}"
         if self.is_count:
             return f"{said}; the model was trained on these rows, so this is a count, without an interval for others"
         return f"{said} ({percent(self.confidence)} interval {between(self.low, self.high, limit)})"
@@ -195,14 +185,17 @@ class Share(Result):
         along = f" and {' and '.join(self.linked)} along with it" if self.linked else ""
         return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
 
-    def apart(self) -> str:
+    def _aside(self) -> str:
         """The numbers of inputs that do not count, and the reasons."""
+        alone = f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
+        if self.hidden:
+            alone = f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
         why = [
             (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
-            (self.n_not_comparable, f"not comparable, {self._why_alone()}"),
+            (self.n_not_comparable, f"not comparable, {alone}"),
             (self.n_lost, "lost with shards that kept failing, which count both ways in the interval"),
         ]
-        return "; ".join(f"{n:,} {words}" for n, words in why if n)
+        return "".join(f"; {n:,} {words}" for n, words in why if n)
 
     def rows_in_words(self, n: int = 3) -> list[str]:
         """The first rows that are discriminatory: which they are, what changes, and the outcomes."""
@@ -235,11 +228,6 @@ class Share(Result):
         about = [self.twins[list(changed)].add_prefix("twin_"), self.answers.add_prefix("output_")]
         parts = [part.reset_index(drop=True) for part in (row, self.cases, *about)]
         return pd.concat([part if part is parts[1] else part.rename(columns=free) for part in parts], axis=1)
-
-    def _why_alone(self) -> str:
-        if self.hidden:
-            return f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
-        return f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
 
     def blocks(self) -> list[Block]:
         """The share for people: a sentence, its figures, who gets what among the hits, and remarks."""

@@ -6,74 +6,59 @@ estimate that goes on further asks the same first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fairprobe.checks import checked_seed
+from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.interrupts import terminable
+from fairprobe.estimation.estimate_run import EstimateRun
+from fairprobe.estimation.favourable import favourable_of
+from fairprobe.estimation.populations import Population
+from fairprobe.estimation.settings import Settings
 from fairprobe.estimation.share import Share, as_number
-from fairprobe.model.asking import Asker
 from fairprobe.store import identity
 from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.canaries import Canaries
 from fairprobe.store.hashes import digest, hash_of_data
-from fairprobe.store.run_folder import StoredRun
-
-if TYPE_CHECKING:
-    from fairprobe.estimation.populations import Population
+from fairprobe.store.run_folder import StoredRun, recorded_settings
 
 
-class StoredEstimate:
-    """Keeps the answers to one call of `estimate` or `breakdown`."""
+def stored_shares(
+    targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
+) -> list[list[Share]]:
+    """The shares of each target by set; with a store, what the model was asked before is not asked again."""
+    settings = replace(settings, favourable=favourable_of(settings.favourable, targets))
+    store, model_id, first = settings.store, identity.checked_id(settings.model_id, settings.store), targets[0]
+    checked_engine(settings.engine, checked_jobs(settings.n_jobs))
+    if store is None:
+        return [EstimateRun(target, sets, settings).shares() for target in targets]
+    seed = checked_seed(recorded_settings(store).get("seed") if settings.seed is None else settings.seed)
+    settings = replace(settings, seed=seed)
+    asked = {"sets": [list(names) for names in sets], "seed": seed, "method": settings.method}
+    with terminable(), StoredRun.opened(store, "estimate", identity_of(targets, asked, model_id)) as run:
+        canaries = Canaries(run, first.asker, first.rows, first.oracle.resolution)
+        logs = [AnswerLog(run, "linked-" if target.domain.links else "") for target in targets]
+        runs = [EstimateRun(target, sets, settings, log) for target, log in zip(targets, logs, strict=True)]
+        found = [each.shares() for each in runs]
+        canaries.check()
+        run.note_end(shares=[_figures(share) for shares in found for share in shares])
+    return [[replace(share, health=(*run.remarks, *share.health)) for share in shares] for shares in found]
 
-    def __init__(self, run: StoredRun, canaries: Canaries) -> None:
-        self._run = run
-        self._canaries = canaries
 
-    @classmethod
-    @contextmanager
-    def opened(
-        cls,
-        path: str | PathLike[str],
-        targets: Sequence[Population],
-        sets: Sequence[tuple[str, ...]],
-        seed: int | None,
-        method: str,
-        model_id: str | None = None,
-    ) -> Iterator[StoredEstimate]:
-        """Begin a stored estimate or take one up."""
-        settings = {"sets": [list(names) for names in sets], "seed": seed, "method": method}
-        with StoredRun.opened(path, "estimate", identity_of(targets, settings, model_id)) as run:
-            first = targets[0]
-            yield cls(run, Canaries(run, _asker(first), first.rows, first.oracle.resolution))
-
-    def answers(self, target: Population) -> AnswerLog:
-        """The log of the model's answers about a population; linked and plain twins have one each."""
-        return AnswerLog(self._run, "linked-" if target.domain.links else "")
-
-    def ended(self, found: list[list[Share]]) -> list[list[Share]]:
-        """The shares, with what is to be said of the run; the model is asked whether it is still the same."""
-        self._canaries.check()
-        shares = [share for each in found for share in each]
-        self._run.note_end(
-            shares=[
-                {
-                    "sensitive": list(share.sensitive),
-                    "linked": list(share.linked),
-                    **{name: getattr(share, name) for name in ("n", "hits", "method", "confidence", "n_queries")},
-                    **{name: as_number(getattr(share, name)) for name in ("value", "low", "high")},
-                }
-                for share in shares
-            ]
-        )
-        return [[replace(share, health=(*self._run.remarks, *share.health)) for share in each] for each in found]
+def _figures(share: Share) -> dict[str, Any]:
+    return {
+        "sensitive": list(share.sensitive),
+        "linked": list(share.linked),
+        **{name: getattr(share, name) for name in ("n", "hits", "method", "confidence", "n_queries")},
+        **{name: as_number(getattr(share, name)) for name in ("value", "low", "high")},
+    }
 
 
 def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:
     """All that the answers are a function of, but for how many there are."""
     first = targets[0]
-    asker = first.oracle.asker
     return {
         "model": identity.of_model(first.model, model_id),
         "data": {
@@ -86,14 +71,9 @@ def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_i
             **settings,
             "population": first.name,
             "compared": ["linked" if target.domain.links else "plain" for target in targets],
-            "output": asker.output,
+            "output": first.asker.output,
             "threshold": first.oracle.threshold,
             "batch": first.batch,
         },
         "domain": identity.of_domain(first.domain),
     }
-
-
-def _asker(target: Population) -> Asker:
-    assert isinstance(target.oracle.asker, Asker)  # nothing stands in for the model in an estimate
-    return target.oracle.asker

@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Mask
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock
 from fairprobe.domain.row_members import RowMembers
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.estimation.counts import Count, combination_words
+from fairprobe.estimation.counts import Count, Record, RowAnswers, combination_words, joined_answers
 from fairprobe.estimation.favourable import Favourable, classes_of, named_outcomes
 from fairprobe.estimation.populations import JudgedFamilies, Population
-from fairprobe.estimation.record import Record, RowAnswers, as_plain, joined_answers
 from fairprobe.estimation.share import Share, checked_role
-from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY, are_ties
 
 Interval = tuple[float, float]
@@ -85,46 +83,38 @@ class Survey:
             self._n_at_threshold += int(oracle.are_at_threshold(batch.outputs, present).sum())
         hits = [count.add(batch) for count in self.counts]
         if batch.rows is not None:
-            self._answers.append(self._told(batch, batch.rows))
-            self._n_rows += len(batch.own)
-            rows = np.flatnonzero(self.counts[-1].are_hits[-1])
-            if len(rows):
-                self._kept.append(self._described(batch, batch.rows, rows))
+            self._note_rows(batch, batch.rows)
         return hits
 
-    def _told(self, batch: JudgedFamilies, members: RowMembers) -> RowAnswers:
-        """The outputs for each combination, of the rows that are comparable by the last set."""
+    def _note_rows(self, batch: JudgedFamilies, members: RowMembers) -> None:
+        """Note real rows by the last set: outputs of the comparable ones, and what changes in those that are hits."""
+        import pandas as pd
+
         oracle, count = self.population.oracle, self.counts[-1]
         rows, n = np.flatnonzero(count.counted[-1]), len(oracle.families)  # what is held comes behind the combinations
         present = count.members(batch)
         assert present is not None
-        return RowAnswers(
+        words = [combination_words(oracle.domain, place) for place in range(n)]
+        answers = RowAnswers(
             members.index[rows],
             self.population.places[self._n_rows + rows],
-            tuple(combination_words(oracle.domain, place) for place in range(n)),
+            tuple(words),
             batch.outputs[:n, rows],
             present[:n, rows],
             None if batch.second is None else batch.second[:n, rows],
         )
-
-    def _described(self, batch: JudgedFamilies, members: RowMembers, rows: Codes) -> tuple[Any, Any, Any]:
-        """Real rows that are hits: as they are, as the other end of the gap, and the output for each combination."""
-        import pandas as pd
-
-        oracle, index = self.population.oracle, members.index[rows]
-        present, outputs = members.present[:, rows], batch.outputs[:, rows]
+        self._answers.append(answers)
+        self._n_rows += len(batch.own)
+        places = np.flatnonzero(count.are_hits[-1][rows])
+        if not len(places):
+            return
+        rows = rows[places]
         is_own = (members.members[:, None] == batch.own[rows][None]).all(axis=2)
-        own = np.where(is_own.any(axis=0), is_own.argmax(axis=0), present.argmax(axis=0))
-        twins = members.as_members(oracle.other_end(outputs, present, own), rows).set_axis(index)
-        words = [combination_words(oracle.domain, place) for place in range(len(oracle.domain.combinations))]
-        answers = {
-            word: [
-                as_plain(output) if exists else None
-                for output, exists in zip(outputs[place], present[place], strict=True)
-            ]
-            for place, word in enumerate(words)
-        }
-        return members.frame_of(rows), twins, pd.DataFrame(answers, index=index, dtype=object)
+        own = np.where(is_own.any(axis=0), is_own.argmax(axis=0), present[:, rows].argmax(axis=0))
+        ends = oracle.other_end(batch.outputs[:, rows], present[:, rows], own)
+        index = members.index[rows]
+        said = pd.DataFrame([answers.of_row(int(place)) for place in places], index=index, columns=words, dtype=object)
+        self._kept.append((members.frame_of(rows), members.as_members(ends, rows).set_axis(index), said))
 
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
@@ -137,18 +127,16 @@ class Survey:
         self.health += [*self._remarks(), *remarks]
         method = method or ("sample" if self.population.rows is None else "rows")
         if bounds is not None:
-            return [self.share(count, method, both, both) for count, both in zip(self.counts, bounds, strict=True)]
-        shares = []
-        for count in self.counts:
-            if self.population.weights is not None or self.population.groups is not None:
-                shares.append(self._clustered(count))
-                continue
-            n = count.n + self.n_lost
-            least, most = (count.hits, n, self._confidence), (count.hits + self.n_lost, n, self._confidence)
-            one_sided = (intervals.lower_bound(*least), intervals.upper_bound(*most))
-            two_sided = (intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1])
-            shares.append(self.share(count, method, two_sided, one_sided))
-        return shares
+            return [self._share(count, method, both) for count, both in zip(self.counts, bounds, strict=True)]
+        is_clustered = self.population.weights is not None or self.population.groups is not None
+        return [self._clustered(count) if is_clustered else self._pooled(count, method) for count in self.counts]
+
+    def _pooled(self, count: Count, method: str) -> Share:
+        """The share with exact bounds: lost inputs count as no cases for the lower ones, as cases for the upper."""
+        n = count.n + self.n_lost
+        least, most = (count.hits, n, self._confidence), (count.hits + self.n_lost, n, self._confidence)
+        two_sided = (intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1])
+        return self._share(count, method, two_sided, (intervals.lower_bound(*least), intervals.upper_bound(*most)))
 
     def _clustered(self, count: Count) -> Share:
         """The share of rows with weights or in groups."""
@@ -159,21 +147,30 @@ class Survey:
         said = clustered(hits[counted], weights, groups, self._confidence)
         design = ["weighted"] if weights is not None else []
         design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
-        compared = None if weights is None else float(weights.sum()) / self.population.total_weight
-        share = self.share(count, "rows", said.two_sided, said.one_sided, said.share)
-        health = (*share.health, *said.remarks())
-        return replace(share, design=" ".join(design), weight_compared=compared, health=health)
+        return self._share(
+            count,
+            "rows",
+            said.two_sided,
+            said.one_sided,
+            value=said.share,
+            design=" ".join(design),
+            weight_compared=None if weights is None else float(weights.sum()) / self.population.total_weight,
+            health=(*self.health, *said.remarks()),
+        )
 
-    def share(
-        self, count: Count, method: str, two_sided: Interval, one_sided: Interval, value: float | None = None
+    def _share(
+        self, count: Count, method: str, two_sided: Interval, one_sided: Interval | None = None, **fields: Any
     ) -> Share:
-        """The share with the bounds given; its value is that of the count, unless it is given too."""
+        """The share of a count; its value is that of the count, unless it is given."""
         rates = count.rates
-        has_mean = method == "sample" and len(rates) > 1 and not self.n_lost
-        mean_low, mean_high = intervals.mean_interval(rates, self._confidence) if has_mean else (None, None)
-        is_sampled = method in ("sample", "sequential")
+        if method in ("sample", "sequential"):
+            fields["history"] = np.cumsum(rates) / np.arange(1, len(rates) + 1)
+        if method == "sample" and len(rates) > 1 and not self.n_lost:
+            fields["mean_low"], fields["mean_high"] = intervals.mean_interval(rates, self._confidence)
+        if count is self.counts[-1]:
+            fields |= self._rows_of_hits()
         return self.make(
-            count.value if value is None else value,
+            fields.pop("value", count.value),
             two_sided,
             one_sided,
             n=count.n,
@@ -182,12 +179,9 @@ class Survey:
             method=method,
             sensitive=count.sensitive,
             outcomes=count.outcomes(),
-            **(self._rows_of_hits() if count is self.counts[-1] else {}),
             record=None if method == "exact" else self._record(count),
             n_queries=self.population.oracle.asker.n_queries,
-            history=np.cumsum(rates) / np.arange(1, len(rates) + 1) if is_sampled else None,
-            mean_low=mean_low,
-            mean_high=mean_high,
+            **fields,
         )
 
     def _record(self, count: Count) -> Record:
@@ -198,43 +192,36 @@ class Survey:
         """The rows that are hits, where the population is one of rows, as fields of a share."""
         import pandas as pd
 
-        if not self._kept:
-            return {}
         names = ("cases", "twins", "answers")
-        return {name: pd.concat(parts) for name, parts in zip(names, zip(*self._kept, strict=True), strict=True)}
+        return {name: pd.concat(parts) for name, parts in zip(names, zip(*self._kept, strict=True), strict=False)}
 
-    def make(self, value: float, two_sided: Interval, one_sided: Interval, **fields: Any) -> Share:
-        """A share with what is common to all of the call filled in."""
-        if self.population.rows is not None and self._rows_are == "training":
+    def make(self, value: float, two_sided: Interval, one_sided: Interval | None = None, **fields: Any) -> Share:
+        """A share with what is common to all of the call filled in; by default, one-sided bounds are the two-sided."""
+        population, oracle = self.population, self.population.oracle
+        if population.rows is not None and self._rows_are == "training":
             two_sided = one_sided = (math.nan, math.nan)  # these rows represent nobody else
-        if self.population.oracle.asker.output != "label":
-            fields["outcomes"] = named_outcomes(fields["outcomes"], classes_of(self.population.model))
+        if oracle.asker.output != "label":
+            fields["outcomes"] = named_outcomes(fields["outcomes"], classes_of(population.model))
         return Share(
             value,
             *two_sided,
-            *one_sided,
-            population=self.population.name,
+            *(one_sided or two_sided),
+            population=population.name,
             confidence=self._confidence,
-            threshold=self.population.oracle.threshold,
+            threshold=oracle.threshold,
             seconds=self._clock.seconds,
             seed=self.seed,
             detail=self.detail,
-            n_left_out=self.population.n_left_out,
+            n_left_out=population.n_left_out,
             n_lost=self.n_lost,
-            resolution=self.population.oracle.resolution,
-            health=tuple(self.health),
-            sent=self._sent(),
-            linked=tuple(link.column for link in self.population.domain.links if link.sensitive in fields["sensitive"]),
-            hidden=self.population.domain.hidden,
+            resolution=oracle.resolution,
+            sent=getattr(oracle.asker, "sent", None),
+            linked=tuple(link.column for link in population.domain.links if link.sensitive in fields["sensitive"]),
+            hidden=population.domain.hidden,
             rows_are=self._rows_are,
             worse_off=None if self._favourable is None else self._favourable.worse_off(fields["outcomes"]),
-            **fields,
+            **{"health": tuple(self.health), **fields},
         )
-
-    def _sent(self) -> int | None:
-        """Rows sent to a model that counts them itself."""
-        asker = self.population.oracle.asker
-        return asker.sent if isinstance(asker, Asker) else None
 
     def _remarks(self) -> Iterable[Remark]:
         """Remarks on lost inputs, on rounding, and on hits that got another answer when asked about again."""

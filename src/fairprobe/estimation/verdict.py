@@ -1,20 +1,78 @@
-"""A verdict on a share against a limit. It never says that a model is free of anything, only what was measured."""
+"""Which shares a limit binds, and the verdict on them, which says what was measured and no more."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from fairprobe.blocks import Block, Result, Sentence, Table
-from fairprobe.checks import is_number
+from fairprobe.checks import is_number, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
-from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, percent
+
+GATES = ("rows", "domain", "valid", "density")
+"""A limit is about the first of these that was measured, unless a gate names another."""
+
+TWINS = ("linked", "plain")
+"""The shares of one population, where the domain has links."""
+
+UNBOUND = "none"
+"""The word for a share that no limit binds: its interval has the whole error."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The shares that a limit binds: those of one population, by linked twins, by plain ones, or both."""
+
+    population: str | None = None
+    """None is the first of `GATES` that there is."""
+    twins: str | None = None
+    """"linked" or "plain"; None is both, where there are both."""
+    is_unbound: bool = False
+    """True if no limit binds any share."""
+
+    @classmethod
+    def of(cls, text: str | None) -> Gate:
+        """The gate that a text names.
+
+        >>> Gate.of("rows plain"), Gate.of(None)
+        (Gate(population='rows', twins='plain', is_unbound=False), Gate(population=None, twins=None, is_unbound=False))
+        """
+        words = (text or "").replace(",", " ").split()
+        known = (*GATES, *TWINS, UNBOUND)
+        named, twins = ([word for word in words if word in some] for some in (GATES, TWINS))
+        unknown = [word for word in words if word not in known]
+        if unknown or len(named) > 1 or len(twins) > 1:
+            raise SettingError.about(
+                "gate",
+                f"must be one of {', '.join(known)}, or a population and a share as in 'rows plain'; "
+                f"got {text!r}{nearest(unknown[0] if unknown else text, known)}",
+            )
+        return cls(next(iter(named), None), next(iter(twins), None), UNBOUND in words)
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, [self.population, self.twins]))
+
+    def n_bound(self, sides: Sequence[Any]) -> int:
+        """Number of the sides of a population that are bound; the error is split over them."""
+        return 1 if self.twins or self.is_unbound else len(sides)
+
+    def named(self, populations: Sequence[str] | Mapping[str, Any]) -> str:
+        """The population that the limit is about, among those measured."""
+        name = self.population or next((name for name in GATES if name in populations), None)
+        if name is None or name not in populations:
+            known = ", ".join(populations) or "none"
+            raise SettingError.about("gate", f"must be one of the populations {known}; got {name!r}")
+        return name
+
+    def bound(self, share: Share) -> list[Share]:
+        """The shares that are bound, of a share and the plain one beside it."""
+        return {"plain": [share.sides[-1]], "linked": [share]}.get(self.twins or "", share.sides)
 
 
 class Outcome(StrEnum):
@@ -61,8 +119,6 @@ class Verdict(Result):
 
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
-UNLESS_TRAINED = "if the model was not trained on these rows"
-
 MIN_COMPARABLE = 0.9
 """Nothing passes unless so much of the population could be compared."""
 
@@ -95,15 +151,14 @@ def verdict(
     outcomes = [held_against(each, max_share, min_comparable) for each in bound]
     outcome, why = max(outcomes, key=lambda each: SEVERITY.index(each[0]))
     said = (share if len(bound) > 1 else replace(share, plain=None)).sentence(max_share)
-    before = f"{why}. " if why else ""
-    sentence = f"{qualified(outcome, share)}: {before}{said}; the limit is {percent(max_share)}"
+    sentence = f"{qualified(outcome, share)}: {f'{why}. ' if why else ''}{said}; the limit is {percent(max_share)}"
     return Verdict(outcome, f"{sentence}{unused_words(by_population, share)}", name, max_share, share)
 
 
 def condition_of(outcome: str, share: Share) -> str | None:
     """The condition that an outcome stands under: rows of unknown role pass only if the model has not seen them."""
     is_open = outcome == Outcome.PASSED and share.population == "rows" and share.rows_are == "unknown"
-    return UNLESS_TRAINED if is_open else None
+    return "if the model was not trained on these rows" if is_open else None
 
 
 def qualified(outcome: str, share: Share) -> str:
@@ -129,7 +184,7 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
         return Outcome.VIOLATED, ""
     if share.is_count:
         return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
-    if high <= limit and share.is_few:
+    if high <= limit and share.has("few-groups"):
         return Outcome.INCONCLUSIVE, "rows that do not count alike are in too few groups, or a few of them weigh most"
     if high <= limit:
         return Outcome.PASSED, ""

@@ -16,7 +16,7 @@ from fairprobe.domain.values import changes_in_words
 from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.explanation.given_cases import GivenCases, RealRows
 from fairprobe.explanation.minimal_changes import MinimalChanges
-from fairprobe.searching.found import output_in_words
+from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ class Shrunk(ChangedCases):
         others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
         whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
         changed = ", ".join(changes_in_words(case, twin, sensitive))
-        said = f"{output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
+        said = f"{answer(outputs['case'])} to {answer(outputs['twin'])}"
         return f"{', '.join(whose)}: {changed} changes {said}"
 
     def jsonable(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Repaired(ChangedCases):
 
     def _repair_in_words(self, place: int) -> str:
         if self._labels is not None:
-            said = f"it gets {output_in_words(self._labels.iloc[place])} as its twins do"
+            said = f"it gets {answer(self._labels.iloc[place])} as its twins do"
         else:
             said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
         return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"

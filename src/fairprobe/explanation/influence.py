@@ -19,7 +19,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.estimation.bounds.two_groups import mean_bounds
+from fairprobe.estimation.bounds.intervals import mean_bounds
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.explanation.moved_cases import MOST_POINTS, SOURCES, Moved, Mover, along, values_of

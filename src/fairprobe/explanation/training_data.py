@@ -25,8 +25,8 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
-from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
-from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
+from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, split_confidence
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.explanation.evidence import Evidence

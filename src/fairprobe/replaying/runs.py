@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,54 +29,49 @@ TWIN = "twin_"
 
 
 @dataclass(frozen=True)
-class InPart:
-    """A case that is not told whole."""
-
-    told: Mapping[str, Any]
-    row: Any
-    """The index of the real row that it is; None where values are masked."""
-
-
-@dataclass(frozen=True)
 class RunCases:
-    """Cases of one run, and what it tells of them."""
+    """Cases of one run, with the question and the domain where the run tells them."""
 
     cases: pd.DataFrame
     """Those that are told whole, by a name: "case 1"."""
     question: Question | None = None
-    """None where nothing tells it."""
     domain: Domain | None = None
     changing: frozenset[str] = frozenset()
-    """What the twins change, where nothing tells the question."""
+    """The columns that change in twins, for a run that tells no question."""
     command: str | None = None
-    """That made the run."""
-    in_part: Sequence[InPart] = ()
+    """The command that made the run."""
+    in_part: pd.DataFrame | None = None
+    """The values told of real rows, by a name: "row 17"."""
+    rows: Sequence[Any] | None = None
+    """The index of each of these rows; None where values are masked."""
     data_hash: str | None = None
-    """Of the rows audited."""
+    """The digest of the rows audited."""
+
+    @property
+    def n_cases(self) -> int:
+        """The number of cases, those that are told in part among them."""
+        return len(self.cases) + (0 if self.in_part is None else len(self.in_part))
 
     def completed(
-        self, rows: pd.DataFrame | None, labels: Any, names: Sequence[str]
+        self, data: pd.DataFrame | None, labels: Any, names: Sequence[str]
     ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-        """The cases, with those looked up among the rows that are told by their index; what is left, and why."""
+        """The cases, with those told by their index looked up among rows of data; what is left, and the reason."""
         import pandas as pd
 
-        labels_of_rows = [f"{ROW} {each.row}" for each in self.in_part]
-        lost = pd.DataFrame([dict(each.told) for each in self.in_part], index=labels_of_rows)
-        if not self.in_part:
-            return self.cases, lost, ""
-        if any(each.row is None for each in self.in_part):
-            return self.cases, lost, "values are masked in the run"
+        if self.in_part is None or not len(self.in_part):
+            return self.cases, self.cases.iloc[:0], ""
+        if self.rows is None:
+            return self.cases, self.in_part, "values are masked in the run"
         why = "a real row is told by its index alone"
-        if rows is None:
-            return self.cases, lost, f"{why}, and no --data were given"
-        held = rows[[name for name in names if name in rows.columns]]
+        if data is None:
+            return self.cases, self.in_part, f"{why}, and no --data were given"
+        held = data[[name for name in names if name in data.columns]]
         if self.data_hash not in (hash_of_data(held), hash_of_data(held, labels)):
-            return self.cases, lost, f"{why}, and --data are other rows than those audited"
-        places = {plain(index): place for place, index in enumerate(rows.index.tolist())}
-        found = held.iloc[[places[each.row] for each in self.in_part]].astype(object).to_dict("records")
-        whole = [{**row, **each.told} for row, each in zip(found, self.in_part, strict=True)]
-        frames = [each for each in (self.cases, pd.DataFrame(whole, index=lost.index)) if len(each)]
-        return pd.concat(frames), lost.iloc[:0], ""
+            return self.cases, self.in_part, f"{why}, and --data are other rows than those audited"
+        places = {plain(index): place for place, index in enumerate(data.index.tolist())}
+        found = held.iloc[[places[row] for row in self.rows]].astype(object).set_axis(self.in_part.index)
+        found[self.in_part.columns] = self.in_part
+        return pd.concat([self.cases, found] if len(self.cases) else [found]), self.in_part.iloc[:0], ""
 
 
 def read_run(path: str) -> list[RunCases]:
@@ -84,18 +79,17 @@ def read_run(path: str) -> list[RunCases]:
     place = Path(path)
     if not place.exists():
         raise DataError(f"a run must be a folder or a file that exists, got {path}")
-    if place.is_file():
-        return [_of_saved(place)]
     if (place / AUDIT).exists():
         return [_of_audit(place)]
     if (place / ABOUT).exists():
         with as_written(place):
             return [_of_search(place)]
-    files = sorted(place.glob("*.json"))
+    files = [place] if place.is_file() else sorted(place.glob("*.json"))
     if not files:
         rule = f"a run must be a folder with {AUDIT}, with {ABOUT} or with saved cases (.json)"
         raise DataError(f"{rule}, got none of them in {path}")
-    return [_of_saved(each) for each in files]
+    saved = [SavedCases.read(each) for each in files]
+    return [RunCases(_named(each.cases), each.question, each.domain) for each in saved]
 
 
 def of_table(table: pd.DataFrame) -> RunCases:
@@ -105,13 +99,8 @@ def of_table(table: pd.DataFrame) -> RunCases:
     return RunCases(_named(table), changing=frozenset(changing))
 
 
-def _named(cases: pd.DataFrame, numbers: Sequence[int] | None = None) -> pd.DataFrame:
-    return cases.set_axis([f"case {number}" for number in numbers or range(1, len(cases) + 1)])
-
-
-def _of_saved(file: Path) -> RunCases:
-    saved = SavedCases.read(file)
-    return RunCases(_named(saved.cases), saved.question, saved.domain)
+def _named(cases: pd.DataFrame) -> pd.DataFrame:
+    return cases.set_axis([f"case {number}" for number in range(1, len(cases) + 1)])
 
 
 def _of_search(folder: Path) -> RunCases:
@@ -133,23 +122,27 @@ def _of_audit(folder: Path) -> RunCases:
     content = read_json(file, FORMAT, FORMAT_VERSION)
     domain = Domain.from_toml(folder / DOMAIN) if (folder / DOMAIN).exists() else None
     try:
-        asked, about, command = content["question"], content["about"], content["about"]["command"]
-        links = [] if about["config"]["linked"] is False else content["domain"]["links"]
-        question = Question(
-            tuple(asked["sensitive"]), tuple(map(str, links)), str(asked["output"]), float(asked["threshold"])
+        about = content["about"]
+        question = Question.told(
+            content["question"], [] if about["config"]["linked"] is False else content["domain"]["links"]
         )
-        n_parameters = len(content["domain"]["parameters"])
-        told = [{name: value for name, value in each["case"].items() if value != MASKED} for each in content["cases"]]
-        masked = bool(about["masked"])
-        in_part = [
-            InPart(case, None if masked else each["origin"]["row"])
-            for case, each in zip(told, content["cases"], strict=True)
-            if len(case) < n_parameters
-        ]
-        whole = {each["id"]: case for case, each in zip(told, content["cases"], strict=True)}
-        whole = {number: case for number, case in whole.items() if len(case) == n_parameters}
-        cases = _named(pd.DataFrame(list(whole.values())), list(whole))
-        data_hash = str(about["data"]["hash"])
+        n_parameters, is_masked = len(content["domain"]["parameters"]), bool(about["masked"])
+        whole, in_part, rows = {}, [], []
+        for each in content["cases"]:
+            case = {name: value for name, value in each["case"].items() if value != MASKED}
+            if len(case) == n_parameters:
+                whole[f"case {each['id']}"] = case
+            else:
+                in_part.append(case)
+                rows.append(None if is_masked else each["origin"]["row"])
+        return RunCases(
+            pd.DataFrame(list(whole.values()), index=list(whole)),
+            question,
+            domain,
+            command=None if is_masked else about["command"],
+            in_part=pd.DataFrame(in_part, index=[f"{ROW} {row}" for row in rows], dtype=object),
+            rows=None if is_masked else rows,
+            data_hash=str(about["data"]["hash"]),
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{file} must be as an audit writes it, got {type(error).__name__}: {error}") from None
-    return RunCases(cases, question, domain, command=None if masked else command, in_part=in_part, data_hash=data_hash)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -28,7 +28,7 @@ GITIGNORE = "# Cases may be real rows. To share them, delete this file.\n*\n"
 
 @dataclass(frozen=True)
 class Question:
-    """What cases are answers to: replayed to another one, they would tell nothing."""
+    """The question that cases answer: replayed to another one, they would tell nothing."""
 
     sensitive: tuple[str, ...]
     links: tuple[str, ...]
@@ -41,6 +41,12 @@ class Question:
         """The question that a domain asks."""
         links = tuple(link.words() for link in domain.links)
         return cls(domain.sensitive, links, output, checked_threshold(threshold, output))
+
+    @classmethod
+    def told(cls, asked: Mapping[str, Any], links: Iterable[Any]) -> Question:
+        """The question that a file tells."""
+        names, words = tuple(map(str, asked["sensitive"])), tuple(map(str, links))
+        return cls(names, words, str(asked["output"]), float(asked["threshold"]))
 
     def difference(self, other: Question) -> str | None:
         """What another question asks otherwise, in words; None if it is the same."""
@@ -91,13 +97,7 @@ class SavedCases:
 
         content = read_json(path, FORMAT, FORMAT_VERSION)
         try:
-            asked = content["question"]
-            question = Question(
-                tuple(map(str, asked["sensitive"])),
-                tuple(map(str, asked["links"])),
-                str(asked["output"]),
-                float(asked["threshold"]),
-            )
+            question = Question.told(content["question"], content["question"]["links"])
             text, cases = content["domain"], content["cases"]
             if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
                 raise ValueError("cases that are no list of objects")

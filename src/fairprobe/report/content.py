@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fairprobe.blocks import Cell, Figure, Interval
-from fairprobe.wording import POPULATION_TITLES, answer, between, counted, magnitude, percent, value
+from fairprobe.blocks import Block, Cell, Figure, Interval, Table
+from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, percent, value
 
 Content = Mapping[str, Any]
-Columns = dict[str, Callable[[Any], Cell]]
-"""The columns of a table of records."""
+Columns = dict[str, str | Callable[[Any], Cell]]
+"""The columns of a table of records: each is the name of a field, or a function of a record."""
 
 PLOTS = {
     "influence": ("influence", "How often another value ends a case, by parameter"),
@@ -21,6 +21,17 @@ PLOTS = {
     "front": ("retraining", "Accuracy and share of each round"),
 }
 """By plot, the section that it stands in and its title."""
+
+
+def table_of(records: Iterable[Any], columns: Columns, name: str = "") -> list[Block]:
+    """A table of records; no block without any."""
+    made = {title: _field(of) if isinstance(of, str) else of for title, of in columns.items()}
+    table = Table.of_records(records, made, name=name)
+    return [table] if table.rows else []
+
+
+def _field(name: str) -> Callable[[Any], Cell]:
+    return lambda record: value(record[name])
 
 
 def part_of_why(content: Content, name: str) -> Any:
@@ -78,14 +89,14 @@ def confidence(of: Mapping[str, Any]) -> str:
     return "" if of["low"] is None or of.get("method") == "exact" else percent(of["confidence"])
 
 
-def hits_words(of: Mapping[str, Any]) -> str:
-    """The hits of a share and the inputs that were compared."""
-    return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
-
-
 def population_title(share: Mapping[str, Any]) -> str:
     """The name of the population of a share."""
     return POPULATION_TITLES.get(share["population"]) or value(share["population"])
+
+
+def outcome_of(of: Mapping[str, Any]) -> str:
+    """The outcome of a verdict, of a side or of an attempt, in words."""
+    return OUTCOMES.get(of["outcome"], of["outcome"])
 
 
 def names(parameters: Iterable[Any]) -> str:
@@ -101,11 +112,6 @@ def changes_words(changes: Iterable[Iterable[Any]]) -> str:
 def changes_of(case: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """The columns in which a case and its twin differ, with both values."""
     return [(name, case["case"].get(name), after) for name, after in case["twin"].items()]
-
-
-def answers_words(answers: Mapping[str, Any]) -> str:
-    """The model's answer for each combination of sensitive values."""
-    return ", ".join(f"{value(who)}: {value(answer(output))}" for who, output in answers.items())
 
 
 def flips_words(content: Content) -> str:

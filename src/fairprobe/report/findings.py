@@ -1,49 +1,61 @@
-"""Sections of a report on what was found: rows, shares, regions, cases."""
+"""Sections of a report on what was found, why, and what would change it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fairprobe.blocks import Block, Code, Interval, Section, Sentence, Table
+from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
 from fairprobe.report.content import (
     Columns,
     Content,
-    answers_words,
     changes_of,
     changes_words,
     confidence,
     flips_words,
-    hits_words,
     interval_of,
     names,
+    outcome_of,
     part_of_why,
+    plots_in,
     population_title,
     scale_of,
+    table_of,
 )
-from fairprobe.wording import OUTCOMES, answer, between, closed, counted, figure, magnitude, percent, value
+from fairprobe.wording import POPULATION_TITLES, answer, between, closed, counted, figure, magnitude, percent, value
 
 MOST_CASES = 20
 """Cases, and rows that get another answer, in a table; chosen. A page lists all of them."""
 
+MOST_PROXIES = 12
+"""Columns in the table of proxies; chosen. `audit.json` has all of them."""
+
+MOST_REMEDIES = 16
+"""Rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
+
+
+# What was found
+
 
 def rows(content: Content) -> list[Block]:
     """Rows that get another answer."""
-    flips, is_linked = content["rows"]["flips"], bool(content["domain"]["links"])
-    if not flips:
-        return []
-    changed = "a sensitive value and what is linked to it were" if is_linked else "only a sensitive value was"
+    flips = content["rows"]["flips"]
+    changed = (
+        "a sensitive value and what is linked to it were"
+        if content["domain"]["links"]
+        else "only a sensitive value was"
+    )
     text = f"{flips_words(content)} if {changed} another."
     if len(flips) < content["rows"]["n_flipped"]:
         text += f" The report has {magnitude(len(flips))} of them."
     if not content["about"]["shows_rows"]:
         text += " Rows are people: the report names them and shows what differs, not their other values."
     columns: Columns = {
-        "Row": lambda flip: value(flip["row"]),
+        "Row": "row",
         "What differs": lambda flip: changes_words(flip["changes"]),
-        "Answers": lambda flip: answers_words(flip["answers"]),
+        "Answers": lambda flip: ", ".join(f"{value(who)}: {value(answer(of))}" for who, of in flip["answers"].items()),
     }
-    return [Sentence(text), Table.of_records(flips[:MOST_CASES], columns, name="flips")]
+    return [Sentence(text), *table_of(flips[:MOST_CASES], columns, "flips")] if flips else []
 
 
 def shares(content: Content) -> list[Block]:
@@ -53,63 +65,58 @@ def shares(content: Content) -> list[Block]:
     limit = content["question"]["max_share"]
     text = "The share of each population whose answer changes with a sensitive value, with its interval."
     text += f" The limit is {percent(limit)}; the last column marks the shares that it binds." if limit else ""
-    main = [share for share in content["shares"] if share["is_main"]]
-    return [
-        Sentence(text),
-        shares_table(content, content["shares"]),
-        *(Sentence(_share_words(share), f"{population_title(share)}, {share['twins']} twins") for share in main),
-        *_sides(content),
-    ]
+    blocks: list[Block] = [Sentence(text), *shares_table(content, content["shares"])]
+    for share in content["shares"]:
+        if share["is_main"]:
+            worse_off = f" Most often worse off: {value(share['worse_off'])}." if share["worse_off"] else ""
+            title = f"{population_title(share)}, {share['twins']} twins"
+            blocks.append(Sentence(closed(share["sentence"]) + worse_off, title))
+    sides = _sides(content)
+    return [*blocks, Section("Limits for one side", tuple(sides))] if sides else blocks
 
 
-def shares_table(content: Content, shown: Iterable[Mapping[str, Any]]) -> Table:
+def shares_table(content: Content, shown: Iterable[Mapping[str, Any]]) -> list[Block]:
     """Shares with their intervals; those that the limit binds are marked."""
     limit, end = content["question"]["max_share"], scale_of(content)
-    bound = content["verdict"]["bound"] if limit is not None else []
-
-    def limit_of(share: Mapping[str, Any]) -> float | None:
-        return limit if share["id"] in bound else None
-
+    bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
     columns: Columns = {
         "Population": population_title,
-        "Twins": lambda share: share["twins"],
+        "Twins": "twins",
         "Sensitive": lambda share: names(share["sensitive"]),
-        "#Share": lambda share: percent(share["value"], limit_of(share)),
-        "Interval": lambda share: interval_of(share, end, limit_of(share)),
+        "#Share": lambda share: percent(share["value"], bound.get(share["id"])),
+        "Interval": lambda share: interval_of(share, end, bound.get(share["id"])),
         "#Confidence": confidence,
         "#Hits": hits_words,
-        **({"Limit": lambda share: "bound" if share["id"] in bound else ""} if bound else {}),
     }
-    return Table.of_records(shown, columns)
+    marks: Columns = {"Limit": lambda share: "bound" if share["id"] in bound else ""}
+    return table_of(shown, columns | marks if bound else columns)
 
 
-def _share_words(share: Mapping[str, Any]) -> str:
-    worse_off = f" Most often worse off: {value(share['worse_off'])}." if share["worse_off"] else ""
-    left_out = f" {counted(share['n_left_out'], 'input')} left out." if share["n_left_out"] else ""
-    return closed(share["sentence"]) + worse_off + left_out
+def hits_words(of: Mapping[str, Any]) -> str:
+    """The hits of a share and the inputs that were compared."""
+    return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
 
 
 def _sides(content: Content) -> list[Block]:
     """Limits by who is worse off."""
-    sides, end = content["verdict"]["directions"], scale_of(content)
+    end = scale_of(content)
     columns: Columns = {
-        "Worse off": lambda side: value(side["combination"]),
-        "Twins": lambda side: side["twins"],
+        "Worse off": "combination",
+        "Twins": "twins",
         "#Limit": lambda side: percent(side["limit"]),
         "#Share": lambda side: percent(side["value"], side["limit"]),
         "Interval": lambda side: interval_of(side, end, side["limit"]),
         "#Confidence": confidence,
-        "Verdict": lambda side: OUTCOMES.get(side["outcome"], side["outcome"]),
+        "Verdict": outcome_of,
     }
-    return [Section("Limits for one side", (Table.of_records(sides, columns),))] if sides else []
+    return table_of(content["verdict"]["directions"], columns)
 
 
 def regions(content: Content) -> list[Block]:
     """The regions that hold most of the cases, each with its rule."""
-    found = part_of_why(content, "regions")
+    found, why = part_of_why(content, "regions"), content["why"]
     if not found:
         return []
-    why = content["why"]
     holding = counted(len(found), "region holds", "regions hold")
     text = f"{holding} {percent(why['coverage'])} of {counted(why['n_cases'], 'case')}. Those that touch most people "
     text += "come first. fairprobe takes a rule as it is."
@@ -118,11 +125,13 @@ def regions(content: Content) -> list[Block]:
 
 
 def _region(place: int, region: Mapping[str, Any], rows_are: str) -> Section:
-    facts: dict[str, Any] = {"Cases among its inputs": percent(region["precision"])}
+    text = percent(region["precision"])
     if region["n"]:
-        text = f"{percent(region['precision'])} ({between(region['low'], region['high'])})"
-        facts["Cases among its inputs"] = Interval(text, region["low"], region["precision"], region["high"])
-    facts["Of the cases found"] = percent(region["coverage"])
+        text += f" ({_between(region)})"
+    facts: dict[str, Any] = {
+        "Cases among its inputs": Interval(text, region["low"], region["precision"], region["high"]),
+        "Of the cases found": percent(region["coverage"]),
+    }
     if region["n_rows"] is not None:
         facts["Real people in it"] = f"{magnitude(region['n_rows'])} ({percent(region['of_rows'])} of the rows)"
     elif region["of_density"] is not None:
@@ -147,14 +156,147 @@ def cases(content: Content) -> list[Block]:
     text += f" The report has {counted(len(found), 'case')}. A directed search found them, so their number does not "
     text += "say how common such inputs are."
     columns: Columns = {
-        "Case": lambda case: value(case["id"]),
+        "Case": "id",
         "What differs": lambda case: changes_words(changes_of(case)),
         "Answers": lambda case: " → ".join(value(answer(output)) for output in case["outputs"]),
         "#Severity": lambda case: figure(case["severity"]),
-        "Equal in both": _equal_in_both,
+        "Equal in both": lambda case: ", ".join(
+            f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"]
+        ),
     }
-    return [Sentence(text), Table.of_records(found[:MOST_CASES], columns, name="cases")]
+    return [Sentence(text), *table_of(found[:MOST_CASES], columns, "cases")]
 
 
-def _equal_in_both(case: Mapping[str, Any]) -> str:
-    return ", ".join(f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"])
+# Why
+
+
+def directions(content: Content) -> list[Block]:
+    """Who is worse off, and how often."""
+    told = part_of_why(content, "directions") or {}
+    sentences = told["sentences"] if told.get("directions") else []
+    return [*map(Sentence, sentences), *plots_in(content, "directions", sentences)] if sentences else []
+
+
+def influence(content: Content) -> list[Block]:
+    """Which parameters end a case when they change, and how severe cases are."""
+    told = part_of_why(content, "influence") or {}
+    if not told.get("parameters"):
+        return []
+    severity = (part_of_why(content, "severity") or {}).get("sentences", [])
+    labels = part_of_why(content, "label_sentences") or []
+    said = map(Sentence, [*told["sentences"], *severity, *labels])
+    return [*said, *plots_in(content, "influence", told["sentences"])]
+
+
+def inside(content: Content) -> list[Block]:
+    """Where the model itself uses the sensitive parameters."""
+    told = (part_of_why(content, "inside") or {}).get("sentences")
+    return [Items(tuple(told))] if told else []
+
+
+def proxies(content: Content) -> list[Block]:
+    """Columns from which the sensitive parameters can be told."""
+    told = content["proxies"]
+    columns: Columns = {
+        "Sensitive": "sensitive",
+        "Revealed by": "column",
+        "Value revealed best": "value",
+        "#AUC": lambda row: figure(row["auc"]),
+        "Interval": lambda row: f"{figure(row['low'])} to {figure(row['high'])}",
+    }
+    return [Sentence(closed(told["sentence"])), *_first(told["table"], MOST_PROXIES, columns)] if told else []
+
+
+def _first(records: list[Any], most: int, columns: Columns) -> list[Block]:
+    """A table of the first records, and how many more there are."""
+    more = [Sentence(f"audit.json has {len(records) - most:,} more.")] if len(records) > most else []
+    return [*table_of(records[:most], columns), *more]
+
+
+# What would change it
+
+
+def remedies(content: Content) -> list[Block]:
+    """The shares that would be left if the model's answer inside a region were decided otherwise."""
+    told = part_of_why(content, "remedies")
+    text = "A simulation of what would be left if the model's answer inside a region were decided otherwise. "
+    text += "No model was changed."
+    columns: Columns = {
+        "Region": "region",
+        "Decided by": "decision",
+        "Measured on": lambda each: f"{population_title(each)}, {each['twins']}",
+        "#Now": lambda each: percent(each["before"]),
+        "#Simulated": lambda each: percent(each["after"]),
+        "Interval": _between,
+        "#Accuracy now": lambda each: percent(each["accuracy_before"]),
+        "#Accuracy simulated": lambda each: percent(each["accuracy_after"]),
+    }
+    return [Sentence(text), *_first(told, MOST_REMEDIES, columns)] if told else []
+
+
+def retraining(content: Content) -> list[Block]:
+    """Shares and accuracy before and after retraining, and of other ways to train."""
+    told = content["retraining"]
+    if not told:
+        return []
+    before, after = told["before"], told["after"]
+    rows = [
+        [retrained_rows(told, name), percent(before[name]["value"]), percent(share["value"]), _between(share)]
+        for name, share in after.items()
+    ]
+    rows.append(["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""])
+    blocks: list[Block] = [Sentence(_retrained_words(told))]
+    blocks.append(Table.of(["Measured on", "#Before", "#After", "Interval after"], rows))
+    blocks += [Sentence(closed(told["failure"]))] if told["failure"] else []
+    blocks += plots_in(content, "retraining")
+    controls = [
+        [
+            ": ".join(filter(None, [value(control["words"]), control["why_not"]])),
+            *(percent(control["shares"].get(name, {}).get("value")) for name in after),
+            percent(control["accuracy"]),
+        ]
+        for control in told["controls"].values()
+    ]
+    columns = ["Another way to train", *(f"#{_title(name)}" for name in after), "#Accuracy"]
+    return [*blocks, Section("Controls", (Table.of(columns, controls),))] if controls else blocks
+
+
+def _between(of: Mapping[str, Any]) -> str:
+    return between(of["low"], of["high"])
+
+
+def _title(population: str) -> str:
+    return "Linked rows" if population == "linked" else POPULATION_TITLES.get(population, population)
+
+
+def retrained_rows(told: Mapping[str, Any], population: str) -> str:
+    """The rows or the population that the shares before and after retraining were measured on."""
+    if population not in ("rows", "linked"):
+        return _title(population)
+    seen = "that it was fitted to" if told["on_fitted_rows"] else "held back from fitting"
+    return f"{counted(told['before'][population]['n'], 'row')} {seen}{', linked twins' * (population == 'linked')}"
+
+
+def _retrained_words(told: Mapping[str, Any]) -> str:
+    """Which models the figures before and after belong to, so that nobody takes them for the audit's shares."""
+    accepted = "A retrained model was accepted" if told["accepted"] else "No retrained model was shown to be better"
+    after = "the new model" if told["accepted"] else "the model given"
+    text = (
+        f"{accepted}, after {counted(len(told['rounds']), 'round')}. Before is {told['before_is']}; after is {after}."
+    )
+    if told["is_reported"] and not told["on_fitted_rows"]:
+        text += " The rows and inputs of these figures were used neither to fit nor to choose a model."
+    return f"{text} The shares of the audited model on all rows stand in another section."
+
+
+def sensitivity(content: Content) -> list[Block]:
+    """The verdict with one thing changed at a time."""
+    columns: Columns = {
+        "Changed": "what",
+        "Verdict": outcome_of,
+        "#Share": lambda each: percent(each["value"]),
+        "Interval": _between,
+        "#Hits": hits_words,
+    }
+    table = table_of(content["sensitivity"], columns)
+    return [Sentence("The same question, with one thing changed at a time."), *table] if table else []

@@ -7,33 +7,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairprobe.blocks import Block, Code, Items, Sentence, Table
-from fairprobe.report.content import Columns, Content, health_of, plots_in
-from fairprobe.wording import OUTCOMES, ROLES, counted, figure, listed, magnitude, percent, value
+from fairprobe.report.content import Columns, Content, health_of, outcome_of, plots_in, table_of
+from fairprobe.wording import ROLES, counted, figure, listed, magnitude, percent, value
 
 
 def question(content: Content) -> list[Block]:
     """The sensitive parameters, the limits and the domain."""
     columns: Columns = {
-        "Parameter": lambda each: value(each["name"]),
-        "Kind": lambda each: each["kind"],
-        "Values": lambda each: value(each["words"]),
+        "Parameter": "name",
+        "Kind": "kind",
+        "Values": "words",
         "Role": lambda each: "sensitive" if each["is_sensitive"] else "",
     }
-    return [Table.of_facts(_asked(content)), Table.of_records(content["domain"]["parameters"], columns)]
+    return [Table.of_facts(_asked(content)), *table_of(content["domain"]["parameters"], columns)]
 
 
 def _asked(content: Content) -> Iterator[tuple[str, str]]:
     asked, domain = content["question"], content["domain"]
     for name, values in asked["sensitive"].items():
         yield value(name), f"sensitive; compared are {', '.join(map(value, values))}"
-    gap = f"if the outputs ({asked['output']}) of an input and its twins lie more than "
-    is_label = asked["output"] == "label"
-    yield (
-        "Discriminatory",
-        "if the labels of an input and its twins are not all equal"
-        if is_label
-        else f"{gap}{figure(asked['threshold'])} apart",
-    )
+    if asked["output"] == "label":
+        yield "Discriminatory", "if the labels of an input and its twins are not all equal"
+    else:
+        gap = f"lie more than {figure(asked['threshold'])} apart"
+        yield "Discriminatory", f"if the outputs ({asked['output']}) of an input and its twins {gap}"
     if asked["favourable"] is not None:
         yield "Favourable", value(asked["favourable"])
     if asked["max_share"] is not None:
@@ -52,19 +49,17 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
 def sampling(content: Content) -> list[Block]:
     """The inputs of each phase and the queries that they took."""
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
-    if not phases:
-        return []
-    totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
-    if sent is not None:
-        totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
     columns: Columns = {
-        "Phase": lambda each: value(each["phase"]),
-        "What": lambda each: value(each["what"]),
-        "Drawn from": lambda each: value(each["distribution"]),
+        "Phase": "phase",
+        "What": "what",
+        "Drawn from": "distribution",
         "#Inputs": lambda each: magnitude(each["n_inputs"]),
         "#Queries": lambda each: magnitude(each["n_queries"]),
     }
-    return [Table.of_records(phases, columns), Table.of_facts(totals)]
+    totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
+    if sent is not None:
+        totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
+    return [*table_of(phases, columns), Table.of_facts(totals)] if phases else []
 
 
 def convergence(content: Content) -> list[Block]:
@@ -87,7 +82,7 @@ def impact(content: Content) -> list[Block]:
         "that gets it most often. A difference between groups is not a difference between twins. The ratio is the one "
         "of New York City's Local Law 144; this report claims no compliance."
     )
-    return [Sentence(text), Table.of_records(content["impact"], columns)] if content["impact"] else []
+    return [Sentence(text), *table_of(content["impact"], columns)] if content["impact"] else []
 
 
 def health(content: Content) -> list[Block]:
@@ -107,10 +102,8 @@ def record(content: Content) -> list[Block]:
     blocks: list[Block] = [Table.of_facts(identity(content))]
     if about["command"]:
         blocks.append(Code(about["command"], "To repeat it"))
-    if about["config"]:
-        lines = (f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in about["config"].items())
-        blocks.append(Code("\n".join(lines), "All settings"))
-    return blocks
+    lines = (f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in about["config"].items())
+    return [*blocks, Code("\n".join(lines), "All settings")]
 
 
 def identity(content: Content) -> dict[str, str]:
@@ -137,17 +130,15 @@ def identity(content: Content) -> dict[str, str]:
 def attempts(content: Content) -> list[Block]:
     """All runs on the same model and data."""
     runs = content["about"]["attempts"]
-    if len(runs) < 2:
-        return []
     columns: Columns = {
-        "#Seed": lambda each: str(each["seed"]),
+        "#Seed": "seed",
         "Date": lambda each: value(each["date"] or "not given"),
-        "Verdict": lambda each: OUTCOMES.get(each["outcome"], each["outcome"]),
+        "Verdict": outcome_of,
         "Settings": lambda each: each["config_hash"][:19],
         "Which": lambda each: "this one" if each["is_this"] else "",
     }
     text = "All runs on this model and these rows. They are listed so that nobody repeats an audit until it passes."
-    return [Sentence(text), Table.of_records(runs, columns)]
+    return [Sentence(text), *table_of(runs, columns)] if len(runs) > 1 else []
 
 
 def sign_off(_: Content) -> list[Block]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairprobe.blocks import Block, Items, Section, Sentence
-from fairprobe.report import findings, method, reasons
+from fairprobe.report import findings, method
 from fairprobe.report.content import Content
 from fairprobe.wording import closed, outcome_words
 
@@ -34,15 +34,15 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
         "cases": ("Cases, before and after", findings.cases, "ai-act ecoa"),
     },
     "Why": {
-        "directions": ("Who is worse off", reasons.directions, "nist ecoa"),
-        "influence": ("Which parameters matter", reasons.influence, "nist sr-11-7"),
-        "inside": ("Inside the model", reasons.inside, ""),
-        "proxies": ("Which columns reveal the sensitive parameters", reasons.proxies, "nist ecoa"),
+        "directions": ("Who is worse off", findings.directions, "nist ecoa"),
+        "influence": ("Which parameters matter", findings.influence, "nist sr-11-7"),
+        "inside": ("Inside the model", findings.inside, ""),
+        "proxies": ("Which columns reveal the sensitive parameters", findings.proxies, "nist ecoa"),
     },
     "What would change it": {
-        "remedies": ("What would end it, simulated", reasons.remedies, "nist"),
-        "retraining": ("Retraining", reasons.retraining, "nist sr-11-7"),
-        "sensitivity": ("What the verdict depends on", reasons.sensitivity, "sr-11-7"),
+        "remedies": ("What would end it, simulated", findings.remedies, "nist"),
+        "retraining": ("Retraining", findings.retraining, "nist sr-11-7"),
+        "sensitivity": ("What the verdict depends on", findings.sensitivity, "sr-11-7"),
     },
     "How it was measured": {
         "question": ("What was asked", method.question, "ai-act sr-11-7"),

@@ -46,23 +46,23 @@ def blocks_of(
 ) -> Iterator[Block]:
     """All shares: figures, sentences, some rows that are hits, shares by set of parameters, and who gets what."""
     every = side_by_side(shares)
-    yield shares_table(every, "population", limit)
+    yield _table(every, "population", limit)
     for name, share in every.items():
         yield Sentence(replace(share, plain=None).sentence(limit), name)
         if share.detail:
             yield Sentence(f"  {'exact' if share.method == 'exact' else 'sampled, not exact'}: {share.detail}")
     yield from rows
-    yield from unused(every.values())
+    if not any(share.hits or not share.n or share.unsteady for share in every.values()):
+        yield Sentence(_unused(min(every.values(), key=lambda share: share.method != "exact")))
     for population, sets in breakdowns.items():
-        yield shares_table(side_by_side(sets), "changed", limit, f"By what is changed ({population}):")
-        yield Sentence(
-            "Each interval holds by itself. Sensitive parameters that a line does not name keep their value."
-        )
+        yield _table(side_by_side(sets), "changed", limit, f"By what is changed ({population}):")
+        text = "Each interval holds by itself. Sensitive parameters that a line does not name keep their value."
+        yield Sentence(text)
     for share in shares.values():
-        yield from outcome_blocks(share, good)
+        yield from _outcome_blocks(share, good)
 
 
-def shares_table(shares: Mapping[str, Share], first: str, limit: float | None = None, title: str = "") -> Table:
+def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: str = "") -> Table:
     """One row per share; intervals have a confidence each where these differ."""
     levels = {percent(share.confidence) for share in shares.values()}
 
@@ -72,45 +72,31 @@ def shares_table(shares: Mapping[str, Share], first: str, limit: float | None = 
         level = f" ({percent(share.confidence)})" if len(levels) > 1 else ""
         return between(share.low, share.high, limit) + level
 
-    rows = [
-        (
-            name,
-            percent(share.value),
-            interval(share),
-            magnitude(share.hits),
-            magnitude(share.n),
-            METHODS.get(share.method, share.method),
-        )
-        for name, share in shares.items()
-    ]
-    heading = f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"
-    return Table.of([first, "#share", heading, "#hits", "#inputs", "method"], rows, title)
+    columns = [first, "#share", f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"]
+    rows = []
+    for name, share in shares.items():
+        counts = [magnitude(share.hits), magnitude(share.n)]
+        rows.append([name, percent(share.value), interval(share), *counts, METHODS.get(share.method, share.method)])
+    return Table.of([*columns, "#hits", "#inputs", "method"], rows, title)
 
 
-def unused(shares: Iterable[Share]) -> Iterator[Sentence]:
-    """If no output changed with the sensitive parameters: what that shows, and what it does not."""
-    every = list(shares)
-    if any(share.hits or not share.n or share.unsteady for share in every):
-        return
-    share = min(every, key=lambda share: share.method != "exact")
+def _unused(share: Share) -> str:
+    """What a share without a hit shows, and what it does not."""
     names, proxy = " or ".join(share.sensitive), f"Another parameter may still stand in for {share.sensitive[0]}"
     if share.threshold:
-        yield Sentence(f"No gap above the threshold {share.threshold:g} was seen. Smaller gaps may exist. {proxy}.")
-        return
+        return f"No gap above the threshold {share.threshold:g} was seen. Smaller gaps may exist. {proxy}."
     found = f"The model's output never changed with {names} alone: it may not use {names} at all."
     if share.method == "exact":
         found = f"The model's output never changes with {names} alone: in this domain, it does not use {names}."
-    yield Sentence(f"{found} {proxy}: this figure cannot show that.")
+    return f"{found} {proxy}: this figure cannot show that."
 
 
 def verdict_blocks(verdict: Verdict, which: str | None) -> list[Block]:
     """The verdict on one share, or on both where none is named; if it is open, also what would settle it."""
-    both = "linked and plain" if verdict.share.plain is not None else None
-    about = f", {which or both}" if which or both else ""
-    blocks: list[Block] = [Sentence(verdict.sentence, f"Verdict on {POPULATIONS[verdict.population]}{about}")]
-    if verdict.outcome is Outcome.INCONCLUSIVE:
-        blocks.append(Sentence(f"  {_remedy(verdict)}"))
-    return blocks
+    about = which or ("linked and plain" if verdict.share.plain is not None else "")
+    title = ", ".join(filter(None, [f"Verdict on {POPULATIONS[verdict.population]}", about]))
+    remedy = [Sentence(f"  {_remedy(verdict)}")] if verdict.outcome is Outcome.INCONCLUSIVE else []
+    return [Sentence(verdict.sentence, title), *remedy]
 
 
 def _remedy(verdict: Verdict) -> str:
@@ -119,7 +105,7 @@ def _remedy(verdict: Verdict) -> str:
         return "Ask the model so that it repeats itself, row by row: without random draws, in evaluation mode."
     if share.is_count:
         return "Give rows that the model was not trained on, and say so: --rows-are held-out."
-    if share.is_few:
+    if share.has("few-groups"):
         return "More groups would settle it, or weights that differ less."
     if share.comparable < MIN_COMPARABLE:
         return "Loosen the constraints that forbid twins, or give the sensitive values that are unknown."
@@ -129,7 +115,7 @@ def _remedy(verdict: Verdict) -> str:
     return f"{more} would settle it, or another --max-share."
 
 
-def outcome_blocks(share: Share, good: Favourable | None) -> Iterator[Block]:
+def _outcome_blocks(share: Share, good: Favourable | None) -> Iterator[Block]:
     """How often each combination of sensitive values gets each outcome, over the discriminatory inputs."""
     outcomes = share.outcomes
     if outcomes is None or outcomes.empty:
@@ -143,24 +129,21 @@ def outcome_blocks(share: Share, good: Favourable | None) -> Iterator[Block]:
     elif not is_seen:
         yield Sentence(f"None of them gets {good.column}.")
     else:
-        often = "most" if good.is_low and good.place is not None else "least"
-        none, worse = f"No one of them alone gets {good.column} {often} often.", share.worse_off
-        one = f"{worse} gets {good.column} {often} often: worse off, if {good.word} is the favourable outcome."
-        yield Sentence(none if worse is None else one)
+        often = f"gets {good.column} {'most' if good.is_low and good.place is not None else 'least'} often"
+        worse = f"{share.worse_off} {often}: worse off, if {good.word} is the favourable outcome."
+        yield Sentence(f"No one of them alone {often}." if share.worse_off is None else worse)
 
 
 def _rates(outcomes: pd.DataFrame, key: Any, title: str) -> Table:
     """Rates of outcomes, ordered by one of them: of many combinations the ends, of many outcomes the most frequent."""
-    columns = list(outcomes.columns)
-    if len(columns) > MOST_COLUMNS:
-        most = outcomes.sum().sort_values(ascending=False, kind="stable").index[:MOST_COLUMNS]
-        columns = [column for column in columns if column in {*most, key}]
     rates = outcomes.div(outcomes.sum(axis=1).clip(lower=1), axis=0)
     rates = rates.sort_values(key, kind="stable") if len(rates) > 2 else rates
-    rows = [[_cut(name), *(f"{row[column]:.1%}" for column in columns)] for name, row in rates.iterrows()]
+    kept = {*outcomes.sum().nlargest(MOST_COLUMNS).index, key}
+    rates = rates[[column for column in rates.columns if column in kept]]
+    rows = [[_cut(name), *(f"{rate:.1%}" for rate in row)] for name, row in rates.iterrows()]
     if len(rows) > MOST_ROWS:
-        rows[MOST_ROWS // 2 : -MOST_ROWS // 2] = [["...", *("" for _ in columns)]]
-    return Table.of(["", *(f"#{_cut(column)}" for column in columns)], rows, title)
+        rows[MOST_ROWS // 2 : -MOST_ROWS // 2] = [["...", *("" for _ in rates.columns)]]
+    return Table.of(["", *(f"#{_cut(column)}" for column in rates.columns)], rows, title)
 
 
 def _cut(name: Any) -> str:

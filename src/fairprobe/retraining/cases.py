@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes
 from fairprobe.clock import Clock
@@ -24,28 +24,20 @@ Hunt = Callable[[int, float | None], Found]
 """Searches for a number of cases within some seconds, each time with another seed."""
 
 
+@dataclass
 class CasePool:
     """A pool of distinct cases with the votes for their labels. It grows when a round needs more."""
 
-    def __init__(
-        self,
-        labeller: Labeller,
-        domain: Domain,
-        given: Codes,
-        hunt: Hunt | None = None,
-        seconds: float = math.inf,
-        may_take: Callable[[], float] = lambda: math.inf,
-    ) -> None:
-        self.labeller = labeller
-        self.codes = given
-        """The cases so far."""
-        self._domain = domain
-        self._hunt = hunt
-        self._seconds = seconds
-        """Seconds left for all searches."""
-        self._may_take = may_take
-        """Gives the seconds that the next search may take at most."""
-        self._votes: list[Votes] = []
+    labeller: Labeller
+    domain: Domain
+    codes: Codes
+    """The cases so far."""
+    hunt: Hunt | None = None
+    seconds: float = math.inf
+    """Seconds left for all searches."""
+    may_take: Callable[[], float] = lambda: math.inf
+    """Gives the seconds that the next search may take at most."""
+    votes: list[Votes] = field(default_factory=list)
 
     def has_cases(self, n: int) -> bool:
         """Whether there is a case, after looking for `n` of them."""
@@ -56,28 +48,28 @@ class CasePool:
         """`n` cases at random, or fewer if there are no more, and the votes for the labels of their members."""
         if not self.has_cases(n):
             return self.codes, np.zeros((1, 0, 1))
-        known = sum(votes.shape[1] for votes in self._votes)
+        known = sum(votes.shape[1] for votes in self.votes)
         if known < len(self.codes):
-            self._votes.append(self.labeller(self.codes[known:]))
+            self.votes.append(self.labeller(self.codes[known:]))
         places = rng.permutation(len(self.codes))[:n]
-        return self.codes[places], np.concatenate(self._votes, axis=1)[:, places]
+        return self.codes[places], np.concatenate(self.votes, axis=1)[:, places]
 
     def _grow(self, n: int) -> None:
         """Search until there are `n` cases, all cases are found, or the time for searches is used up."""
-        while self._hunt is not None and len(self.codes) < n:
-            seconds, clock = min(self._seconds, self._may_take()), Clock()
+        while self.hunt is not None and len(self.codes) < n:
+            seconds, clock = min(self.seconds, self.may_take()), Clock()
             if seconds <= 0:
                 return
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", HealthWarning)  # the result says if no case is found
                 # Of n cases, at least as many as are missing are new.
-                found = self._hunt(n, None if seconds == math.inf else seconds)
+                found = self.hunt(n, None if seconds == math.inf else seconds)
             if found.stop_reason == StopReason.INTERRUPTED:
                 raise KeyboardInterrupt  # it ends the whole retraining, and not only this search
-            self._seconds -= clock.seconds
+            self.seconds -= clock.seconds
             if found.stop_reason != StopReason.MAX_CASES:
-                self._hunt = None  # it found all cases, or all that there was time for
-            self.codes = distinct(self._domain, np.concatenate([self.codes, self._domain.encode(found.cases)]))[:n]
+                self.hunt = None  # it found all cases, or all that there was time for
+            self.codes = distinct(self.domain, np.concatenate([self.codes, self.domain.encode(found.cases)]))[:n]
 
 
 def checked_cases(domain: Domain, cases: Any) -> Codes:
@@ -102,24 +94,19 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
     return codes[first_seen(Keys(domain).of(codes))]
 
 
-def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> NDArray[Any]:
-    """The labels in the cases' column that is named as y, or "label". A family must have one label."""
-    import pandas as pd
-
+def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> dict[tuple[int, ...], Any]:
+    """The label of each family, by the codes of its free columns; their column is named as y, or "label"."""
     names = [name for name in (getattr(y, "name", None), "label") if name is not None]
-    table = pd.DataFrame() if is_array(cases) else as_pandas(cases)
-    column = next((name for name in names if name in table.columns), None)
+    table: Any = {} if is_array(cases) else as_pandas(cases)
+    column = next((name for name in names if name in table), None)
     if column is None:
         raise DataError(f"labels='given' needs cases with a column {' or '.join(map(repr, names))}, got none")
-    labels = pd.Series(np.asarray(table[column])).astype(object)
-    families = labels.groupby(list(Keys(domain).of(codes).T))
-    first = families.transform("first")
-    other = np.flatnonzero(labels != first)
-    if len(other):
-        rows = f"row {other[0]:,} has {labels[other[0]]!r}, another row of its family has {first[other[0]]!r}"
-        n_several, n = families.ngroup()[other].drop_duplicates().size, families.ngroups
-        raise DataError(
-            f"labels='given' must name one label for a family, as cases that are equal in all but "
-            f"{', '.join(domain.sensitive)}; got several labels for {n_several:,} of {n:,} families: {rows}"
-        )
-    return np.asarray(table[column])
+    labels: dict[tuple[int, ...], Any] = {}
+    families = map(tuple, codes[:, list(domain.free_columns)].tolist())
+    for row, (family, label) in enumerate(zip(families, np.asarray(table[column]).tolist(), strict=True)):
+        if labels.setdefault(family, label) != label:
+            raise DataError(
+                f"labels='given' must name one label for a family, as cases that are equal in all but "
+                f"{', '.join(domain.sensitive)}; got {label!r} in row {row:,} and {labels[family]!r} in another row"
+            )
+    return labels

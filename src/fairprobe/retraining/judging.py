@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.estimation.bounds.paired import paired_difference
+from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.compare import Comparison, paired
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.populations import Population
@@ -131,15 +131,12 @@ def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], 
     """Accuracy and rate of the favourable label for each model, with a row for each group of sensitive values."""
     import pandas as pd
 
+    figures: dict[str, Any] = {"n": np.ones(len(rows))}
+    for when, model in judged.items():
+        figures |= {f"accuracy_{when}": model.correct, f"selected_{when}": model.labels == favourable}
     own = np.column_stack([domain[name].encode(rows.frame[name]) for name in domain.sensitive])
-    table = []
-    for place, combination in enumerate(domain.combinations):
-        inside = (own == combination).all(axis=1)
-        if inside.any():
-            row: dict[str, Any] = {"group": combination_words(domain, place), "n": int(inside.sum())}
-            for when, model in judged.items():
-                row[f"accuracy_{when}"] = float(model.correct[inside].mean())
-                row[f"selected_{when}"] = float((model.labels[inside] == favourable).mean())
-            table.append(row)
-    figures = [f"{figure}_{when}" for when in judged for figure in ("accuracy", "selected")]
-    return pd.DataFrame(table, columns=["group", "n", *figures]).set_index("group")
+    # Rows whose sensitive values are not compared belong to no group.
+    is_of = (own[:, None] == domain.combinations).all(axis=2)
+    table = pd.DataFrame(figures)[is_of.any(axis=1)].groupby(is_of.argmax(axis=1)[is_of.any(axis=1)])
+    groups = table.mean().assign(n=table.size())
+    return groups.rename(index=lambda place: combination_words(domain, place)).rename_axis("group")

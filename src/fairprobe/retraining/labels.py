@@ -71,17 +71,16 @@ def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
     return votes
 
 
-def as_given(codes: Codes, labels: Labels, domain: Domain, classes: Labels) -> Labeller:
-    """Labels that came with the cases, one for all members of a family."""
-    free = list(domain.free_columns)
-    by_case = dict(zip(map(tuple, codes[:, free].tolist()), marks(labels, classes, "the cases"), strict=True))
+def as_given(labels: dict[tuple[int, ...], Any], domain: Domain, classes: Labels) -> Labeller:
+    """Labels that came with the cases, one for all members of a family, by the codes of its free columns."""
 
     def votes(codes: Codes) -> Votes:
+        families = map(tuple, codes[:, list(domain.free_columns)].tolist())
         try:
-            own = np.array([by_case[key] for key in map(tuple, codes[:, free].tolist())])
+            own = np.array([labels[family] for family in families])
         except KeyError:
             raise SettingError("labels='given' are known for the cases given alone, got another input") from None
-        return np.broadcast_to(own, (len(domain.families), *own.shape))
+        return np.tile(marks(own, classes, "the cases"), (len(domain.families), 1, 1))
 
     return votes
 

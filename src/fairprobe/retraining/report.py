@@ -13,7 +13,7 @@ from fairprobe.retraining.retrained import CLONE, GIVEN, Retrained, why_none
 from fairprobe.retraining.rounds import Rounds
 from fairprobe.retraining.task import number
 from fairprobe.retraining.time_budget import USUAL
-from fairprobe.wording import counted
+from fairprobe.wording import counted, percent
 
 
 def reported(rounds: Rounds, *, with_controls: bool) -> Retrained:
@@ -80,41 +80,31 @@ def _judged(rounds: Rounds, judge: Judge, model: Any) -> tuple[Assessment, Asses
 
 def _how(rounds: Rounds, *, is_given: bool, is_reported: bool) -> Iterator[str]:
     """Sentences on how improvement and loss were measured."""
-    task, settings, parts, n = rounds.task, rounds.task.settings, rounds.task.parts, rounds.n_inputs
-    others = "rows" if parts.known else "other rows"
-    yield (
-        f"Models were fitted to {len(parts.fit):,} rows and chosen by {len(parts.select):,} {others} and "
-        f"{n['select']:,} inputs of the domain."
-    )
+    task, settings, n = rounds.task, rounds.task.settings, rounds.n_inputs
+    fit, select, report = (f"{len(part):,}" for part in (task.parts.fit, task.parts.select, task.parts.report))
+    yield f"Models were fitted to {fit} rows and chosen by {select} rows and {n['select']:,} inputs of the domain."
+    if is_reported:
+        yield f"For the report, the model itself judged {report} rows and {n['report']:,} fresh inputs."
     yield f"Before is {GIVEN if is_given else CLONE}."
     if task.refits and is_given:
         yield f"The rounds were compared with {CLONE}."
-    if is_reported:
-        yield f"The model itself judged {len(parts.report):,} {others} and {n['report']:,} fresh inputs for the report."
-    yield "Each change is measured on the same inputs and rows, with a paired interval."
     if task.linked is not None:
         links = "; ".join(link.words() for link in task.linked.links)
         yield f"Linked twins follow {links}. All other twins differ in {' or '.join(task.domain.sensitive)} alone."
-    if settings.accept == "paper":
-        yield "A round was accepted if the estimated share of the domain was lower, whatever other shares did."
-    else:
-        each, together = (f"{100 * of:.4g}%" for of in (rounds.round_confidence, settings.confidence))
-        yield (
-            f"A round was accepted if a share was shown to be lower and none higher, with {each} confidence each "
-            f"and {together} for all rounds together."
-        )
+    rule = "the estimated share of the domain was lower, whatever other shares did"
+    if settings.accept == "shown":
+        rule = f"a share was shown to be lower and none higher, with {percent(rounds.round_confidence)} confidence each"
     by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
-    yield f"The accuracy lost had to be at most {100 * settings.max_accuracy_loss:.3g} points, by {by}."
+    most = f"{100 * settings.max_accuracy_loss:.3g} points"
+    yield f"A round was accepted if {rule}, and if the accuracy lost, by {by}, was at most {most}."
     if any(getattr(settings, f"n_{part}") is None and n[part] < usual for part, usual in USUAL.items()):
-        yield (
-            f"max_seconds={settings.max_seconds:g} allows fewer than the usual {USUAL['select']:,} inputs to choose by "
-            f"and {USUAL['report']:,} to report on."
-        )
+        usual = f"{USUAL['select']:,} inputs to choose by and {USUAL['report']:,} to report on"
+        yield f"max_seconds={settings.max_seconds:g} allows fewer than the usual {usual}."
 
 
 def _remarks(rounds: Rounds, *, knows_report: bool, is_reported: bool) -> Iterator[Remark]:
     """Remarks on the retraining as a whole."""
-    task, parts = rounds.task, rounds.task.parts
+    task, parts, n_left_out = rounds.task, rounds.task.parts, len(rounds.left_out)
     if not is_reported:
         yield Remark("not-reported", "interrupted before the report: figures are on the rows and inputs to choose by")
     if rounds.failure is not None:
@@ -124,24 +114,18 @@ def _remarks(rounds: Rounds, *, knows_report: bool, is_reported: bool) -> Iterat
         why = why_none(rounds.tried, rounds.stop_reason)
         yield Remark("not-retrained", f"no round was accepted, so {returned} is returned: {why}")
     if parts.known:
-        yield Remark(
-            "rows-overlap",
-            f"{parts.known} rows to choose by and to report on are rows to fit to, by inputs and label, or of their "
-            "groups: accuracy, its loss and the share of the rows are on rows that the models were fitted to. The "
-            "share of the domain is not. Hold out other rows",
-        )
+        which = f"{parts.known} rows to choose by and to report on are rows to fit to, or of their groups"
+        figures = "accuracy, its loss and the share of the rows are on rows that the models were fitted to"
+        yield Remark("rows-overlap", f"{which}: {figures}. Hold out other rows")
     if parts.copies > 1:
         text = f"every row is given {parts.copies} times: copies stay in one part, and figures count one of each"
         yield Remark("repeated-rows", text)
     if knows_report:
-        yield Remark(
-            "fitted-rows",
-            "no rows were held out, so the model's share of the rows and its accuracy are on rows it was fitted to; "
-            "its share of the domain is not: hold rows out by held_out",
-        )
-    if rounds.left_out:
+        figures = "its share of the rows and its accuracy are on rows it was fitted to; its share of the domain is not"
+        yield Remark("fitted-rows", f"no rows were held out from the model: {figures}. Hold rows out by held_out")
+    if n_left_out:
         recipes = "; ".join(recipe.words() for recipe in rounds.left_out)
-        n, limit = counted(len(rounds.left_out), "round"), f"max_seconds={task.settings.max_seconds:g}"
-        yield Remark("left-out", f"{n} would have taken longer than was left of {limit} and were left out: {recipes}")
+        longer = f"would have taken longer than was left of max_seconds={task.settings.max_seconds:g}"
+        yield Remark("left-out", f"{counted(n_left_out, 'round')} {longer} and were left out: {recipes}")
     for text, n_fits in task.fitter.warned.most_common(3):
         yield Remark("fit-warning", f"{n_fits} of {len(task.fitter.times)} fits warned: {text}")

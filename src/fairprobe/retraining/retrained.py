@@ -12,8 +12,8 @@ from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
 from fairprobe.retraining.controls import Control
 from fairprobe.retraining.judging import Assessment, Loss
-from fairprobe.retraining.rounds import Round, best_of, front_of
-from fairprobe.wording import between, percent, signed
+from fairprobe.retraining.rounds import Round, front_of
+from fairprobe.wording import percent, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,12 +113,9 @@ class Retrained(Result):
     @property
     def front(self) -> pd.DataFrame:
         """Table of the rounds that no other beats in both `left` and accuracy, on the select part."""
-        return _table(front_of(self.rounds))
+        import pandas as pd
 
-    @property
-    def history(self) -> pd.DataFrame:
-        """Table of all rounds, in order."""
-        return _table(self.rounds)
+        return pd.DataFrame([each.jsonable() for each in front_of(self.rounds)])
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw share against accuracy of all rounds, the front and the model returned, as SVG.
@@ -136,48 +133,21 @@ class Retrained(Result):
             return f"{returned} is returned, as no round was accepted: {why_none(self.rounds, self.stop_reason)}"
         parts = []
         for name, change in self.changes.items():
-            numbers = (signed(-100 * number) for number in (change.difference, change.high, change.low))
-            a, b = percent(change.a.value), percent(change.b.value)
-            parts.append(f"{self._title(name)} {a} -> {b} ({_points(*numbers)})")
-        lost = (signed(-100 * number) for number in (self.loss.value, self.loss.high, self.loss.low))
-        parts.append(f"accuracy {_points(*lost)} on {self.loss.n:,} rows")
-        parts.append(f"intervals of {percent(self.loss.confidence)} confidence")
+            moved = _points(change.difference, change.low, change.high)
+            parts.append(f"{self._title(name)} {percent(change.a.value)} -> {percent(change.b.value)} ({moved})")
+        lost = _points(self.loss.value, self.loss.low, self.loss.high)
+        parts.append(
+            f"accuracy {lost} on {self.loss.n:,} rows; intervals of {percent(self.loss.confidence)} confidence"
+        )
         parts += [] if self.before_is == GIVEN else [f"before is {self.before_is}"]
         parts += ["rows and accuracy are on rows it was fitted to"] if self.on_fitted_rows else []
         return "; ".join(parts)
 
     def _title(self, population: str) -> str:
         """The name of a population, with the twins that are compared if there are links."""
-        sensitive, linked = (" or ".join(getattr(self.before[population], of)) for of in ("sensitive", "linked"))
         if population == "linked":
-            return f"rows with {linked} changed along"
-        return f"{population} by {sensitive} alone" if self.has_links else population
-
-    def ways_in_words(self) -> list[str]:
-        """A sentence for each way to train: the shares of the rows with plain and linked twins, before and after it.
-
-        The ways are the best round of each augmentation, on the select part, and each control, on the report part.
-        There are none without links.
-        """
-        if not self.has_links:
-            return []
-        by_name: dict[str, list[Round]] = {}
-        for each in self.rounds:
-            by_name.setdefault(each.recipe.augment, []).append(each)
-        best = [best_of(rounds) or min(rounds, key=lambda each: each.left) for rounds in by_name.values()]
-        # Like the clone, and unlike the model given, the controls have not seen the rows that they are judged on.
-        judged = {name: control for name, control in self.controls.items() if control.accuracy is not None}
-        before = judged.pop("clone", Control("before", "", self.before, self.accuracy_before))
-        rounds = [self._way(each.recipe.words(), self.first, each) for each in best]
-        return [*rounds, *(self._way(control.words, before, control) for control in judged.values())]
-
-    def _way(self, words: str, before: Assessment | Control, after: Round | Control) -> str:
-        shares = []
-        for name in ("rows", "linked"):
-            a, b = before.shares[name], after.shares[name]
-            shares.append(f"{self._title(name)} {percent(a.value)} -> {percent(b.value)} ({between(b.low, b.high)})")
-        points = signed(100 * ((after.accuracy or 0.0) - (before.accuracy or 0.0)))
-        return f"{words}: {', '.join(shares)}, accuracy {points} points"
+            return f"rows with {' and '.join(self.before['linked'].linked)} changed along"
+        return f"{population} by {' or '.join(self.before['rows'].sensitive)} alone" if self.has_links else population
 
     def blocks(self) -> list[Block]:
         """The content for people, most important first."""
@@ -206,17 +176,11 @@ class Retrained(Result):
             "front": [each.number for each in front_of(self.rounds)],
             "chosen": None if self.chosen is None else self.chosen.number,
             "controls": {name: control.jsonable() for name, control in self.controls.items()},
-            **({"ways": self.ways_in_words()} if self.has_links else {}),
             "how": list(self.how),
             "health": [remark.jsonable() for remark in self.health],
         }
 
 
-def _table(rounds: list[Round]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame([each.jsonable() for each in rounds])
-
-
-def _points(value: str, low: str, high: str) -> str:
-    return f"{value} points, {low} to {high}"
+def _points(difference: float, low: float, high: float) -> str:
+    value, least, most = (signed(-100 * number) for number in (difference, high, low))
+    return f"{value} points, {least} to {most}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, Final
@@ -12,7 +13,7 @@ from fairprobe.estimation.drawing import as_shares
 from fairprobe.estimation.share import Share
 from fairprobe.retraining.judging import JUDGED
 from fairprobe.retraining.retrained import GIVEN, STOPPED, Retrained
-from fairprobe.retraining.rounds import Round, front_of
+from fairprobe.retraining.rounds import front_of
 from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 from fairprobe.wording import between, counted, percent, signed, value
 
@@ -28,17 +29,10 @@ def blocks_of(result: Retrained) -> list[Block]:
         blocks.append(Sentence(f"Round {result.chosen.number} is returned: {result.chosen.recipe.words()} ({added})."))
     blocks.append(_before_and_after(result))
     if result.controls:
-        failed = (each for each in result.controls.values() if each.why_not)
-        why_not = [Sentence(f"No figures for {each.words}: {each.why_not}") for each in failed]
-        blocks.append(
-            Section("Other ways to train (controls), on the same inputs and rows", (_controls(result), *why_not))
-        )
-    if result.has_links:
-        title = "What each way does to the share of the rows (rounds on the select part, controls on the report part)"
-        blocks.append(Section(title, (Items(tuple(result.ways_in_words())),)))
+        blocks.append(_controls(result))
     blocks.append(_groups(result))
     if result.rounds:
-        blocks.append(Section("Rounds, on the rows and inputs to choose by", (_rounds(result), *_notes(result))))
+        blocks.append(_rounds(result))
     blocks.append(Section("How it was measured", (Items(result.how),)))
     cases = f", {counted(result.n_cases, 'case')} at hand" if result.n_cases else ""
     took = f"{counted(len(result.rounds), 'round')}{cases}, {result.seconds:.1f} s, seed {result.seed}"
@@ -49,12 +43,9 @@ def _before_and_after(result: Retrained) -> Section:
     """Shares and accuracy, on what they were measured, and of which model."""
     loss, interval = result.loss, f"{percent(result.loss.confidence)} interval"
     rows = []
-    for name, before in result.before.items():
-        after, change = result.after[name], result.changes[name]
-        rows.append([
-            name, percent(before.value), between(before.low, before.high), percent(after.value),
-            between(after.low, after.high), *_points(change.difference, change.low, change.high),
-        ])  # fmt: skip
+    for name, change in result.changes.items():
+        shares = [(percent(share.value), between(share.low, share.high)) for share in (change.a, change.b)]
+        rows.append([name, *shares[0], *shares[1], *_points(change.difference, change.low, change.high)])
     accuracies = (f"{result.accuracy_before:.2%}", "", f"{result.accuracy_after:.2%}", "")
     rows.append(["accuracy", *accuracies, *_points(loss.value, loss.low, loss.high)])
     columns = ["", "#before", interval, "#after", interval, "#points", f"{interval} (paired)"]
@@ -80,8 +71,6 @@ def _about(result: Retrained) -> Iterator[Sentence]:
     if result.has_links:
         columns = " and ".join(result.before["linked"].linked)
         yield Sentence(f"The share linked is that of {JUDGED['linked']}: {columns}.")
-    if result.on_fitted_rows:
-        yield Sentence("The share of the rows and the accuracy are on rows it was fitted to; held_out names others.")
     if not any(share.hits for share in result.after.values()):
         names = _sensitive(result)
         yield Sentence(
@@ -94,61 +83,56 @@ def _sensitive(result: Retrained) -> str:
     return " or ".join(result.before["rows"].sensitive)
 
 
-def _row(shares: Mapping[str, Share], accuracy: float, n_added: int) -> list[str]:
-    return [*(percent(share.value) for share in shares.values()), f"{accuracy:.2%}", f"{n_added:,}"]
+def _models(result: Retrained, first: str, rows: Iterable[list[str]], more: Iterable[str] = ()) -> Table:
+    """A table with a row for each model: its shares, its accuracy, and the rows that were added."""
+    return Table.of([first, *(f"#{name}" for name in [*result.before, "accuracy", "rows added"]), *more], rows)
 
 
-def _controls(result: Retrained) -> Table:
+def _row(name: str, shares: Mapping[str, Share], accuracy: float, n_added: int, *more: str) -> list[str]:
+    return [name, *(percent(share.value) for share in shares.values()), f"{accuracy:.2%}", f"{n_added:,}", *more]
+
+
+def _controls(result: Retrained) -> Section:
     before = "the model given, on rows it knows" if result.on_fitted_rows and not result.accepted else "before"
-    rows = [[before, *_row(result.before, result.accuracy_before, 0)]]
+    rows, why_not = [_row(before, result.before, result.accuracy_before, 0)], []
     if result.accepted:
-        rows.append(["after", *_row(result.after, result.accuracy_after, result.n_added)])
+        rows.append(_row("after", result.after, result.accuracy_after, result.n_added))
     for each in result.controls.values():
-        rows += [] if each.accuracy is None else [[each.words, *_row(each.shares, each.accuracy, each.n_added)]]
-    return Table.of(["", *(f"#{name}" for name in [*result.before, "accuracy", "rows added"])], rows)
+        if each.accuracy is None:
+            why_not.append(Sentence(f"No figures for {each.words}: {each.why_not}"))
+        else:
+            rows.append(_row(each.words, each.shares, each.accuracy, each.n_added))
+    title = "Other ways to train (controls), on the same inputs and rows"
+    return Section(title, (_models(result, "", rows), *why_not))
 
 
 def _groups(result: Retrained) -> Section:
     """Accuracy and rate of the favourable label by sensitive value, before and after."""
-    label = f"label {value(result.favourable)}"
-    groups = result.groups[result.groups["n"].rank(ascending=False, method="first") <= MOST_GROUPS]
-    columns = ["", "#rows"]
-    cells = {name: [value(name), f"{n:,}"] for name, n in groups["n"].items()}
-    for figure, title in (("accuracy", "accuracy"), ("selected", label)):
-        for when in ("before", "after") if result.accepted else ("before",):
-            columns.append(f"#{title}" if when == "before" else "#-> after")
-            for name, of in groups[f"{figure}_{when}"].items():
-                cells[name].append(f"{of:.2%}" if when == "before" else f"-> {of:.2%}")
-    hidden = len(result.groups) - len(groups)
+    shown = result.groups.nlargest(MOST_GROUPS, "n")
+    rows = [[value(name), f"{n:,.0f}", *map("{:.2%}".format, of)] for name, n, *of in shown.itertuples()]
+    hidden = len(result.groups) - len(shown)
     title = f"The {MOST_GROUPS} largest groups; {counted(hidden, 'smaller group')} not shown" if hidden else ""
-    known = ", on rows it was fitted to" if result.on_fitted_rows else ""
-    heading = f"Accuracy, and how often the label is {value(result.favourable)}, by {_sensitive(result)}{known}"
-    return Section(heading, (Table.of(columns, cells.values(), title),))
+    columns = ("accuracy before", "label before", "accuracy after", "label after")
+    table = Table.of(["", "#rows", *(f"#{column}" for column in columns)], rows, title)
+    heading = f"Accuracy, and how often the label is {value(result.favourable)}, by {_sensitive(result)}"
+    return Section(heading, (table,))
 
 
-def _rounds(result: Retrained) -> Table:
-    first = result.first
+def _rounds(result: Retrained) -> Section:
+    """All rounds, why some were rejected, and which are best."""
+    first, notes = result.first, []
     reference = "before" if result.before_is == result.compared_with else "clone"
-    rows = [[reference, *_row(first.shares, first.accuracy, 0), "", ""]]
+    rows, rejected = [_row(reference, first.shares, first.accuracy, 0, "", "")], defaultdict(list)
     for each in result.rounds:
         fate = "returned" if each is result.chosen else "accepted" if each.accepted else "rejected"
-        rows.append([str(each.number), *_row(each.shares, each.accuracy, each.n_added), fate, each.recipe.words()])
-    numbers = (f"#{name}" for name in [*first.shares, "accuracy", "rows added"])
-    return Table.of(["round", *numbers, "outcome", "what was added"], rows)
-
-
-def _notes(result: Retrained) -> Iterable[Sentence]:
-    """Why rounds were rejected, what they were compared with, and which are best."""
-    rejected: dict[str, list[Round]] = {}
-    for each in result.rounds:
+        rows.append(_row(str(each.number), each.shares, each.accuracy, each.n_added, fate, each.recipe.words()))
         if not each.accepted:
-            rejected.setdefault(each.why, []).append(each)
-    for why, rounds in rejected.items():
-        yield Sentence(f"Rejected {', '.join(str(each.number) for each in rounds)}: {why}.")
-    if not result.accepted and any(each.loss.value > result.max_accuracy_loss for each in result.rounds):
-        yield Sentence("max_accuracy_loss sets how much accuracy may be lost.")
+            rejected[each.why].append(str(each.number))
+    notes = [Sentence(f"Rejected {', '.join(numbers)}: {why}.") for why, numbers in rejected.items()]
     front = ", ".join(map(str, sorted(each.number for each in front_of(result.rounds))))
-    yield Sentence(f"Front: {front}. No round beats these in both what is left of the shares and accuracy.")
+    notes.append(Sentence(f"Front: {front}. No round beats these in both what is left of the shares and accuracy."))
+    table = _models(result, "round", rows, ["outcome", "what was added"])
+    return Section("Rounds, on the rows and inputs to choose by", (table, *notes))
 
 
 # The plot

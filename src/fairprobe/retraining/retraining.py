@@ -16,7 +16,7 @@ from fairprobe.progress import Progress
 from fairprobe.retraining.fitting import Fitter, Train
 from fairprobe.retraining.labels import other_kinds
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import first_tries
+from fairprobe.retraining.recipes import LONGEST, first_tries
 from fairprobe.retraining.report import reported
 from fairprobe.retraining.retrained import Retrained
 from fairprobe.retraining.rounds import Rounds
@@ -156,21 +156,25 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
     task = Task(data | filled(retrain, given, data))
     settings, parts, budget, n_fit = task.settings, task.parts, task.budget, len(task.parts.fit)
     fitted = time_fits(task.fitter, parts.fit)
-    voting = _committee_seconds(task) if settings.labels == "vote" and task.committee is None else 0.0
+    voting = 0.0
+    if settings.labels == "vote" and settings.committee is None:
+        voting = sum(_seconds_of(member, task) for member in other_kinds(task.domain, model, n_fit, 0))
     n_inputs, judging = inputs_to_judge(task, fitted if task.refits else model, is_timed=True)
     n_members = len(task.domain.combinations)
     growth = np.mean([recipe.growth(n_members) for recipe in first_tries(task.augmentations)])
     fit = budget.foreseen(round(n_fit * float(growth)))
     before = budget.foreseen(n_fit) * task.refits + voting
     a_round, report = fit + judging["select"], judging["report"] + task.n_controls * fit
-    total = before + settings.most_rounds * a_round + report
+    # The paper's schedule has an end of its own.
+    n_rounds = settings.max_rounds if settings.is_search else min(settings.max_rounds, LONGEST)
+    total = before + n_rounds * a_round + report
     return {
         "seed": task.seed,
         "refits": task.refits,
         "n_rows": parts.sizes,
         **{f"n_{part}": n for part, n in n_inputs.items()},
         "n_cases": None if task.cases is None else len(task.cases),
-        "n_rounds": settings.most_rounds,
+        "n_rounds": n_rounds,
         "n_controls": task.n_controls,
         "augmentations": ["+".join(parts) for parts in task.augmentations],
         "n_timed": task.fitter.times[-1][0],
@@ -178,12 +182,9 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
     }
 
 
-def _committee_seconds(task: Task) -> float:
-    """Foreseen seconds of fitting the default committee, one member after another."""
+def _seconds_of(member: Any, task: Task) -> float:
+    """Foreseen seconds of fitting a member of the committee."""
     rows = LabelledRows(task.parts.fit.frame, task.parts.fit.labels)
-    seconds = 0.0
-    for member in other_kinds(task.domain, task.model, len(rows), 0):
-        fitter = Fitter(member, None, task.domain, as_frame=True)
-        time_fits(fitter, rows)
-        seconds += TimeBudget(None, 0, fitter).foreseen(len(rows))
-    return seconds
+    fitter = Fitter(member, None, task.domain, as_frame=True)
+    time_fits(fitter, rows)
+    return TimeBudget(None, 0, fitter).foreseen(len(rows))

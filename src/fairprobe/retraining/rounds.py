@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from fairprobe.clock import Clock
+from fairprobe.engine import checked_jobs
 from fairprobe.errors import ModelError
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
@@ -81,6 +82,11 @@ class Round:
 
 
 # The rule
+
+
+def round_confidence(settings: Settings, n_populations: int) -> float:
+    """The confidence of one interval of a round. The error is split, so that all intervals hold together."""
+    return float(1 - (1 - settings.confidence) / (settings.max_rounds * n_populations))
 
 
 def decide(
@@ -164,7 +170,7 @@ class Rounds:
         if task.refits and task.is_fitted:
             with suppress(ModelError):
                 self.given = self.judge.judge(task.model)
-        self.round_confidence = settings.round_confidence(len(self.first.shares))
+        self.round_confidence = round_confidence(settings, len(self.first.shares))
         self.augmenter = Augmenter(task.domain, parts.fit, task.classes, task.linked or task.domain)
         self.pool = pool_of(task, self.reference)
         self.least_accuracy = self._least_accuracy()
@@ -313,8 +319,9 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
         return by_function(labels, domain, classes)
     if labels == "mean":
         return by_mean(reference, domain, classes)
-    if task.cases is not None and task.case_labels is not None:
-        return as_given(task.cases, task.case_labels, domain, classes)
+    if task.case_labels is not None:
+        return as_given(task.case_labels, domain, classes)
     seed = number(task.seeds.committee) % 2**31
-    members = other_kinds(domain, reference, len(rows), seed) if task.committee is None else task.committee
-    return by_vote(fitted_members(members, rows, *task.workers), domain, classes)
+    members = task.settings.committee or other_kinds(domain, reference, len(rows), seed)
+    fitted = fitted_members(members, rows, checked_jobs(task.settings.n_jobs), task.settings.engine)
+    return by_vote(fitted, domain, classes)

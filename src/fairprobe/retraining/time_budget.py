@@ -102,18 +102,13 @@ def time_fits(fitter: Fitter, rows: LabelledRows) -> Any:
 def seconds_per_input(model: Any, domain: Domain, settings: Settings, *, quick: bool) -> float:
     """Measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
     target = target_of(model, domain, settings, quick=quick)
-    for _ in target.families(_WARM_UP, 0):
-        pass
-    least = math.inf
-    for n in _TRIED:
+    for n in (_WARM_UP, *_TRIED):
         clock = Clock()
         for _ in target.families(n, 0):
             pass
-        seconds = clock.seconds
-        least = min(least, seconds / n)
-        if seconds >= _ENOUGH:
+        if n > _WARM_UP and clock.seconds >= _ENOUGH:
             break
-    return least
+    return clock.seconds / n
 
 
 def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:

@@ -25,7 +25,7 @@ from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.run import Run, Workers
-from fairprobe.searching.settings import Limits, SearchSettings
+from fairprobe.searching.settings import Limits, SearchSettings, settled
 from fairprobe.searching.shard import LOOK
 from fairprobe.searching.start_rows import StartRows, start_rows
 from fairprobe.searching.stored_search import StoredSearch
@@ -112,9 +112,9 @@ def search(
         density: inputs are drawn from it instead of uniformly, and none is judged that is less plausible than asked;
             twins need only be allowed. Rows to start from that are less plausible are left out.
         min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
-        n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
-            result does not depend on it. What is too short to gain by other processes stays in this one. A
-            service is asked by one process, over as many connections as it was said.
+        n_jobs: processes; -1 is one for each core. The result does not depend on it. What is too short to gain by
+            other processes stays in this one. A service is asked by one process, over as many connections as it was
+            said.
         engine: who runs the shards: "local" (this process alone), "processes", "dask" (a local cluster of `n_jobs`
             workers) or "dask://host:port", a scheduler. By default "processes" if `n_jobs` asks for several. The result
             does not depend on it. A shard that keeps failing is left out and said: the search is then "incomplete".
@@ -144,22 +144,10 @@ def search(
     0   48    0
     1   49    1
     """
+    settings, limits = settled(**locals())
     given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
     workers = Workers(checked_jobs(n_jobs), engine)
     checked_engine(engine, workers.n_jobs)
-    settings = SearchSettings(
-        strategy=strategy,
-        n_walkers=n_walkers,
-        n_global=n_global,
-        n_local=n_local,
-        delta_v=delta_v,
-        delta_pr=delta_pr,
-        shard_inputs=shard_inputs,
-        diversify=diversify,
-        max_changes=max_changes,
-        hurry=hurry,
-    )
-    limits = Limits(max_cases, max_seconds, max_queries, max_judged, max_barren)
     recorded = recorded_settings(store)
     settings = settled_strategy(settings, limits, model, output, recorded)
     repeats = is_repeatable(model)
@@ -194,7 +182,6 @@ def search(
         seed=seed,
         start=None if begun is None else begun.codes,
         accelerate=accelerate == "auto" and max_queries is None and may_screen(model),
-        n_threads=workers.threads_for(model),
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.subjects.catalogue import make, names
-from fairprobe.subjects.fitted import load
+from fairprobe.subjects.fitted import load, make, names
 
 if TYPE_CHECKING:
     from fairprobe.subjects.fair_svm import FairSVM

@@ -61,7 +61,12 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         from sklearn.svm import LinearSVC  # it starts joblib, which changes the environment
 
         X, y = validate_data(self, X, y, dtype=np.float64)
-        _check_two_classes(y)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
+            raise DataError(f"Only binary classification is supported. The type of the target is {kind}.")
+        if len(np.unique(y)) < 2:
+            raise DataError(f"the labels must be of two classes, got one class: {y[0]!r}")
         centre, scale = X.mean(axis=0), np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
         projection = _projection((X - centre) / scale, self._sensitive_index())
         machine = LinearSVC(
@@ -101,15 +106,6 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             f"sensitive must be a column's index from 0 to {self.n_features_in_ - 1}, "
             f"or a column's name if fitted on a frame, got {self.sensitive!r}"
         )
-
-
-def _check_two_classes(y: Any) -> None:
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind != "binary":
-        raise DataError(f"Only binary classification is supported. The type of the target is {kind}.")
-    if len(np.unique(y)) < 2:
-        raise DataError(f"the labels must be of two classes, got one class: {y[0]!r}")
 
 
 def _projection(rows: Floats, column: int | None) -> Floats:

@@ -11,7 +11,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from chance import SURPRISING
@@ -49,19 +49,6 @@ def test_random_trees_of_the_encoded_census(seed):
     sensitive = [["sex"], ["race"], ["sex", "race"]][seed % 3]
     domain, model = census_domain(sensitive=sensitive), tree.fit(X[rows].to_numpy(), y[rows])
     assert_sampled(solve(model, domain), model, domain, n=200_000, seed=seed)
-
-
-@pytest.mark.parametrize("seed", [*FEW, *MANY])
-def test_random_trees_of_the_natural_census(natural, seed):
-    domain, X, y = natural
-    tree, rows = random_tree(100 + seed)
-    encoder = OneHotEncoder() if seed % 2 else OrdinalEncoder()
-    words = [parameter.name for parameter in domain.parameters if not parameter.is_numeric]
-    for word in words:
-        rows |= ~X.duplicated(word).to_numpy()  # an encoder refuses words that it was not fitted on
-    model = make_pipeline(make_column_transformer((encoder, words), remainder="passthrough"), tree)
-    model.fit(X[rows], y[rows])
-    assert_sampled(solve(model, domain), model, domain, n=100_000, seed=seed)
 
 
 def test_a_small_forest_of_the_encoded_census():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exact_truth import assert_counted, assert_sampled, training_rows
+from exact_truth import assert_counted, training_rows
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -38,12 +38,6 @@ PREPARE = {
 }
 
 
-def turned(model):
-    """A scaler of a fitted pipeline with a negative scale, as one may come out of a file."""
-    model.steps[0][1].scale_[:] *= -1
-    return model
-
-
 @pytest.mark.parametrize("prepare", PREPARE.values(), ids=PREPARE)
 @pytest.mark.parametrize("final", [DecisionTreeClassifier(random_state=0), RandomForestClassifier(3, random_state=0)])
 def test_searched_columns_that_fall(prepare, final, monkeypatch):
@@ -51,14 +45,6 @@ def test_searched_columns_that_fall(prepare, final, monkeypatch):
     X, y = training_rows(SMALL, 0, n=500)
     model = make_pipeline(prepare(), final).fit(X.to_numpy(dtype=np.float64, na_value=np.nan), y)
     assert_counted(solve(model, SMALL), model, SMALL)
-
-
-@pytest.mark.parametrize("step", [StandardScaler(), MinMaxScaler(), RobustScaler()])
-def test_a_scaler_that_turns_the_order_round(step, monkeypatch):
-    monkeypatch.setattr(tables, "WIDE", 4)
-    X, y = training_rows(WIDE, 0, n=500)
-    model = make_pipeline(step, DecisionTreeClassifier(random_state=0)).fit(X.to_numpy(dtype=np.float64), y)
-    assert_sampled(solve(turned(model), WIDE), model, WIDE, n=20_000)
 
 
 def check_wide(weight=-1.0, final=None):

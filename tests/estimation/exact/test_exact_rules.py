@@ -18,7 +18,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Derived, Domain, Integer, Real, breakdown, estimate
 from fairprobe.errors import DomainError
-from fairprobe.estimation.estimation import settings_of
 from fairprobe.estimation.exact import solve, solving
 from fairprobe.model import tables
 
@@ -114,14 +113,6 @@ def test_forest(domain, seed, n_trees, depth):
     assert_solved(model, domain)
 
 
-@settings(max_examples=50)
-@given(ruled_domains(missing=False), SEEDS, st.integers(1, 5), st.integers(2, 3))
-def test_gradient_boosting(domain, seed, n_stages, n_classes):
-    X, y = training_rows(domain.without_constraints(), seed, n_classes=n_classes)
-    model = GradientBoostingClassifier(n_estimators=n_stages, learning_rate=0.5, random_state=0).fit(as_array(X), y)
-    assert_solved(model, domain)
-
-
 @settings(max_examples=30)
 @given(ruled_domains(with_words=True), SEEDS, st.sampled_from([OneHotEncoder, OrdinalEncoder]))
 def test_tree_behind_an_encoder(domain, seed, encoder):
@@ -163,13 +154,6 @@ def test_the_very_numbers():
     assert (solved.n, solved.n_not_comparable) == (4 * (2 + 3), 4)
     assert solved.hits == 4 * 3
     assert solved.by_label == {False: [12, 12, 0], True: [0, 0, 12]}
-
-
-def test_inputs_that_have_no_twin_at_all():
-    domain = Domain([Integer("x", 0, 99), Integer("y", 0, 9), Integer("s", 0, 1)], ["s"], ["s == x % 2"])
-    assert_solved(grown(domain), domain)
-    share = estimate(grown(domain), domain, "valid", method="exact", exact_limit=0)
-    assert (share.n, share.n_not_comparable, share.low, share.high) == (0, 1000, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -279,11 +263,3 @@ def test_auto_foresees_what_rules_cost():
     assert few.method == "sample"
     assert "a tree with 60 leaves may take longer to count than to sample: 0 boxes are allowed" in few.detail
     assert few.n_queries == 2 * few.n
-
-
-def test_the_plan_says_what_may_be_solved():
-    options = settings_of(exact_limit=0)
-    rules = BASE.with_constraints(["x > 3"])
-    callables = BASE.with_constraints([lambda frame: frame["x"] > 3])
-    plans = [options.plan(domain, None, "label").may_be_solved for domain in (BASE, rules, callables)]
-    assert plans == [True, True, False]

@@ -16,7 +16,7 @@ from sklearn.ensemble import (
 )
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Real
@@ -154,16 +154,6 @@ def test_a_wide_forest_with_missing_values(wide):
     domain, X, y = wide
     model = make_pipeline(prepared("passthrough"), RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
     assert_sampled(solve(model, domain), model, domain, n=30_000)
-
-
-def test_a_wide_number_cut_into_bins(wide):
-    domain, X, y = wide
-    narrow = Domain([domain["income"], domain["sex"], domain["zip"]], sensitive=["sex"])
-    bins = make_column_transformer(
-        (OneHotEncoder(), ["sex"]), (KBinsDiscretizer(5, quantile_method="averaged_inverted_cdf"), ["income", "zip"])
-    )
-    model = make_pipeline(bins, DecisionTreeClassifier(random_state=0)).fit(X[list(narrow.names)], y)
-    assert_sampled(solve(model, narrow), model, narrow)
 
 
 def test_a_tree_rounds_its_inputs_and_so_does_the_count():

@@ -8,20 +8,18 @@ from exact_truth import assert_counted, known_as, training_rows
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Domain, Integer
+from fairprobe import Domain, Integer
 from fairprobe.errors import ModelError
 from fairprobe.estimation.exact import NotSolved, Solved, axes, linear, plan, solve, solving, trees
 from fairprobe.model import tables
 
 DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
-COLOURS = Category("colour", ["red", "green", "blue"])
 
 
 def fitted(model, domain=DOMAIN, n_classes=2):
@@ -158,15 +156,6 @@ def test_preprocessing_that_is_not_known(step):
     assert "is not one that is known column by column" in reason(model)
 
 
-def test_preprocessing_that_refuses_a_value():
-    domain = Domain([COLOURS, Integer("s", 0, 1)], sensitive=["s"])
-    model = make_pipeline(make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough"))
-    narrow = Domain([Category("colour", ["red", "blue"]), Integer("s", 0, 1)], sensitive=["s"])
-    X, y = training_rows(narrow, 0)
-    model = make_pipeline(model, DecisionTreeClassifier()).fit(X, y)
-    assert "Found unknown categories ['green']" in reason(model, domain)
-
-
 class Mixing(MinMaxScaler):
     """Mixes its columns, as no transformer let in should."""
 
@@ -238,26 +227,3 @@ def test_columns_by_name(columns, monkeypatch):
     prepare = make_column_transformer((scaler, [columns] if columns == "x" else columns), remainder="passthrough")
     model = make_pipeline(prepare, DecisionTreeClassifier(random_state=0)).fit(X, y)
     assert_counted(solve(model, DOMAIN), model, DOMAIN)
-
-
-@pytest.mark.parametrize(
-    "prepare",
-    [
-        StandardScaler(),
-        FeatureUnion([("scaled", StandardScaler()), ("bits", OneHotEncoder())]),
-        SimpleImputer(missing_values=3, strategy="most_frequent"),
-        make_pipeline(SimpleImputer(missing_values=0, strategy="mean"), MinMaxScaler()),
-    ],
-)
-def test_wide_numbers_in_order_or_not(prepare, monkeypatch):
-    monkeypatch.setattr(tables, "WIDE", 4)
-    model = fitted(make_pipeline(prepare, DecisionTreeClassifier(random_state=0)))
-    assert_counted(solve(model, DOMAIN), model, DOMAIN)
-
-
-def test_an_array_of_objects():
-    domain = Domain([COLOURS, Integer("s", 0, 1), Integer("x", 0, 9)], sensitive=["s"])
-    X, y = training_rows(domain, 0, n=200)
-    prepare = make_column_transformer((OneHotEncoder(), [0]), remainder="passthrough")
-    model = make_pipeline(prepare, RandomForestClassifier(3, random_state=0)).fit(X.to_numpy(dtype=object), y)
-    assert_counted(solve(model, domain), model, domain)

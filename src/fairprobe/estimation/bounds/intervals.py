@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairprobe.arrays import Floats
+from fairprobe.checks import is_number
 from fairprobe.errors import SettingError
 
 
@@ -46,16 +47,22 @@ def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
     (0, 0), and equal rates a single point. One experiment, or none, says nothing of the spread: (0, 1).
     """
     values = np.asarray(rates, dtype=np.float64)
-    error = 1 - checked_confidence(confidence)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
         raise SettingError(f"rates must be a list of numbers between 0 and 1, got {rates!r}")
+    low, high = mean_bounds(values, confidence)
+    return max(0.0, low), min(1.0, high)
+
+
+def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
+    """Student's interval of a mean: exact for normal values, for others the better the more there are."""
+    error = 1 - checked_confidence(confidence)
     if len(values) < 2:
-        return 0.0, 1.0
+        return -math.inf, math.inf
     from scipy.special import stdtrit
 
     mean = float(values.mean())
     reach = -float(stdtrit(len(values) - 1, error / 2)) * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return max(0.0, mean - reach), min(1.0, mean + reach)
+    return mean - reach, mean + reach
 
 
 def split_confidence(confidence: float, n: int) -> float:
@@ -65,18 +72,16 @@ def split_confidence(confidence: float, n: int) -> float:
 
 def checked_confidence(confidence: Any) -> float:
     """The confidence, made sure of."""
-    number = as_number(confidence)
-    if not 0 < number < 1:
+    if not is_number(confidence) or not 0 < confidence < 1:
         raise SettingError.about("confidence", f"must be a number between 0 and 1, both excluded, got {confidence!r}")
-    return number
+    return float(confidence)
 
 
 def checked_share(name: str, share: Any) -> float:
     """A number from 0 to 1."""
-    number = as_number(share)
-    if not 0 <= number <= 1:
+    if not is_number(share) or not 0 <= share <= 1:
         raise SettingError.about(name, f"must be a number from 0 to 1, got {share!r}")
-    return number
+    return float(share)
 
 
 def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
@@ -93,16 +98,6 @@ def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     if (hit > total).any():
         raise SettingError(f"hits must be at most n, got hits={hits!r}, n={n!r}")
     return hit, total
-
-
-def as_number(value: Any) -> float:
-    """Convert a value to a float; NaN if it is no number."""
-    if isinstance(value, (bool, str)):
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def _plain(values: Floats) -> Any:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairprobe.arrays import Floats
-from fairprobe.checks import checked_count
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_counts, checked_share
 
 PRIOR = (0.2, 1.0)
@@ -41,7 +40,7 @@ class ConfidenceSequence:
     >>> sequence.update(9, 1000)
     >>> sequence.hits, sequence.n, round(sequence.low, 4), round(sequence.high, 4)
     (12, 2000, 0.0018, 0.014)
-    >>> sequence.is_above(0.001), sequence.is_below(0.01)
+    >>> sequence.settles(0.001), sequence.settles(0.01)
     (True, False)
     """
 
@@ -52,10 +51,9 @@ class ConfidenceSequence:
 
     def update(self, hits: int, n: int) -> None:
         """Add a batch of n inputs, `hits` of them discriminatory."""
-        batch_hits, batch_n = checked_count("hits", hits, at_least=0), checked_count("n", n, at_least=0)
-        checked_counts(batch_hits, batch_n)
-        self.hits += batch_hits
-        self.n += batch_n
+        checked_counts(hits, n)
+        self.hits += hits
+        self.n += n
         self._narrow()
 
     def lose(self, n: int) -> None:
@@ -64,36 +62,22 @@ class ConfidenceSequence:
         A further hit never lowers an end of the interval, and a further miss never raises one, so that the interval of
         what they would have been lies within.
         """
-        self.n_lost += checked_count("n", n, at_least=0)
+        self.n_lost += n
         self._narrow()
 
     def _narrow(self) -> None:
-        total = self.n + self.n_lost
-        self.low, self.high = time_uniform_interval(self.hits, total, self.confidence)
-        if self.n_lost:
-            self.high = time_uniform_interval(self.hits + self.n_lost, total, self.confidence)[1]
-
-    def is_above(self, limit: float) -> bool:
-        """True if it is settled that the share is above the limit.
-
-        Asked at any time, as often as one likes: the chance that this or `is_below` ever says yes wrongly, for
-        whatever limits, is at most 1 - confidence.
-        """
-        return self.low > checked_share("limit", limit)
-
-    def is_below(self, limit: float) -> bool:
-        """True if it is settled that the share is at or below the limit."""
-        return self.high <= checked_share("limit", limit)
+        ends = [self.hits, self.hits + self.n_lost]
+        lows, highs = time_uniform_interval(ends, self.n + self.n_lost, self.confidence)
+        self.low, self.high = float(lows[0]), float(highs[1])
 
     def settles(self, limit: float) -> bool:
-        """True if it is settled on which side of the limit the share is."""
-        return self.is_above(limit) or self.is_below(limit)
+        """True if it is settled whether the share is above the limit.
 
-    def __repr__(self) -> str:
-        return (
-            f"ConfidenceSequence(confidence={self.confidence}, hits={self.hits}, n={self.n}, "
-            f"low={self.low:.6g}, high={self.high:.6g})"
-        )
+        Asked at any time, as often as one likes, for whatever limits: the chance that the interval is ever on the wrong
+        side is at most 1 - confidence.
+        """
+        checked_share("limit", limit)
+        return self.low > limit or self.high <= limit
 
 
 def time_uniform_interval(

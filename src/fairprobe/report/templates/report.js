@@ -4,6 +4,7 @@
 (() => {
   const PAGE = { flips: 8, cases: 10 };
   const MOST_CHOICES = 60; // a parameter with more values is filtered from one number to another
+  const MISSING = "(missing)"; // as `wording.py` writes it
   const all = JSON.parse(document.getElementById("data").textContent);
 
   const make = (tag, name, ...children) => {
@@ -15,6 +16,12 @@
   const bdi = (text) => make("bdi", "", text);
   const count = (n) => n.toLocaleString("en-US");
   const figure = (number) => (number === null ? "not measured" : String(Number(number.toPrecision(3))));
+  const least = (each) => (Array.isArray(each) ? Math.min(...each) : each);
+  const isNumber = (each) => typeof each === "number";
+  // Numbers by their size, then texts; a missing value comes last.
+  const rank = (each) => (isNumber(each) ? 0 : each === MISSING ? 2 : 1);
+  const compare = (one, other) => rank(one) - rank(other) || (one < other ? -1 : one > other ? 1 : 0);
+  const distinct = (values) => [...new Set(values)];
   const named = (text, control, name) => make("label", name, text, control);
   const choice = (options) => {
     const select = make("select");
@@ -30,10 +37,28 @@
       this.sort = { by: "given", down: false };
       this.size = PAGE[root.dataset.list];
       this.page = 0;
-      this.codes = this.data.codes.map((each) => Int32Array.from(each));
+      this.n = this.data.labels.length;
+      this.columns = this.data.columns.map((name, place) => this.column(name, this.data.rows.map((row) => row[place])));
+      this.measures = this.told(this.data.measures);
       this.filters = [];
       root.replaceChildren(this.controls(), this.table(), this.pager());
       this.update();
+    }
+
+    // A column: its distinct values in order, and by entry the place of its value among them (-1: not told).
+    column(name, told) {
+      const values = distinct(told.filter((each) => each !== null)).sort(compare);
+      const places = new Map(values.map((each, place) => [each, place]));
+      const numeric = values.every((each) => isNumber(each) || each === MISSING);
+      return { name, values, numeric, codes: Int32Array.from(told, (each) => places.get(each) ?? -1) };
+    }
+
+    // Figures to sort by: those that differ between entries, each once.
+    told(measures) {
+      const seen = new Set();
+      return Object.entries(measures)
+        .map(([name, figures]) => ({ name, figures, values: figures.map(least) }))
+        .filter(({ values }) => distinct(values).length > 1 && !seen.has(String(values)) && seen.add(String(values)));
     }
 
     // What is shown: the places of the entries that pass all filters, in order
@@ -41,7 +66,7 @@
     chosen() {
       const tests = this.filters.map((filter) => filter()).filter(Boolean);
       const places = [];
-      for (let i = 0; i < this.data.n; i++) if (tests.every((test) => test(i))) places.push(i);
+      for (let i = 0; i < this.n; i++) if (tests.every((test) => test(i))) places.push(i);
       const keys = this.keys();
       if (keys) {
         const sign = this.sort.down ? -1 : 1;
@@ -53,9 +78,9 @@
     keys() {
       const [kind, place] = this.sort.by.split(" ");
       const unknown = this.sort.down ? -Infinity : Infinity; // what is not known comes last
-      if (kind === "column") return Float64Array.from(this.codes[place], (each) => (each < 0 ? unknown : each));
+      if (kind === "column") return Float64Array.from(this.columns[place].codes, (each) => (each < 0 ? unknown : each));
       if (kind !== "measure") return null;
-      return Float64Array.from(this.data.measures[place].values, (each) => each ?? unknown);
+      return Float64Array.from(this.measures[place].values, (each) => each ?? unknown);
     }
 
     update(page = 0) {
@@ -65,8 +90,8 @@
       const shown = this.places.slice(first, first + this.size);
       this.body.replaceChildren(...shown.map((place) => this.row(place)));
       const n = this.places.length;
-      const of = n === this.data.n ? count(n) : `${count(n)} (of ${count(this.data.n)} in all)`;
-      this.said.textContent = n ? `${count(first + 1)} to ${count(first + shown.length)} of ${of} ${this.what}` : `None of ${count(this.data.n)} ${this.what}`;
+      const of = n === this.n ? count(n) : `${count(n)} (of ${count(this.n)} in all)`;
+      this.said.textContent = n ? `${count(first + 1)} to ${count(first + shown.length)} of ${of} ${this.what}` : `None of ${count(this.n)} ${this.what}`;
       this.back.disabled = page === 0;
       this.on.disabled = first + this.size >= n;
       this.heads.forEach(([by, head]) => {
@@ -79,13 +104,12 @@
     // Controls
 
     controls() {
-      const { measures, groups, columns } = this.data;
       const controls = make("div", "controls");
-      groups.forEach((group) => controls.append(this.groupFilter(group)));
-      if (this.codes.length) controls.append(...this.valueFilter());
+      Object.entries(this.data.groups).forEach(([name, texts]) => controls.append(...this.groupFilter(name, texts)));
+      if (this.columns.length) controls.append(...this.valueFilter());
       const options = [["given", "As listed"]];
-      measures.forEach((each, place) => options.push([`measure ${place}`, each.name]));
-      if (this.codes.length) columns.forEach((name, place) => options.push([`column ${place}`, name]));
+      this.measures.forEach((each, place) => options.push([`measure ${place}`, each.name]));
+      this.columns.forEach((each, place) => options.push([`column ${place}`, each.name]));
       if (options.length > 1) controls.append(...this.sorting(options));
       return controls;
     }
@@ -109,21 +133,22 @@
       this.update();
     }
 
-    groupFilter(group) {
-      const select = choice([["", "all"], ...group.texts.map((text, place) => [place, text])]);
+    groupFilter(name, texts) {
+      const known = distinct(texts.flat()).sort((one, other) => one.length - other.length || compare(one, other));
+      if (known.length < 2) return [];
+      const select = choice([["", "all"], ...known.map((text, place) => [place, text])]);
       select.dataset.control = "group";
       this.filters.push(() => {
         if (select.value === "") return null;
-        const wanted = Number(select.value);
-        return (i) => group.codes[i].includes(wanted);
+        const wanted = known[Number(select.value)];
+        return (i) => texts[i].includes(wanted);
       });
       select.addEventListener("change", () => this.update());
-      return named(group.name, select);
+      return [named(name, select)];
     }
 
     valueFilter() {
-      const { columns, values, numeric } = this.data;
-      const parameter = choice([["", "any parameter"], ...columns.map((name, place) => [place, name])]);
+      const parameter = choice([["", "any parameter"], ...this.columns.map((each, place) => [place, each.name])]);
       parameter.dataset.control = "parameter";
       const value = choice([]);
       value.dataset.control = "value";
@@ -132,17 +157,17 @@
       const range = ends.map((input, place) => named(place ? "to" : "from", input, "range"));
       const shape = () => {
         this.asked = parameter.value === "" ? -1 : Number(parameter.value);
-        const wide = this.asked >= 0 && numeric[this.asked] && values[this.asked].length > MOST_CHOICES;
+        const values = this.asked < 0 ? [] : this.columns[this.asked].values;
+        const wide = values.length > MOST_CHOICES && this.columns[this.asked].numeric;
         one.hidden = this.asked < 0 || wide;
         range.forEach((each) => (each.hidden = !wide));
         ends.forEach((each) => (each.value = ""));
-        const texts = this.asked < 0 ? [] : values[this.asked];
-        value.replaceChildren(new Option("any value", ""), ...texts.map((text, place) => new Option(text, place)));
+        value.replaceChildren(new Option("any value", ""), ...values.map((each, place) => new Option(each, place)));
       };
       shape();
       this.filters.push(() => {
         if (this.asked < 0) return null;
-        const codes = this.codes[this.asked];
+        const codes = this.columns[this.asked].codes;
         const passing = this.passing(value.value, ends.map((each) => each.value));
         return passing && ((i) => codes[i] >= 0 && passing[codes[i]]);
       });
@@ -153,12 +178,12 @@
 
     // By value of the parameter asked for, whether it passes.
     passing(wanted, [from, to]) {
-      const texts = this.data.values[this.asked];
-      if (wanted !== "") return texts.map((_, place) => place === Number(wanted));
+      const values = this.columns[this.asked].values;
+      if (wanted !== "") return values.map((_, place) => place === Number(wanted));
       if (from === "" && to === "") return null;
       const low = from === "" ? -Infinity : Number(from);
       const high = to === "" ? Infinity : Number(to);
-      return texts.map((text) => Number(text) >= low && Number(text) <= high);
+      return values.map((each) => Number(each) >= low && Number(each) <= high);
     }
 
     pager() {
@@ -181,7 +206,7 @@
       this.heads = [];
       const isCases = this.root.dataset.list === "cases";
       const heads = [isCases ? "Case" : "Row", "What differs", isCases ? "The model answers" : "Answers"].map((text) => make("th", "", text));
-      this.data.measures.forEach((each, place) => {
+      this.measures.forEach((each, place) => {
         const button = make("button", "", each.name, make("span", "way"));
         button.type = "button";
         const by = `measure ${place}`;
@@ -198,12 +223,11 @@
     }
 
     row(place) {
-      const { labels, measures } = this.data;
-      const label = make("td", "label", bdi(labels[place]));
+      const label = make("td", "label", bdi(this.data.labels[place]));
       label.dataset.name = this.root.dataset.list === "cases" ? "Case" : "Row";
       const cells = [label, this.pair(place), this.answers(place)];
-      measures.forEach((each) => {
-        const cell = make("td", "number", each.pairs?.[place] ? each.pairs[place].map(figure).join(" → ") : figure(each.values[place]));
+      this.measures.forEach((each) => {
+        const cell = make("td", "number", [each.figures[place]].flat().map(figure).join(" → "));
         cell.dataset.name = each.name;
         cells.push(cell);
       });
@@ -212,22 +236,19 @@
 
     // What differs, before and after; then, smaller, what is the same.
     pair(place) {
-      const { columns, values } = this.data;
       const cell = make("td", "pair");
-      const changes = this.data.changes[place];
       const changed = new Set();
-      for (let k = 0; k < changes.length; k += 3) {
-        const [column, before, after] = changes.slice(k, k + 3);
+      this.data.changes[place].forEach(([column, before, after]) => {
         changed.add(column);
-        const name = make("span", "name", bdi(columns[column]), " ");
-        const texts = values[column];
-        cell.append(make("span", "change", name, bdi(texts[before]), make("span", "arrow", "→"), bdi(texts[after])), " ");
-      }
+        const name = make("span", "name", bdi(column), " ");
+        cell.append(make("span", "change", name, bdi(before), make("span", "arrow", "→"), bdi(after)), " ");
+      });
       const same = make("span", "same");
-      this.codes.forEach((codes, column) => {
-        if (codes[place] < 0 || changed.has(column)) return;
+      this.data.rows[place].forEach((each, column) => {
+        const { name } = this.columns[column];
+        if (each === null || changed.has(name)) return;
         if (same.lastChild) same.lastChild.append(" · ");
-        same.append(make("span", column === this.asked ? "asked" : "", bdi(columns[column]), " ", bdi(values[column][codes[place]])));
+        same.append(make("span", column === this.asked ? "asked" : "", bdi(name), " ", bdi(each)));
       });
       if (same.childNodes.length) cell.append(same);
       if (this.data.notes[place]) cell.append(make("span", "same", bdi(this.data.notes[place])));
@@ -235,15 +256,12 @@
     }
 
     answers(place) {
-      const { who, outputs } = this.data;
-      const answers = this.data.answers[place];
       const cell = make("td", "answers");
       cell.dataset.name = "Answers";
-      for (let k = 0; k < answers.length; k += 2) {
-        const output = bdi(outputs[answers[k + 1]]);
-        if (answers[k] >= 0) cell.append(make("span", "who", bdi(who[answers[k]]), ": ", output), " ");
-        else cell.append(...(k ? [make("span", "arrow", "→"), output] : [output]));
-      }
+      this.data.answers[place].forEach(([who, text], k) => {
+        if (who) cell.append(make("span", "who", bdi(who), ": ", bdi(text)), " ");
+        else cell.append(...(k ? [make("span", "arrow", "→"), bdi(text)] : [bdi(text)]));
+      });
       return cell;
     }
   }
