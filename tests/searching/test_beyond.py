@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scored import DOMAIN, Failing, Linear, Misleading, Moved, Scored, ThreeClasses
+from scored import DOMAIN, Failing, Linear, Misleading, Moved, Scored
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -21,7 +21,7 @@ from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching.registry import choose_strategy, settled_strategy
 from fairprobe.searching.settings import Limits, SearchSettings
-from fairprobe.searching.strategies.anchored import MOST_MISSES, RENEW_EVERY, TOGETHER, Anchored, Visits
+from fairprobe.searching.strategies.anchored import RENEW_EVERY, TOGETHER, Anchored
 from fairprobe.searching.strategies.guided import Guided
 from fairprobe.testing import CountingModel
 
@@ -63,14 +63,6 @@ def test_a_step_back_pays():
     """Over 40 seeds: 0.203 and 0.507, with standard deviations of 0.012 and 0.007."""
     walking, anchored = (run(Linear(), strategy=name).yield_ for name in ("fully-directed", "anchored"))
     assert anchored > 2 * walking
-
-
-def test_guided_copes_with_several_classes():
-    model = ThreeClasses()
-    found = run(model, strategy="guided")
-    X = found.cases.to_numpy()
-    assert found.n_cases > 100
-    assert (model.predict(X) != model.predict(found.twins.to_numpy())).all()
 
 
 @pytest.mark.parametrize(
@@ -129,30 +121,6 @@ def test_a_walker_stands_on_a_case():
         assert Linear().is_case(walkers.position).all()
 
 
-def test_seeds_are_asked_about_first_where_hints_on_them_are_needed():
-    begin = seeds(40)
-    known = {*map(tuple, begin)}
-    walkers = make(Guided)
-    walkers.start(begin)
-    assert {*map(tuple, walkers.ask())} == known
-    walkers = make()
-    walkers.start(begin)
-    assert not {*map(tuple, walkers.ask())} & known
-
-
-def test_a_walker_that_finds_little_is_spent():
-    walkers = make()
-    walkers.start(seeds(40))
-    drive(walkers, Linear(), 20)
-    assert not walkers.is_spent
-    for _ in range(20):
-        judgement = Oracle(Asker(Linear(), DOMAIN)).judge(walkers.ask())
-        walkers.tell(replace(judgement, hits=np.zeros_like(judgement.hits)))
-    assert walkers.is_spent
-    walkers.start(seeds(40))
-    assert not walkers.is_spent
-
-
 def test_walkers_that_have_learned_are_copied():
     walkers = make()
     walkers.start(seeds(3))
@@ -161,21 +129,6 @@ def test_walkers_that_have_learned_are_copied():
         drive(walkers, Linear(), RENEW_EVERY)
         sizes.append(len(walkers.position))
     assert sizes == [3, 6, 12, 24, 40, 40, 40]  # each seed once, then copied
-
-
-def test_new_seeds_join_those_who_walk():
-    walkers = make()
-    walkers.start(seeds(40)[:20])
-    drive(walkers, Linear(), 3 * RENEW_EVERY)
-    before = {*map(tuple, walkers.position)}
-    fresh = seeds(40)[20:30]
-    walkers.start(fresh)
-    after = {*map(tuple, walkers.position)}
-    assert {*map(tuple, fresh)} <= after
-    assert len(walkers.position) == 30  # a walker for each of the 20 seeds of before, and of these
-    assert after - before == {*map(tuple, fresh)} - before
-    walkers.start(seeds(40)[30:31])
-    assert len(walkers.position) == 31
 
 
 def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
@@ -196,45 +149,6 @@ def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
     assert len(walkers.position) == 40  # 5 for each of 8 seeds
 
 
-def test_parameters_that_do_not_matter_are_moved_freely():
-    """Only x0 and x1 matter: along the others the reach becomes the whole range."""
-    matters = np.array([1.0, -1.0, 0, 0, 0, 0, 2.0])
-    walkers = make()
-
-    def model(X):
-        return X @ matters > 0
-
-    codes = DOMAIN.sample_codes(5_000, np.random.default_rng(2))
-    twin = codes.copy()
-    twin[:, -1] = 1 - codes[:, -1]
-    walkers.start(codes[model(codes) != model(twin)][:40])
-    drive(walkers, model, 200)
-    reach = walkers.reach.mean(axis=1)
-    assert reach[:2].max() < 0.2
-    assert reach[2:].min() > 0.95
-
-
-@pytest.mark.parametrize("diversify", [True, False])
-def test_lost_walkers_go_on_from_others(diversify):
-    walkers = make(diversify=diversify)
-    walkers.start(seeds(40))
-    walkers.misses[:7] = MOST_MISSES + 1
-    lost = {*map(tuple, walkers.position[:7])}
-    walkers._renew()
-    assert not lost & {*map(tuple, walkers.position)}
-
-
-def test_diversify_moves_walkers_away_from_a_crowd():
-    begin = seeds(40)
-    for diversify in (True, False):
-        walkers = make(diversify=diversify)
-        walkers.start(begin)
-        walkers.position[:30] = begin[0]
-        walkers._renew()
-        n_left = (walkers.position == begin[0]).all(axis=1).sum()
-        assert n_left < 10 if diversify else n_left == 30
-
-
 def test_diversify_is_part_of_the_settings():
     on, off = (run(Scored(), strategy="guided", diversify=value) for value in (True, False))
     assert on.settings.diversify
@@ -242,22 +156,6 @@ def test_diversify_is_part_of_the_settings():
     assert not on.to_frame().equals(off.to_frame())
     with pytest.raises(SettingError, match="diversify must be True or False, got 'x'"):
         run(Scored(), diversify="x")
-
-
-def test_visits():
-    visits = Visits(DOMAIN)
-    low, high = np.zeros((1, 7), dtype=np.int64), np.full((1, 7), 30)
-    again, crowded, counts = visits.add(np.concatenate([low, high]))
-    overrun = again | crowded
-    assert (overrun.tolist(), counts.tolist()) == ([False, False], [1, 1])
-    again, crowded, counts = visits.add(np.concatenate([low, low + 1, low + 2]))
-    overrun = again | crowded
-    assert (overrun.tolist(), counts.tolist()) == ([True, False, False], [4, 4, 4])  # stood there before
-    corners = np.array([[30 * (i >> p & 1) for p in range(7)] for i in range(1, 30)])
-    visits.add(corners)
-    again, crowded, counts = visits.add(np.concatenate([low + 3, low + 4, high - 1]))
-    assert not again.any()
-    assert crowded.tolist() == [True, True, False]  # 6 visits, where the mean of all cells is less than 2
 
 
 def test_guided_learns_slopes_from_scores():
@@ -337,10 +235,3 @@ def test_auto_hurries_where_seconds_alone_are_few_and_large_calls_save_some(limi
     assert hurry(SVC().fit(X, y)) is False  # every row takes its time
     assert hurry(SVC().fit(X, y), hurry=True) is True
     assert hurry(RandomForestClassifier(3).fit(X, y), strategy="anchored") is False
-
-
-def test_a_few_seeds_are_enough_to_start():
-    """With a thousand inputs a search beyond the paper walks, and finds more than sampling does."""
-    sampled = [run(Linear(), strategy="uniform", max_judged=1000, seed=seed).n_cases for seed in range(5)]
-    found = [run(Linear(), strategy="anchored", max_judged=1000, seed=seed).n_cases for seed in range(5)]
-    assert min(found) > 2 * max(sampled)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
@@ -48,14 +47,6 @@ def test_max_cases_is_met_exactly(strategy, n):
     assert found.n_judged < longer.n_judged
 
 
-@STRATEGY
-def test_the_last_case_was_the_last_input_judged(strategy):
-    """One input fewer, and the last case is missing."""
-    found = run(strategy=strategy, max_cases=83)
-    assert run(strategy=strategy, max_inputs=found.n_judged).n_cases == 83
-    assert run(strategy=strategy, max_inputs=found.n_judged - 1).n_cases == 82
-
-
 # Inputs
 
 
@@ -68,15 +59,6 @@ def test_max_inputs_is_met_exactly(strategy, n):
     assert found.n_judged == n
     assert found.stop_reason == "max-inputs"
     assert found.n_queries == model.n_rows == 2 * n
-
-
-@STRATEGY
-@pytest.mark.parametrize("shard_inputs", [1000, 1_000_000])
-@pytest.mark.thinned(2)
-def test_a_run_with_fewer_inputs_is_a_prefix(strategy, shard_inputs):
-    longest = run(strategy=strategy, max_inputs=2500, shard_inputs=shard_inputs)
-    for n in (10, 999, 1000, 1001, 2499):
-        assert is_prefix(run(strategy=strategy, max_inputs=n, shard_inputs=shard_inputs), longest)
 
 
 # Queries
@@ -242,20 +224,6 @@ def test_of_several_limits_the_first_met_counts(strategy, shard_inputs):
     assert together.stop_reason == first.stop_reason
     assert together.n_judged == first.n_judged
     assert same_cases(together, first)
-
-
-def test_no_limit_at_all_is_ended_by_ctrl_c_or_exhaustion():
-    toy = testing.box(n_free=1, levels=5, low=1, high=1)
-    found = run(toy, max_cases=None, max_barren=None)
-    assert found.stop_reason == "exhausted"
-
-
-def test_frames_of_no_cases():
-    found = run(testing.never(n_free=8), max_inputs=100)
-    assert found.cases.shape == (0, 9)
-    assert found.twins.shape == (0, 9)
-    assert len(found.gaps) == len(found.outputs) == 0
-    assert isinstance(found.to_frame(), pd.DataFrame)
 
 
 def test_what_a_stand_in_proposes_is_confirmed_in_time(monkeypatch):

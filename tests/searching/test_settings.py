@@ -86,33 +86,6 @@ def test_bad_domain(domain):
         search(BOX.model, domain)
 
 
-def test_the_arguments_of_the_design_are_there():
-    """Everything after the model and the domain, with the defaults that the design gives."""
-    import inspect
-
-    parameters = inspect.signature(search).parameters
-    expected = {
-        "strategy": "auto",
-        "max_cases": 10_000,
-        "max_seconds": None,
-        "max_queries": None,
-        "max_judged": None,
-        "max_barren": 1_000_000,
-        "output": "label",
-        "n_walkers": 1000,
-        "delta_v": 0.001,
-        "delta_pr": 0.001,
-        "seed": 0,
-        "start": None,
-        "n_jobs": 1,
-        "batch": None,
-        "progress": False,
-    }
-    assert {name: parameters[name].default for name in expected} == expected
-    assert {"threshold", "n_global", "n_local", "shard_inputs"} <= set(parameters)
-    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[2:])
-
-
 # Seeds
 
 
@@ -148,12 +121,6 @@ def test_start(strategy, as_array):
     longer = search(BOX.model, BOX.domain, strategy=strategy, start=start, max_inputs=500, n_global=40)
     assert longer.to_frame().head(n).equals(found.to_frame())
     assert longer.n_cases > n
-
-
-def test_start_by_rounds_of_n_global():
-    rows = box_rows(30, True)
-    found = search(BOX.model, BOX.domain, start=rows, max_inputs=10, n_global=10)
-    pd.testing.assert_frame_equal(found.cases, rows.head(10).drop_duplicates(["x0", "x1", "x2"]).reset_index(drop=True))
 
 
 def test_start_in_vain_goes_on_uniformly():
@@ -201,15 +168,6 @@ def test_uniform_sampling_has_no_start():
         SettingError, match="start needs a strategy that walks from the rows given, got strategy='uniform'"
     ):
         search(BOX.model, BOX.domain, strategy="uniform", start=box_rows(3, True))
-
-
-def test_rows_of_the_data_that_the_domain_was_inferred_from_can_be_started_from():
-    """Also where a column holds fractions of many digits, which lie between the steps of its grid."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=200), "s": rng.integers(0, 2, 200)})
-    domain = Domain.from_frame(frame, sensitive=["s"])
-    found = search(lambda X: (X[:, 0] > 0) & (X[:, 1] == 1), domain, start=frame, max_cases=5)
-    assert found.n_cases == 5
 
 
 # The registry
@@ -260,9 +218,3 @@ def test_progress_is_called():
     assert judged == sorted(judged)
     assert all(status.figures["n_queries"] == 2 * n for status, n in zip(seen, judged, strict=True))
     assert [status.fraction for status in seen] == [n / 2000 for n in judged]
-
-
-def test_a_line_of_progress_is_for_terminals(capsys):
-    search(BOX.model, BOX.domain, max_inputs=2000, progress=True)
-    captured = capsys.readouterr()
-    assert captured.out == captured.err == ""

@@ -25,7 +25,7 @@ from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.run import Run, Workers
-from fairprobe.searching.settings import Limits, SearchSettings
+from fairprobe.searching.settings import Limits, SearchSettings, settled
 from fairprobe.searching.shard import LOOK
 from fairprobe.searching.start_rows import StartRows, start_rows
 from fairprobe.searching.stored_search import StoredSearch
@@ -144,22 +144,10 @@ def search(
     0   48    0
     1   49    1
     """
+    settings, limits = settled(**locals())
     given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
     workers = Workers(checked_jobs(n_jobs), engine)
     checked_engine(engine, workers.n_jobs)
-    settings = SearchSettings(
-        strategy=strategy,
-        n_walkers=n_walkers,
-        n_global=n_global,
-        n_local=n_local,
-        delta_v=delta_v,
-        delta_pr=delta_pr,
-        shard_inputs=shard_inputs,
-        diversify=diversify,
-        max_changes=max_changes,
-        hurry=hurry,
-    )
-    limits = Limits(max_cases, max_seconds, max_queries, max_judged, max_barren)
     recorded = recorded_settings(store)
     settings = settled_strategy(settings, limits, model, output, recorded)
     repeats = is_repeatable(model)

@@ -11,6 +11,7 @@ from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Co
 
     Sensitive, derived and linked columns do not count, except for the roles of linked values.
     """
-    ours, theirs = _compared(domain, cases), _compared(domain, rows)
+    ours, theirs = coordinates(domain, cases), coordinates(domain, rows)
     nearest, changes = np.zeros((2, len(cases)), dtype=np.int64)
     for first in range(0, len(cases), BLOCK):
         some = ours[first : first + BLOCK]
@@ -105,8 +106,4 @@ def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Co
 
 def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
     """The number of values in which each case differs from the row in its place."""
-    return np.asarray((_compared(domain, cases) != _compared(domain, rows)).sum(axis=1))
-
-
-def _compared(domain: Domain, codes: Codes) -> Codes:
-    return domain.families.canonical(codes)[:, list(domain.free_columns)]
+    return np.asarray((coordinates(domain, cases) != coordinates(domain, rows)).sum(axis=1))
