@@ -44,14 +44,6 @@ def test_domains_are_values(domain):
     assert domain != "domain"
 
 
-def test_pickles_after_use():
-    domain = Domain([Category("x", ["a", "b"], missing=True), AGE, SEX], sensitive=["sex"])
-    frame = domain.sample(5, seed=0)
-    domain.encode(frame)
-    again = pickle.loads(pickle.dumps(domain))
-    pd.testing.assert_frame_equal(again.sample(5, seed=0), frame)
-
-
 @given(domains(max_parameters=3, max_levels=5))
 def test_sizes_by_brute_force(domain):
     everything = every_input(domain)
@@ -101,23 +93,6 @@ def test_lists_become_tuples():
     assert Integer("x", 0, 9, moves=[-2, 1]).moves == (-2, 1)
 
 
-@pytest.mark.parametrize(
-    ("parameter", "levels"),
-    [
-        (Integer("x", 0, 0), 1),
-        (Integer("x", -3, 3), 7),
-        (Integer("x", 0, 10, 3), 4),
-        (Integer("x", 0, 10, 3, missing=True), 5),
-        (Integer("x", -(2**53), -(2**53) + 5), 6),
-        (Real("x", 0, 1, 0.1), 11),
-        (Category("x", ["a"]), 1),
-        (Ordinal("x", ["a", "b"], missing=True), 3),
-    ],
-)
-def test_levels(parameter, levels):
-    assert parameter.levels == levels
-
-
 def test_values_to_compare_narrow_a_sensitive_parameter():
     domain = Domain([Integer("age", 0, 10**6), Real("rate", 0, 1, 0.1), SEX], sensitive={"age": [30, 60], "sex": None})
     assert domain.size == 2 * 11 * 2
@@ -156,54 +131,41 @@ def test_what_is_equal_has_one_hash(make):
     [
         (lambda: Integer("", 0, 1), "name must be a string that is not empty, got ''"),
         (lambda: Integer(5, 0, 1), "name must be a string that is not empty, got 5"),
-        (lambda: Integer(None, 0, 1), "name must be a string that is not empty, got None"),
         (lambda: Integer("x", 2, 1), "'x': low must be at most high, got low=2, high=1"),
         (lambda: Integer("x", 0.5, 1), "'x': low must be a whole number, got 0.5: use Real"),
         (lambda: Integer("x", 0, 1, 0.5), "'x': step must be a whole number, got 0.5: use Real"),
         (lambda: Integer("x", 0, 1, 0), "'x': step must be above 0, got 0"),
-        (lambda: Integer("x", 0, 1, -1), "'x': step must be above 0, got -1"),
         (lambda: Integer("x", "0", 1), "'x': low must be a number, got '0'"),
-        (lambda: Integer("x", None, 1), "'x': low must be a number, got None"),
         (lambda: Integer("x", False, True), "'x': low must be a number, got False"),
         (lambda: Integer("x", 0, math.inf), "'x': high must be finite, got inf"),
         (lambda: Integer("x", math.nan, 1), "'x': low must be finite, got nan"),
         (lambda: Integer("x", 0, 2**53 + 1), "'x': high must lie within 2\\^53, got 9007199254740993"),
-        (lambda: Integer("x", -(2**54), 0), "'x': low must lie within 2\\^53, got -18014398509481984"),
         (lambda: Integer("x", 0, 10**400), "'x': high must"),
         (lambda: Integer("x", 0, 2**52), "'x' must have at most 1,000,000,000,000 levels, got .*: widen the step"),
         (lambda: Real("x", 1, 0, 0.1), "'x': low must be at most high, got low=1.0, high=0.0"),
         (lambda: Real("x", 0, 1, 0), "'x': step must be above 0, got 0"),
-        (lambda: Real("x", 0, 1, math.nan), "'x': step must be finite, got nan"),
         (lambda: Real("x", -math.inf, 1, 0.1), "'x': low must be finite, got -inf"),
-        (lambda: Real("x", 0, 1, "0.1"), "'x': step must be a number, got '0.1'"),
         (lambda: Real("x", 0, 1, 1e-13), "'x' must have at most 1,000,000,000,000 levels, got .*: widen the step"),
         (lambda: Real("x", 0, 1e300, 1e-300), "'x' must have at most 1,000,000,000,000 levels"),
         (lambda: Category("x", []), "'x': values must not be empty, got \\[\\]"),
-        (lambda: Ordinal("x", ()), "'x': values must not be empty, got \\[\\]"),
         (lambda: Category("x", "ab"), "'x': values must be a list, got the string 'ab'"),
         (lambda: Category("x", 5), "'x': values must be a list, got 5"),
         (lambda: Category("x", ["a", "b", "a"]), "'x': values must be distinct, got 'a' more than once"),
         (lambda: Category("x", [1, 1.0]), "'x': values must be distinct, got 1 more than once"),
         (lambda: Category("x", [1, True]), "'x': values must be distinct, got 1 more than once"),
         (lambda: Category("x", ["a", None]), "'x': a missing value is allowed by missing=True, not listed, got None"),
-        (
-            lambda: Category("x", [1.0, math.nan]),
-            "'x': a missing value is allowed by missing=True, not listed, got nan",
-        ),
         (lambda: Category("x", [pd.NA]), "'x': a missing value is allowed by missing=True, not listed, got <NA>"),
         (lambda: Category("x", [math.inf]), "'x': values must be finite, got inf"),
         (lambda: Category("x", [(1, 2)]), "'x': values must be strings, numbers or truth values, got \\(1, 2\\)"),
         (lambda: Ordinal("x", [b"a"]), "'x': values must be strings, numbers or truth values, got b'a'"),
         (lambda: Integer("x", 0, 5, moves=()), "'x': moves must have one below 0 and one above 0 at least, got \\(\\)"),
         (lambda: Integer("x", 0, 5, moves=(1, 2)), "'x': moves must have one below 0 and one above 0 at least"),
-        (lambda: Integer("x", 0, 5, moves=(-1,)), "'x': moves must have one below 0 and one above 0 at least"),
         (lambda: Integer("x", 0, 5, moves=(-1, 0, 1)), "'x': moves must be whole numbers of steps other than 0"),
         (lambda: Integer("x", 0, 5, moves=(-0.5, 1)), "'x': moves must be whole numbers of steps other than 0"),
         (lambda: Integer("x", 0, 5, moves=("a", 1)), "'x': moves must be whole numbers of steps other than 0"),
         (lambda: Integer("x", 0, 5, moves=3), "'x': moves must be"),
         (lambda: Category("x", [1, 2, 3], moves=(-3, 1)), "'x': a move must change the value, got -3 for 3 levels"),
         (lambda: Integer("x", 0, 300, dtype="int8"), "'x'.*int8"),
-        (lambda: Integer("x", -1, 5, dtype="uint8"), "'x'.*uint8"),
         (lambda: Integer("x", 0, 5, dtype="nonsense"), "'x'.*nonsense"),
         (lambda: Integer("x", 0, 5, missing=True, dtype="int64"), "'x'.*int64"),
         (lambda: Category("x", [False, True], missing=True, dtype="bool"), "'x'.*bool"),
@@ -225,11 +187,9 @@ def test_rule_of_a_parameter(make, message):
     [
         (lambda: Domain([AGE, SEX], sensitive="sex"), r"a list of names, got the string 'sex': write \['sex'\]"),
         (lambda: Domain([AGE, SEX], sensitive=[]), "must name one parameter at least, got none"),
-        (lambda: Domain([AGE, SEX], sensitive={}), "must name one parameter at least, got none"),
         (lambda: Domain([AGE, SEX], sensitive=["race"]), "must be one of age, sex; got 'race'"),
         (lambda: Domain([AGE, SEX], sensitive=["sex", "sex"]), "name each parameter once, got sex more than once"),
         (lambda: Domain([AGE, SEX], sensitive=None), "sensitive must be a list of names, got None"),
-        (lambda: Domain([AGE, SEX], sensitive=5), "sensitive must be a list of names, got 5"),
         (lambda: Domain([AGE, SEX], sensitive=[SEX]), "a sensitive parameter must be one of age, sex; got"),
         (lambda: Domain([], sensitive=["sex"]), "must be one of no parameter; got 'sex'"),
         (lambda: Domain(["age", SEX], sensitive=["sex"]), "an Integer, Real, Category or Ordinal, got 'age'"),
@@ -238,10 +198,6 @@ def test_rule_of_a_parameter(make, message):
         (
             lambda: Domain([Integer("x", 0, 1000), SEX], sensitive=["x"]),
             r"1,000 combinations at most, got 1,001: list the values to compare, as in sensitive=\{'x': \[...\]\}",
-        ),
-        (
-            lambda: Domain([Integer("x", 0, 99), Integer("y", 0, 10)], sensitive=["x", "y"]),
-            "1,000 combinations at most, got 1,100: list the values to compare, as in sensitive={'x'",
         ),
         (lambda: Domain([AGE, SEX], sensitive={"age": [20, 91]}), r"must lie in the domain of 'age', got \[91\]"),
         (lambda: Domain([AGE, SEX], sensitive={"age": [20, 20]}), "values must be distinct, got 20 more than once"),
@@ -267,11 +223,6 @@ def test_rule_of_a_domain(make, message):
         make()
 
 
-def test_a_thousand_combinations_are_allowed():
-    domain = Domain([Integer("x", 0, 99), Integer("y", 0, 9), AGE], sensitive=["x", "y"])
-    assert len(domain.combinations) == 1000
-
-
 @pytest.mark.parametrize("n", [-1, 2.5, "3", None, True])
 def test_sample_refuses_other_than_whole_numbers(n):
     domain = Domain([AGE, SEX], sensitive=["sex"])
@@ -284,17 +235,3 @@ def test_sample_refuses_bad_seeds(seed):
     domain = Domain([AGE, SEX], sensitive=["sex"])
     with pytest.raises(SettingError, match="seed must be"):
         domain.sample(3, seed=seed)
-
-
-def test_sample_none():
-    domain = Domain([AGE, SEX], sensitive=["sex"])
-    empty = domain.sample(0)
-    assert empty.shape == (0, 2)
-    assert list(empty.columns) == ["age", "sex"]
-    assert empty["age"].dtype == "int64"
-
-
-def test_same_seed_same_sample():
-    domain = Domain([AGE, SEX], sensitive=["sex"])
-    assert domain.sample(50, seed=4).equals(domain.sample(50, seed=4))
-    assert not domain.sample(50, seed=4).equals(domain.sample(50, seed=5))

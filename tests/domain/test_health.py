@@ -42,11 +42,6 @@ def the_remark(frame, **options):
     return remark
 
 
-def test_plain_data_get_no_remark():
-    assert remarks(PEOPLE) == []
-    assert remarks(PEOPLE.head(5)) == []
-
-
 @pytest.mark.parametrize("marker", ["?", " ?", "-", "n/a", "NONE", "null"])
 @pytest.mark.parametrize("dtype", ["str", "category"])
 def test_missing_marker(marker, dtype):
@@ -55,11 +50,6 @@ def test_missing_marker(marker, dtype):
     said = the_remark(frame)
     assert said.startswith(f"missing-marker: column 'job' holds {marker!r} in {n} of 400 rows")
     assert f"--missing '{marker.strip()}'" in said
-
-
-def test_missing_values_are_no_markers():
-    frame = PEOPLE.assign(job=PEOPLE["job"].where(PEOPLE["age"] > 30))
-    assert remarks(frame) == []
 
 
 def test_a_marker_left_out_of_the_domain_is_not_remarked_on():
@@ -125,11 +115,6 @@ def test_label_among_inputs_by_what_it_tells():
     assert health_of_label(PEOPLE, label) == []
 
 
-def test_a_rare_label_is_not_told_by_chance():
-    label = pd.Series(np.arange(N) == 7, name="hired")
-    assert health_of_label(PEOPLE, label) == []
-
-
 def test_single_valued():
     said = the_remark(PEOPLE.assign(country="US"))
     assert said.startswith("single-valued: column 'country' has one value, US:")
@@ -141,13 +126,6 @@ def test_determined_column():
     assert said.startswith("determined-column: in all 400 rows looked at 'job' determines 'level': inputs that change")
     said = the_remark(PEOPLE.assign(level=PEOPLE["job"].map({**levels, "cook": 4})))
     assert "'job' goes one to one with 'level'" in said
-
-
-def test_determined_column_with_missing_values():
-    jobs = PEOPLE["job"].where(PEOPLE["job"] != "cook")
-    assert "'job' goes one to one with 'level'" in the_remark(
-        PEOPLE.assign(job=jobs, level=jobs.map({"baker": 1, "nurse": 2}))
-    )
 
 
 @pytest.mark.parametrize(
@@ -164,18 +142,6 @@ def test_a_sensitive_parameter_that_another_column_goes_with(title, how):
     )
 
 
-def test_one_exception_is_enough():
-    level = PEOPLE["job"].map({"baker": 1, "cook": 2, "nurse": 3})
-    level.iloc[-1] = 9 if level.iloc[-1] != 9 else 8
-    level.iloc[-2] = 9
-    level.iloc[-3] = 9
-    assert remarks(PEOPLE.assign(level=level)) == []
-
-
-def test_a_column_that_is_nearly_always_the_same_follows_none():
-    assert remarks(PEOPLE.assign(odd=np.arange(N) == 7)) == []
-
-
 def test_many_pairs_are_one_remark():
     frame = PEOPLE.assign(**{f"job{i}": PEOPLE["job"] for i in range(5)})
     said = the_remark(frame)
@@ -186,17 +152,6 @@ def test_of_many_columns_only_what_goes_with_the_sensitive_one_is_looked_for(mon
     monkeypatch.setattr(health, "MOST_COLUMNS", 3)
     frame = PEOPLE.assign(job2=PEOPLE["job"], title=PEOPLE["sex"].map({"f": "Ms", "m": "Mr"}))
     assert "'sex' goes one to one with 'title'" in the_remark(frame)
-
-
-def test_of_many_rows_some_are_looked_at(monkeypatch):
-    looked_at = []
-    own = health.follows
-    monkeypatch.setattr(health, "MOST_ROWS", 100)
-    monkeypatch.setattr(
-        health, "follows", lambda one, other, least: looked_at.append(len(one)) or own(one, other, least)
-    )
-    assert "in all 100 rows" in the_remark(PEOPLE.assign(job2=PEOPLE["job"]))
-    assert max(looked_at) == 100
 
 
 def test_a_check_can_be_silenced_by_its_name():
@@ -216,9 +171,3 @@ def test_of_the_census_only_what_is_true_is_said(split):
     encoded, y = fairprobe.datasets.load_census(split=split)
     assert health_of_data(encoded, Domain.from_frame(encoded, sensitive=["sex"])) == []
     assert health_of_label(encoded, y) == []
-
-
-def test_the_census_domain_itself_says_nothing():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fairprobe.datasets.census_domain(encoded=False)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chance import SURPRISING, p_if_uniform
-from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe import Category, Domain, Integer
 from fairprobe.domain.moves import Moves
 from random_domains import domains, inputs
 
@@ -28,13 +27,6 @@ def move(code, step, levels, wraps):
 
 def one_parameter(parameter):
     return Moves(Domain([parameter, SEX], sensitive=["sex"]))
-
-
-def apply_one(moves, code, step):
-    codes = np.array([[code, 1]])
-    moved, down = moves.apply(codes, np.array([0]), np.array([step]))
-    assert codes.tolist() == [[code, 1]]
-    return moved[0].tolist(), bool(down[0])
 
 
 @given(st.data(), domains())
@@ -65,54 +57,6 @@ def test_a_move_changes_one_free_parameter_and_stays_inside(data, domain):
         assert (moved[row, column], bool(down[row])) == expected
         if not parameter.wraps:
             assert down[row] == (moved[row, column] < codes[row, column])
-
-
-@pytest.mark.parametrize("kind", [Integer("x", 0, 4), Real("x", 0, 1, 0.25), Ordinal("x", list("abcde"))])
-def test_a_move_past_a_bound_is_reflected_and_counts_as_the_other_sign(kind):
-    moves = one_parameter(kind)
-    assert apply_one(moves, 0, -1) == ([1, 1], False)
-    assert apply_one(moves, 4, +1) == ([3, 1], True)
-    assert apply_one(moves, 2, -1) == ([1, 1], True)
-    assert apply_one(moves, 2, +1) == ([3, 1], False)
-
-
-def test_a_category_wraps_and_keeps_the_sign():
-    moves = one_parameter(Category("x", list("abcde"), moves=(-7, -2, -1, 1, 2, 7)))
-    assert apply_one(moves, 0, -1) == ([4, 1], True)
-    assert apply_one(moves, 4, +1) == ([0, 1], False)
-    assert apply_one(moves, 1, -2) == ([4, 1], True)
-    assert apply_one(moves, 1, -7) == ([4, 1], True)
-    assert apply_one(moves, 4, +7) == ([1, 1], False)
-
-
-def test_a_category_of_two_values_goes_to_the_other_either_way():
-    moves = one_parameter(Category("x", ["a", "b"]))
-    for code in (0, 1):
-        for step in (-1, 1):
-            assert apply_one(moves, code, step) == ([1 - code, 1], step < 0)
-
-
-def test_a_move_wider_than_the_domain_goes_to_the_farther_bound():
-    moves = one_parameter(Integer("x", 0, 4, moves=(-9, 9)))
-    ends = [apply_one(moves, code, step) for code in range(5) for step in (-9, 9)]
-    assert ends == [([4, 1], False)] * 4 + [([0, 1], True)] * 6
-
-
-def test_the_missing_level_is_a_level():
-    moves = one_parameter(Integer("x", 0, 3, missing=True))
-    assert apply_one(moves, 3, 1) == ([4, 1], False)
-    assert apply_one(moves, 4, 1) == ([3, 1], True)
-
-
-def test_sensitive_and_single_valued_parameters_do_not_move():
-    domain = Domain([Integer("a", 0, 1), Integer("b", 5, 5), Integer("c", 0, 9)], sensitive=["a"])
-    assert Moves(domain).columns.tolist() == [2]
-
-
-def test_a_third_draw_only_where_sizes_vary():
-    assert not one_parameter(Integer("x", 0, 9)).sizes_vary
-    assert not one_parameter(Integer("x", 0, 9, moves=(-3, 2))).sizes_vary
-    assert one_parameter(Integer("x", 0, 9, moves=(-3, -1, 2))).sizes_vary
 
 
 def test_sizes_are_uniform_among_the_moves_of_a_sign():

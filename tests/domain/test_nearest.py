@@ -93,7 +93,7 @@ def test_without_rows_it_is_in_terms_of_the_domain():
     assert Gower(domain).by_column(ours, theirs).tolist() == [[1, 1], [0, 1]]
 
 
-@pytest.mark.parametrize("n", [255, 256, 257, 300, 512])
+@pytest.mark.parametrize("n", [256, 300])
 def test_differences_in_many_columns_are_all_counted(n):
     """A counter of 8 bits began anew at 256: rows with nothing in common were none apart."""
     domain = Domain([*(Category(f"c{i}", ["a", "b"]) for i in range(n)), Integer("sex", 0, 1)], sensitive=["sex"])

@@ -87,16 +87,6 @@ def test_meaning(text):
     assert parse(text_of(parse(text))) == parse(text)
 
 
-def test_rules_are_counted_together():
-    rules = [text for text in MEANING if "not owner" not in text and "missing" not in text and "!=" in text]
-    rules += ["age >= 20", "`capital-gain` * 2 + 17 > age", "size > 'S' and owner"]
-    codes = every_input(SMALL)
-    expected = np.logical_and.reduce([by_pandas(SMALL.decode(codes), text) for text in rules])
-    domain = SMALL.with_constraints(rules)
-    assert domain.allows(codes).tolist() == expected.tolist()
-    assert domain.n_valid == expected.sum()
-
-
 @pytest.mark.parametrize(
     "rules",
     [
@@ -196,23 +186,6 @@ def test_a_block_too_large_for_a_table_is_sampled_by_rejection():
     assert wide.restrictions.acceptance == pytest.approx(0.5, abs=0.03)
     assert p_if_uniform(codes[:, 2] - 4, 6) > SURPRISING
     assert abs(codes[:, 0].mean() - 33_300) < 1000
-
-
-def test_thin_rules_are_sampled_as_fast_as_others():
-    """A part in 10^9 is allowed: nothing is drawn in vain."""
-    parameters = [*(Integer(f"x{i}", 0, 999) for i in range(4)), Category("sex", ["f", "m"])]
-    thin = Domain(parameters, ["sex"], constraints=[f"x{i} == 7" for i in range(3)])
-    half = Domain(parameters, ["sex"], constraints=["x0 < 500"])
-    assert thin.n_valid * 10**9 == thin.size
-    assert half.n_valid * 2 == half.size
-    seconds = {}
-    for name, domain in (("thin", thin), ("half", half)):
-        begun = time.process_time()
-        for seed in range(20):
-            codes = domain.sample_codes(20_000, np.random.default_rng(seed))
-        seconds[name] = time.process_time() - begun
-        assert domain.allows(codes).all()
-    assert seconds["thin"] < 10 * seconds["half"]  # by rejection it would be a thousand million times
 
 
 def test_very_wide_parameters_are_cut_at_the_constants():
@@ -394,26 +367,6 @@ def test_texts_and_callables_together():
     assert (frame["capital-gain"] > 1).all()
     codes = every_input(SMALL)
     assert domain.n_valid == domain.allows(codes).sum()
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["b >= 3", "b is missing", "c != 'x'", "d in ('u', 'v')", "not e", "g", "g is missing", "h == 1", "a > 2 and e"],
-)
-def test_columns_of_all_dtypes_are_seen_as_their_values(text):
-    frame = pd.DataFrame(
-        {
-            "a": np.arange(5.0),
-            "b": pd.array([1, None, 3, 4, 5], dtype="Int64"),
-            "c": ["x", None, "y", "x", "z"],
-            "d": pd.Categorical(["u", "v", None, "u", "v"]),
-            "e": [True, False, True, False, True],
-            "g": pd.array([True, None, False, True, None], dtype="boolean"),
-            "h": [1, "a", None, 2.5, True],
-        }
-    )
-    rule = Rule(text)
-    assert rule.matches(frame).tolist() == rule.matches({name: list(frame[name]) for name in frame}).tolist()
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-import threadpoolctl
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairprobe
@@ -99,22 +95,6 @@ def test_every_call_that_takes_rows(kind, labels, domain, tree, expected):
     assert calls(KINDS[kind](ROWS), LABELS[labels](Y), domain, tree) == expected
 
 
-@pytest.mark.parametrize("kind", ["polars", "numpy"])
-def test_an_audit_without_a_domain(kind, tree):
-    """Which looks for proxies as well; of an array the columns are x0 and so on."""
-    settings = {
-        "populations": ["rows"],
-        "selfcheck": False,
-        "max_inputs": 500,
-        "explain_queries": 2000,
-        "max_share": 0.5,
-    }
-    with threadpoolctl.threadpool_limits(1):
-        audit = fairprobe.audit(tree, KINDS[kind](ROWS), sensitive=["sex" if kind == "polars" else "x3"], **settings)
-    expected = fairprobe.estimate(tree, Domain.from_frame(ROWS, SENSITIVE), population=ROWS)
-    assert audit.shares["rows"].hits == expected.hits > 0
-
-
 def test_domains_of_arrays():
     """The same parameters, called x0 and so on."""
     named = Domain.from_frame(ROWS, SENSITIVE)
@@ -190,35 +170,10 @@ def test_dtypes_of_pyarrow():
     assert frame["grade"].cat.ordered
 
 
-def test_chunks_whose_dictionaries_differ():
-    parts = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()]
-    frame = as_pandas(pa.table({"letter": pa.chunked_array(parts)}))
-    assert frame["letter"].tolist() == ["a", "b", "c", "a"]
-    assert frame["letter"].dtype == "category"
-
-
 def test_the_index_of_a_table_that_was_a_frame_comes_back(domain, tree):
     table = pa.Table.from_pandas(ROWS.set_index(np.arange(1000, 1000 + N)))
     share = fairprobe.estimate(tree, domain, population=table)
     assert share.cases.index.min() >= 1000
-
-
-def test_a_pipeline_on_polars_rows_of_texts():
-    frame = ROWS.assign(sex=np.where(ROWS["sex"] == 1, "Male", "Female"))
-    encode = OneHotEncoder(handle_unknown="ignore")
-    model = make_pipeline(encode, StandardScaler(with_mean=False), LogisticRegression()).fit(frame, Y)
-    domain = Domain.from_frame(pl.from_pandas(frame), SENSITIVE)
-    assert domain == Domain.from_frame(frame, SENSITIVE)
-    one, other = (fairprobe.estimate(model, domain, population=rows) for rows in (frame, pl.from_pandas(frame)))
-    assert one.hits == other.hits
-    assert one.hits > 0
-
-
-def test_rules_match_rows_of_any_kind():
-    rule = fairprobe.Rule("age >= 40 and sex == 1")
-    expected = rule.matches(ROWS)
-    for kind in ("polars", "pyarrow", "structured"):
-        assert (rule.matches(KINDS[kind](ROWS)) == expected).all()
 
 
 @pytest.mark.parametrize(
@@ -237,11 +192,6 @@ def test_what_are_no_rows(rows, parts):
         Domain.from_frame(rows, ["a"])
     for part in parts:
         assert part in str(caught.value)
-
-
-def test_an_array_of_another_width(domain):
-    with pytest.raises(DataError, match=r"must have 4 columns in domain order, got the shape \(2, 3\)"):
-        domain.as_frame(np.zeros((2, 3)))
 
 
 def test_polars_and_pyarrow_are_not_imported_for_rows_that_are_none_of_theirs():

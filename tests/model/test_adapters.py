@@ -84,7 +84,7 @@ def test_a_subclass_may_label_otherwise():
 def test_a_function_can_nothing_but_answer():
     can = adapter_for(len)
     assert can.name == "len"
-    assert not any([can.scores, can.probabilities, can.gradients, can.is_stepwise, can.threads])
+    assert not any([can.scores, can.probabilities, can.gradients, can.is_stepwise])
 
 
 def test_leaves_are_told_by_trees():

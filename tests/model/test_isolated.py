@@ -28,7 +28,7 @@ from fairprobe import Domain
 from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.sources import isolated
-from fairprobe.model.sources.child_process import DiedError, unpacked
+from fairprobe.model.sources.isolated import DiedError, unpacked
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs process groups")
 

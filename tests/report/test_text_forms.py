@@ -8,8 +8,7 @@ from contents import HOSTILE, bare, content, hostile, sealed
 from markdown_it import MarkdownIt
 
 from fairprobe.report.junit import junit
-from fairprobe.report.markdown import markdown, text
-from fairprobe.report.model_card import model_card
+from fairprobe.report.markdown import markdown, model_card, text
 from fairprobe.wording import value
 
 FORMS = [markdown, model_card]

@@ -137,7 +137,7 @@ def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **mor
     name, address = checked_engine(engine, n_jobs)
     module, of_class = ENGINES[name].split(":")
     if name != "local":
-        from fairprobe.model.threads import AsHere
+        from fairprobe.engine.as_here import AsHere
 
         task = AsHere(task, shares_cores=True)
     made: Engine = getattr(import_module(module), of_class)(Work(task, n_jobs, **more), address)

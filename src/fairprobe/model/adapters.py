@@ -1,7 +1,7 @@
 """Adapters: how each kind of model is asked, and what it can do.
 
 A new kind of model is one new module with a subclass of `Adapter`, and one line in `ADAPTERS`. The smallest to copy is
-`function.py`.
+`FunctionAdapter`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.model.categories import own_name
-from fairprobe.model.forms import Form
+from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm, natural_dtype
 
 ADAPTERS: dict[str, str] = {
     "elsewhere": "fairprobe.model.elsewhere:ElsewhereAdapter",
     "estimator": "fairprobe.model.sklearn:EstimatorAdapter",
     "torch": "fairprobe.model.torch:TorchAdapter",
-    "function": "fairprobe.model.function:FunctionAdapter",
+    "function": "fairprobe.model.adapters:FunctionAdapter",
 }
 """Classes of adapters, tried in turn: the first that accepts a model asks it."""
 
@@ -49,8 +49,6 @@ class Adapter:
     probabilities: bool = False
     is_stepwise: bool = False
     """True if the scores are those of leaves: steps, which say nothing of what lies beyond them."""
-    threads: bool = False
-    """True if threads that ask the model side by side are faster than one."""
     is_elsewhere: ClassVar[bool] = False
     """True for a service or a program: nothing but its answers is known of it."""
     connections: bool = False
@@ -147,3 +145,30 @@ def register(name: str, path: str) -> None:
     others = dict(ADAPTERS)
     ADAPTERS.clear()
     ADAPTERS.update({name: path, **others})
+
+
+class FunctionAdapter(Adapter):
+    """Calls the model as it is: with an array if all parameters are numbers, otherwise with a frame."""
+
+    is_function = True
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.name = getattr(model, "__name__", self.name)
+
+    @staticmethod
+    def accepts(model: Any) -> bool:
+        """Return True for anything that can be called."""
+        return callable(model)
+
+    def form(self, domain: Domain, batch: str | None) -> Form:
+        """An array or a frame of all visible parameters."""
+        is_numeric = all(parameter.is_numeric for parameter in domain.seen)
+        if batch == "frame" or (batch is None and not is_numeric):
+            return FrameForm(domain, domain.visible)
+        return ArrayForm(domain, natural_dtype(domain)) if is_numeric else ObjectForm(domain)
+
+    def method(self, output: str, form: Form) -> Callable[[Any], Any]:
+        """The callable itself, for every output."""
+        function: Callable[[Any], Any] = self.model
+        return function

@@ -31,9 +31,8 @@ MOST_LABELS, MOST_FRACTIONS = 100, 10
 def checked_output(output: Any) -> str:
     """The output, if it is one of the four kinds."""
     if output not in OUTPUTS:
-        raise SettingError.about(
-            "output", f"must be one of {', '.join(OUTPUTS)}; got {output!r}{nearest(output, OUTPUTS)}"
-        )
+        rule = f"must be one of {', '.join(OUTPUTS)}; got {output!r}{nearest(output, OUTPUTS)}"
+        raise SettingError.about("output", rule)
     return str(output)
 
 
@@ -49,7 +48,7 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
         raise ModelError(f"the model must give one answer a row, got {type(raw).__name__}: {error}") from None
     if answer.ndim == 2 and answer.shape[1] == 1:
         answer = answer[:, 0]
-    n_axes = {"label": (1,), "value": (1,), "score": (1, 2), "proba": (2,)}[output]
+    n_axes = {"score": (1, 2), "proba": (2,)}.get(output, (1,))
     if answer.ndim not in n_axes or len(answer) != n_rows:
         shape = f"({n_rows}, classes)" if output == "proba" else f"({n_rows},)"
         hint = ": a label is one text, number or truth value" if output == "label" else ""
@@ -60,7 +59,7 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
     else:
         answer = _as_numbers(answer, output, describe)
         bad, rule = ~np.isfinite(answer), "a finite number for every row"
-    if bad is not None and bad.any():
+    if bad.any():
         first = int(np.argmax(bad.reshape(n_rows, -1).any(axis=1)))
         raise ModelError(f"the model must give {rule}, got {answer[first]} for {describe(first)}")
     return answer
@@ -85,40 +84,32 @@ class LabelNames:
         most = MOST_LABELS if not fractions else min(MOST_FRACTIONS, max(3, self._n_seen // 2))
         if len(self._seen) > most:
             example = f", {fractions[0]!r} among them" if fractions else ""
-            raise ModelError(
-                f"output='label' is for labels, which are names, got {len(self._seen)} different numbers in "
-                f"{self._n_seen:,} rows{example}: if these are measurements, say output='value' and the threshold that "
-                "a gap must exceed; if they are names, return them as strings"
-            )
+            got = f"{len(self._seen)} different numbers in {self._n_seen:,} rows{example}"
+            advice = "say output='value' and a threshold, or return names as strings"
+            raise ModelError(f"output='label' is for labels, which are names, got {got}: {advice}")
 
 
 def _check_names(labels: NDArray[Any], describe: Describe) -> None:
     """Refuse labels that are made of several values: a label is a name."""
     if labels.dtype.kind == "O" and (kinds := set(map(type, labels)) & set(MADE_OF_VALUES)):
         first = next(place for place, label in enumerate(labels) if type(label) in kinds)
-        raise ModelError(
-            f"a label must be one text, number or truth value, got {labels[first]!r} for {describe(first)}: join its "
-            "parts to one text, or look at one of them at a time"
-        )
+        got = f"{labels[first]!r} for {describe(first)}: join its parts to one text"
+        raise ModelError(f"a label must be one text, number or truth value, got {got}")
 
 
 def _check_exact(largest: float, output: str) -> None:
     """Refuse whole numbers that floats cannot tell apart: their differences would be lost."""
     if largest > EXACT:
-        raise ModelError(
-            f"output={output!r} needs whole numbers of at most 2**53, as floats do not tell larger ones apart, "
-            f"got {largest:.0f}: subtract or divide by something in the model, and the threshold too, or return floats"
-        )
+        got = f"{largest:.0f}: floats mix up larger ones, so subtract or divide in the model, or return floats"
+        raise ModelError(f"output={output!r} needs whole numbers of at most 2**53, got {got}")
 
 
-def _missing(labels: NDArray[Any]) -> Mask | None:
-    if labels.dtype.kind == "f":
-        return np.isnan(labels)
-    if labels.dtype.kind == "O":
-        import pandas as pd
+def _missing(labels: NDArray[Any]) -> Mask:
+    if labels.dtype.kind not in "fO":
+        return np.zeros(len(labels), dtype=bool)
+    import pandas as pd
 
-        return np.asarray(pd.isna(labels))
-    return None
+    return np.asarray(pd.isna(labels))
 
 
 def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats:

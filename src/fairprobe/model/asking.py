@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +13,13 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Members
-from fairprobe.errors import InputError, ModelError, SettingError
+from fairprobe.errors import FairprobeError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
 from fairprobe.model.forms import ArrayForm, FrameForm
-from fairprobe.model.threads import AsHere
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LEAST_ROWS: Final = 64
-"""Fewest rows of a batch for which a thread is used. Chosen."""
 
 
 class Answers(Protocol):
@@ -62,9 +56,7 @@ class Answering(Answers, Protocol):
 class Asker:
     """Asks one model about inputs of one domain, and counts every row."""
 
-    def __init__(
-        self, model: Any, domain: Domain, *, output: str = "label", batch: str | None = None, n_threads: int = 1
-    ) -> None:
+    def __init__(self, model: Any, domain: Domain, *, output: str = "label", batch: str | None = None) -> None:
         checked_output(output)
         if batch not in (None, "array", "frame"):
             raise SettingError.about("batch", f"must be 'array', 'frame' or None, got {batch!r}")
@@ -78,8 +70,6 @@ class Asker:
         """Asks about rows from outside, which may be anything."""
         self.function = adapter.fast(self.careful, output, self.form)
         """Asks about inputs of the domain."""
-        if n_threads > 1:
-            self.function = InThreads(self.function, n_threads)
         self._names = LabelNames(adapter.classes) if output == "label" else None
         self.n_queries = 0
         self.limit: int | None = None
@@ -102,15 +92,8 @@ class Asker:
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
-        self.n_queries += len(frame)
-        try:
+        with self._asking(len(frame), "row"):
             raw = self.careful(self.form.of_frame(frame))
-        except (InputError, ModelError):
-            raise  # the rows are at fault, or the adapter says what is
-        except Exception as error:
-            raise ModelError(
-                f"the model must answer every row, got {type(error).__name__}: {error}{self._advice()}"
-            ) from error
         return self._checked(raw, len(frame), lambda row: _words(frame.iloc[row]))
 
     def ask_gradients(self, codes: Codes) -> tuple[Floats, Floats] | None:
@@ -120,9 +103,8 @@ class Asker:
         try:
             return self.adapter.gradients(self.form.rows(codes))
         except Exception as error:
-            raise ModelError(
-                f"the module must have gradients, got {type(error).__name__}: {str(error).strip()[:200]}"
-            ) from error
+            got = f"{type(error).__name__}: {str(error).strip()[:200]}"
+            raise ModelError(f"the module must have gradients, got {got}") from error
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Inside this, scikit-learn does not look for NaN in each batch, as inputs are known to be finite."""
@@ -155,28 +137,29 @@ class Asker:
 
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
         """Send a batch; `codes` gives its rows as codes, which only an error needs."""
+        with self._asking(n_rows, "input of the domain", lambda: f"; {self._guilty(codes())}"):
+            raw = self.function(batch)
+        return self._checked(raw, n_rows, lambda row: describe(self.domain, codes()[row]))
+
+    @contextmanager
+    def _asking(self, n_rows: int, what: str, guilty: Callable[[], str] = str) -> Iterator[None]:
+        """Count rows as sent, and say what an error of the model is about; one of fairprobe says that itself."""
         self.n_queries += n_rows
         try:
-            raw = self.function(batch)
-        except (ModelError, SettingError):
-            raise  # the adapter's own: it says what is wrong, and no row is to blame
+            yield
+        except FairprobeError:
+            raise
         except Exception as error:
-            raise ModelError(
-                f"the model must answer every input of the domain, got {type(error).__name__}: {error}; "
-                f"{self._guilty(codes())}{self._advice()}"
-            ) from error
-        return self._checked(raw, n_rows, lambda row: describe(self.domain, codes()[row]))
+            is_array = self.adapter.is_function and not isinstance(self.form, FrameForm)
+            advice = ". If the function expects a DataFrame, say batch='frame'" if is_array else ""
+            text = f"the model must answer every {what}, got {type(error).__name__}: {error}{guilty()}{advice}"
+            raise ModelError(text) from error
 
     def _checked(self, raw: Any, n_rows: int, describe_row: Callable[[int], str]) -> NDArray[Any]:
         answer = checked_answer(raw, n_rows, self.output, describe_row)
         if self._names is not None:
             self._names.check(answer)
         return answer
-
-    def _advice(self) -> str:
-        """A hint for a plain function, which may expect a frame."""
-        is_array = self.adapter.is_function and not isinstance(self.form, FrameForm)
-        return ". If the function expects a DataFrame, say batch='frame'" if is_array else ""
 
     def _guilty(self, codes: Codes) -> str:
         """A sentence about the row that the model raises on, if there is one; found by halving, within the limit."""
@@ -225,21 +208,3 @@ def describe(domain: Domain, codes: Codes) -> str:
 
 def _words(row: pd.Series) -> str:
     return ", ".join(f"{name}={value}" for name, value in row.items())
-
-
-class InThreads:
-    """Asks about parts of a batch in several threads, for models that release the interpreter's lock."""
-
-    def __init__(self, function: Callable[[Any], Any], n_threads: int) -> None:
-        self._function = function
-        self._n_threads = n_threads
-        self._pool = ThreadPoolExecutor(n_threads)
-
-    def __call__(self, batch: Any) -> Any:
-        """The answers to a batch, in order."""
-        n = min(self._n_threads, len(batch) // LEAST_ROWS)
-        if n < 2:
-            return self._function(batch)
-        rows = batch.iloc if hasattr(batch, "iloc") else batch
-        ends = np.linspace(0, len(batch), n + 1).astype(int)
-        return np.concatenate(list(self._pool.map(AsHere(self._function), [rows[a:b] for a, b in pairwise(ends)])))

@@ -112,10 +112,10 @@ def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
     places = _places(values, categories)
     if (places < 0).any():
         value = values.iloc[int(np.argmax(places < 0))]
-        raise DomainError(
-            f"parameter {parameter.name!r}: every value must be {FITTED_ON}, {_brief(categories)}; "
-            f"got {plain(value)!r}: leave it out of the domain"
+        rule = (
+            f"every value must be {FITTED_ON}, {_brief(categories)}; got {plain(value)!r}: leave it out of the domain"
         )
+        raise DomainError(f"parameter {parameter.name!r}: {rule}")
     return np.append(places, -1)
 
 
@@ -126,10 +126,8 @@ def as_fitted(values: pd.Series[Any], categories: Sequence[Any]) -> pd.Series[An
     places = _places(values, categories)
     odd = np.flatnonzero((places < 0) & values.notna().to_numpy())
     if len(odd):
-        raise DataError(
-            f"column {values.name!r}: every value must be {FITTED_ON}, {_brief(categories)}; "
-            f"got {plain(values.iloc[odd[0]])!r}: leave such rows out"
-        )
+        got = f"{plain(values.iloc[odd[0]])!r}: leave such rows out"
+        raise DataError(f"column {values.name!r}: every value must be {FITTED_ON}, {_brief(categories)}; got {got}")
     fitted = pd.Categorical.from_codes(places, categories=list(categories))
     return pd.Series(fitted, index=values.index, name=values.name)
 

@@ -66,15 +66,11 @@ def _with_lists(value: Any, done: dict[int, Any]) -> Any:
         return done[id(value)]
     done[id(value)] = value
     if type(value) in (list, tuple):
-        new = [_with_lists(each, done) for each in value]
-        if any(one is not other for one, other in zip(value, new, strict=True)):
-            done[id(value)] = type(value)(new)
+        done[id(value)] = type(value)(_with_lists(each, done) for each in value)
     elif type(value) is dict or (hasattr(value, "get_params") and not isinstance(value, type)):
-        held = value if type(value) is dict else vars(value)
-        changed = {name: new for name, each in held.items() if (new := _with_lists(each, done)) is not each}
-        if changed:
-            done[id(value)] = copied = copy.copy(value)
-            (copied if type(value) is dict else vars(copied)).update(changed)
+        done[id(value)] = copied = copy.copy(value)
+        held = copied if type(value) is dict else vars(copied)
+        held.update({name: _with_lists(each, done) for name, each in held.items()})
     return done[id(value)]
 
 

@@ -134,15 +134,13 @@ class _Walk:
         yield self.of(part.__code__)
         known, codes = part.__globals__, list(_codes(part.__code__))
         names = {name for code in codes for name in code.co_names}
-        for steps in (list(dis.get_instructions(code)) for code in codes):
-            for place, step in enumerate(steps):
-                if step.opname == "IMPORT_NAME":
-                    path = "." * steps[place - 2].argval + step.argval
-                    yield self._used(import_module(path, known.get("__package__")), names)
-                elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in known:
-                    yield self._used(known[step.argval], names)
-                elif step.opname == "LOAD_GLOBAL" and step.argval in _LOOKS_ANYWHERE:
-                    raise TypeError(f"what a function works with that calls {step.argval} cannot be told")
+        for step in (step for code in codes for step in dis.get_instructions(code)):
+            if step.opname == "IMPORT_NAME":
+                yield self._used(import_module(step.argval), names)
+            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in known:
+                yield self._used(known[step.argval], names)
+            elif step.opname == "LOAD_GLOBAL" and step.argval in _LOOKS_ANYWHERE:
+                raise TypeError(f"what a function works with that calls {step.argval} cannot be told")
 
     def _used(self, value: Any, names: set[str], inside: tuple[Any, ...] = ()) -> bytes:
         """A value that code names; of a module of the user's own, the attributes that the code names."""

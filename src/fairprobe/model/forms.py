@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -25,37 +25,19 @@ EXACT_IN_FLOAT32: Final = 2**24
 """Up to this, a float of 32 bits tells all whole numbers apart."""
 
 
-class Form(Protocol):
-    """Makes a model's batch of a batch of codes."""
-
-    domain: Domain
-    categories: Mapping[str, tuple[Any, ...]]
-    """By column that was fitted as a pandas categorical, the categories in the order that the model knows them by."""
-
-    def rows(self, codes: Codes) -> Any:
-        """The inputs themselves, one for each row of codes."""
-
-    def families(self, codes: Codes) -> Any:
-        """Every input in all combinations of the sensitive values: a block of rows for each combination, in order."""
-
-    def of_frame(self, frame: pd.DataFrame) -> Any:
-        """Rows given as a frame with the parameters' columns, in the model's form."""
-
-
 class ArrayForm:
     """A plain array, its columns in domain order or in the model's own."""
 
+    categories: Mapping[str, tuple[Any, ...]] = {}
+
     def __init__(self, domain: Domain, dtype: DTypeLike, columns: Sequence[str] | None = None) -> None:
         self.domain = domain
-        self.categories: Mapping[str, tuple[Any, ...]] = {}
         self._columns = list(columns or domain.visible)
         self._order = None if self._columns == list(domain.names) else [domain.names.index(c) for c in self._columns]
         self.dtype = np.dtype(dtype)
         lines = [parameter.affine for parameter in domain.parameters]
-        self._offset = np.array([line[0] if line else 0.0 for line in lines]).astype(self.dtype)
-        self._scale = np.array([line[1] if line else 1.0 for line in lines]).astype(self.dtype)
-        self._is_shifted = bool((self._offset != 0).any())
-        self._is_scaled = bool((self._scale != 1).any())
+        self._offset, self._scale = np.array([line or (0.0, 1.0) for line in lines]).T.astype(self.dtype)
+        self._is_shifted, self._is_scaled = bool((self._offset != 0).any()), bool((self._scale != 1).any())
         # What is hidden is left out in the end, so it needs no numbers.
         hidden = [domain.names.index(name) for name in domain.hidden]
         self._others = [column for column, line in enumerate(lines) if line is None and column not in hidden]
@@ -140,19 +122,28 @@ class FrameForm:
         self._plain_text = plain_text
         self._columns = [domain.names.index(name) for name in columns]
         self.categories: Mapping[str, tuple[Any, ...]] = dict(categories or {})
+        """By column that was fitted as a pandas categorical, the categories in the order that the model has."""
         self._places = {name: category_places(domain[name], values) for name, values in self.categories.items()}
 
     def rows(self, codes: Codes) -> pd.DataFrame:
         """The inputs themselves, one for each row of codes."""
-        return self._frame({column: codes[:, column] for column in self._columns})
+        import pandas as pd
+
+        columns = {}
+        for column in self._columns:
+            name, some = self.domain.names[column], codes[:, column]
+            if name in self.categories:
+                places, categories = self._places[name].take(some), list(self.categories[name])
+                columns[name] = pd.Categorical.from_codes(places, categories=categories)
+            elif column in self._texts:
+                columns[name] = self._texts[column].take(some)
+            else:
+                columns[name] = self.domain.parameters[column].decode(some)
+        return pd.DataFrame(columns, copy=False)
 
     def families(self, codes: Codes) -> pd.DataFrame:
         """A block of rows for each combination of the sensitive values."""
-        families = self.domain.families
-        by_column = {column: np.tile(codes[:, column], len(families)) for column in self._columns}
-        for column, values in families.varied(codes):
-            by_column[column] = np.broadcast_to(values, (len(families), len(codes))).reshape(-1)
-        return self._frame(by_column)
+        return self.rows(self.domain.families.members(codes))
 
     def of_frame(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Rows given as a frame, their columns in the model's order and with its dtypes."""
@@ -161,22 +152,6 @@ class FrameForm:
         columns = {name: frame[name] for name in (self.domain.names[column] for column in self._columns)}
         for name, categories in self.categories.items():
             columns[name] = as_fitted(columns[name], categories)
-        return pd.DataFrame(columns, copy=False)
-
-    def _frame(self, codes: dict[int, Codes]) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = {}
-        for column in self._columns:
-            parameter = self.domain.parameters[column]
-            name = parameter.name
-            if name in self.categories:
-                places, categories = self._places[name].take(codes[column]), list(self.categories[name])
-                columns[name] = pd.Categorical.from_codes(places, categories=categories)
-            elif column in self._texts:
-                columns[name] = self._texts[column].take(codes[column])
-            else:
-                columns[name] = parameter.decode(codes[column])
         return pd.DataFrame(columns, copy=False)
 
     @cached_property
@@ -189,33 +164,30 @@ class FrameForm:
             parameter = self.domain.parameters[column]
             if parameter.dtype == "str" and parameter.levels <= MOST_TEXTS:
                 values = parameter.decode(np.arange(parameter.levels))
-                is_array = isinstance(values, pd.api.extensions.ExtensionArray)
-                if is_array and getattr(values.dtype, "storage", "python") != "python":
+                if getattr(values.dtype, "storage", "python") != "python":
                     texts[column] = values.astype(pd.StringDtype("python", na_value=np.nan))
         return texts
 
 
+Form = ArrayForm | FrameForm
+"""Makes a model's batch of a batch of codes: of the inputs themselves, of whole families, or of rows in a frame."""
+
+
 def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) -> None:
     """Raise a DataError if a model was fitted on other columns than the domain's parameters; None is not checked."""
-    hidden = [column for column in columns or () if column in domain.hidden]
-    if hidden:
+    if columns is None:
+        return
+    if hidden := [column for column in columns if column in domain.hidden]:
         raise DataError(f"a hidden parameter must be none that {name} was fitted on, got {hidden[0]!r}: leave it out")
-    absent = [column for column in columns or () if column not in domain.names]
-    if absent:
-        raise DataError(
-            f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
-        )
-    unknown = [column for column in domain.visible if columns is not None and column not in columns]
+    if absent := ", ".join(column for column in columns if column not in domain.names):
+        raise DataError(f"every column the model was fitted on must be a parameter, got no {absent}: add the column")
+    unknown = [column for column in domain.visible if column not in columns]
     if unknown and all(column in domain.sensitive for column in unknown):
-        raise DataError(
-            f"{name} was not fitted on the sensitive {', '.join(unknown)}: say so by hidden={unknown!r}, "
-            "--hidden on the command line, and by links what changes along with it"
-        )
+        advice = f"say hidden={unknown!r} (--hidden), and by links what changes along with it"
+        raise DataError(f"{name} was not fitted on the sensitive {', '.join(unknown)}: {advice}")
     if unknown:
-        raise DataError(
-            f"every parameter must be a column that {name} was fitted on, got {', '.join(unknown)}: "
-            "leave it out of the inputs (--ignore on the command line)"
-        )
+        got = f"{', '.join(unknown)}: leave it out of the inputs (--ignore on the command line)"
+        raise DataError(f"every parameter must be a column that {name} was fitted on, got {got}")
 
 
 def natural_dtype(domain: Domain) -> type[Any]:

@@ -62,10 +62,6 @@ COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"
 LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
 """The kinds made of trees: their scores are steps."""
 
-THREADED = frozenset({"kernel", "libsvm"})
-"""The kinds that were measured to gain by threads that ask them side by side: libsvm computes outside the lock, and for
-long. A forest releases it too, but holds it between its trees so often that two threads are no faster than one."""
-
 LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
     **dict.fromkeys(("tree", "forest", "boosting", "histogram-boosting", "network", "booster"), "proba"),
     "linear": "score",

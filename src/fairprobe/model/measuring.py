@@ -65,20 +65,31 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
     n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
     if asker.output == "label" or not n or (rows is not None and not len(rows)):
         return 0.0
-    codes = asker.domain.sample_codes(n, np.random.default_rng(0)) if rows is None else np.empty(0, dtype=np.int64)
-
-    def ask(part: slice) -> NDArray[Any]:
-        return asker.ask(codes[part]) if rows is None else asker.ask_frame(rows.iloc[np.arange(n)[part] % len(rows)])
-
+    ask = _Rows(asker, n, np.random.default_rng(0), rows)
     apart = [0.0]
     with asker.afresh():
-        whole = ask(slice(None))
-        scale = float(np.abs(whole).max())
+        whole = ask(np.arange(n))
         for size in SIZES[1:]:
             for first in range(0, min(n, FEW * size), size):
-                part = slice(first, first + size)
+                part = np.arange(first, min(n, first + size))
                 apart.append(float(np.abs(ask(part) - whole[part]).max()))
-    return SAFETY * max((number for number in apart if number <= ROUNDING * scale), default=0.0)
+    return SAFETY * max(number for number in apart if number <= ROUNDING * float(np.abs(whole).max()))
+
+
+class _Rows:
+    """Rows given, or inputs of the domain, by their numbers; those given are begun again after the last."""
+
+    def __init__(self, asker: Asker, n: int, rng: np.random.Generator, given: pd.DataFrame | None) -> None:
+        self._asker, self._given = asker, given
+        self._codes = asker.domain.sample_codes(n, rng) if given is None else np.empty(0, dtype=np.int64)
+
+    def __call__(self, places: Codes) -> NDArray[Any]:
+        some = self.at(places)
+        return self._asker.ask(some) if isinstance(some, np.ndarray) else self._asker.ask_frame(some)
+
+    def at(self, places: Codes) -> Codes | pd.DataFrame:
+        """Some of the rows."""
+        return self._codes[places] if self._given is None else self._given.iloc[places % len(self._given)]
 
 
 def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> tuple[Remark, ...]:
@@ -91,50 +102,49 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
     n = TOGETHER if limit is None else min(TOGETHER, limit // 40)
     if known_kind(asker.model) is not None or n < 2 or (rows is not None and not len(rows)):
         return ()
-    rng, before, other = np.random.default_rng(28), asker.n_queries, np.zeros(n, dtype=bool)
-    again = other.copy()
+    rng, before = np.random.default_rng(28), asker.n_queries
     if rows is not None:  # in turn with values missing and without, as these may be filled in out of the batch
         rows = rows.iloc[rng.permutation(len(rows))]
         rows = rows.iloc[_in_turn(rows.isna().any(axis=1).to_numpy())]
     try:
-        codes = asker.domain.sample_codes(2 * n, rng) if rows is None else np.empty(0, dtype=np.int64)
-
-        def ask(places: Codes) -> NDArray[Any]:
-            return asker.ask(codes[places]) if rows is None else asker.ask_frame(rows.iloc[places % len(rows)])
-
+        ask = _Rows(asker, 2 * n, rng, rows)
         with asker.afresh():
-            whole = ask(np.arange(n))
-            turn, at_most = _in_turn(whole), 0.0
-            if asker.output != "label":
-                at_most = ROUNDING * float(np.abs(whole).max())
-            few = np.array_split(turn[: BATCHES * OTHER_SIZE], BATCHES)
-            for batch in filter(len, [rng.permutation(np.arange(n) + n // 2), *few, *turn[:ALONE, None]]):
-                mine = np.flatnonzero(batch < n)
-                try:
-                    said = ask(batch)
-                    other[batch[mine]] |= (here := differ(whole[batch[mine]], said[mine], at_most))
-                    again[batch[mine]] |= here.any() and differ(said[mine], ask(batch)[mine], at_most)
-                except ModelError:  # who fails a second time has an answer only together with others
-                    with suppress(ModelError):
-                        ask(batch)
-                        return ()
-                    other[batch[mine]] = True
-                    break
-            again |= other.any() and differ(whole, ask(np.arange(n)), at_most)
+            other, again = _compared(ask, n, rng, is_label=asker.output == "label")
     except FairprobeError:
         return ()
-    if again.any():
-        text = f"{int(again.sum()):,} of {n:,} rows got another answer when the same batch was asked again"
+    if again:
+        text = f"{again:,} of {n:,} rows got another answer when the same batch was asked again"
         return (Remark("stochastic-model", f"the model answers the same row differently: {text}"),)
-    asked = np.flatnonzero(other)
-    some = codes[asked] if rows is None else rows.iloc[asked % len(rows)]
-    if not len(asked) or (asker.output == "label" and are_ties(asker.model, asker.domain, None, some)):
+    if not len(other) or (asker.output == "label" and are_ties(asker.model, asker.domain, None, ask.at(other))):
         return ()
     text = (
-        f"the model's answer to a row depends on the rows that it is asked with: {len(asked):,} of {n:,} rows got "
+        f"the model's answer to a row depends on the rows that it is asked with: {len(other):,} of {n:,} rows got "
         f"another answer alone, in another order or among others ({asker.n_queries - before:,} queries)"
     )
     return (Remark("batch-dependent-model", text),)
+
+
+def _compared(ask: _Rows, n: int, rng: np.random.Generator, *, is_label: bool) -> tuple[Codes, int]:
+    """The rows of which another batch says otherwise, and the number of rows of which the same batch does."""
+    other, again = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    whole = ask(np.arange(n))
+    at_most = 0.0 if is_label else ROUNDING * float(np.abs(whole).max())
+    turn = _in_turn(whole)
+    few = np.array_split(turn[: BATCHES * OTHER_SIZE], BATCHES)
+    for batch in filter(len, [rng.permutation(np.arange(n) + n // 2), *few, *turn[:ALONE, None]]):
+        mine = np.flatnonzero(batch < n)
+        try:
+            said = ask(batch)
+            other[batch[mine]] |= (here := differ(whole[batch[mine]], said[mine], at_most))
+            again[batch[mine]] |= here.any() and differ(said[mine], ask(batch)[mine], at_most)
+        except ModelError:  # who fails a second time has an answer only together with others
+            with suppress(ModelError):
+                ask(batch)
+                return np.zeros(0, dtype=np.int64), 0
+            other[batch[mine]] = True
+            break
+    again |= other.any() and differ(whole, ask(np.arange(n)), at_most)
+    return np.flatnonzero(other), int(again.sum())
 
 
 def _in_turn(outputs: NDArray[Any]) -> Codes:

@@ -97,9 +97,7 @@ class ProgramModel(Elsewhere):
     def form(self, domain: Domain, batch: str | None) -> FrameForm:
         """A frame."""
         if batch == "array":
-            raise SettingError.about(
-                "batch", "must be 'frame' for a program, which reads names and values, got 'array'"
-            )
+            raise SettingError.about("batch", "must be 'frame' for a program, which reads names, got 'array'")
         return FrameForm(domain, domain.visible)
 
     def ask(self, output: str, rows: Any) -> NDArray[Any]:
@@ -111,9 +109,8 @@ class ProgramModel(Elsewhere):
         else:
             header, *lines = rows.to_csv(index=False, lineterminator="\n").splitlines(keepends=True)
             if len(lines) != len(rows):
-                raise SettingError(
-                    "a row for a program must be one line, got a value with a line break: use protocol='jsonl'"
-                )
+                got = "a value with a line break: use protocol='jsonl'"
+                raise SettingError(f"a row for a program must be one line, got {got}")
         answers = run(self._here.get().ask(header, lines))
         try:
             if self.protocol == "jsonl":
@@ -121,10 +118,9 @@ class ProgramModel(Elsewhere):
             return _labels(answers) if output == "label" else joined(checked_answers(_numbers(answers), len(answers)))
         except ValueError as error:
             what = error if isinstance(error, InvalidAnswerError) else "lines that are no JSON"
-            raise ModelError(
-                f"{self.name} must answer one {'JSON value' if self.protocol == 'jsonl' else 'label or number'} a "
-                f"line, got {what}, as in {shortened(' | '.join(answers[:3]), 120)!r}"
-            ) from None
+            one = "JSON value" if self.protocol == "jsonl" else "label or number"
+            got = f"{what}, as in {shortened(' | '.join(answers[:3]), 120)!r}"
+            raise ModelError(f"{self.name} must answer one {one} a line, got {got}") from None
 
 
 def _labels(lines: list[str]) -> NDArray[Any]:
@@ -203,9 +199,8 @@ class Program:
             loop = asyncio.get_running_loop()
             return (await loop.subprocess_exec(partial(_Running, self._timeout), *self._command))[1]
         except OSError as error:
-            raise SettingError(
-                f"a command must name a program that can be run, got {self._command[0]!r}: {error}"
-            ) from None
+            got = f"{self._command[0]!r}: {error}"
+            raise SettingError(f"a command must name a program that can be run, got {got}") from None
 
     async def _end(self) -> None:
         running, self._running = self._running, None
@@ -229,11 +224,8 @@ class _Running(asyncio.SubprocessProtocol):
         await self.ask(text, 1)
         await self._until(lambda: self._lines or self._is_silent, SURPLUS_SECONDS)
         if self._lines:
-            raise DiedError(
-                f"another line than the answer to one row, {shortened(self._lines[0], 80)!r}: nothing else may be "
-                "written to the standard output",
-                is_final=True,
-            )
+            line = shortened(self._lines[0], 80)
+            raise DiedError(f"another line than the answer to one row, {line!r}", is_final=True)
 
     async def ask(self, text: str, n_rows: int) -> list[str]:
         """The lines that answer some rows, given as text."""
@@ -246,9 +238,8 @@ class _Running(asyncio.SubprocessProtocol):
             if self._is_silent:
                 await self._until(lambda: self._is_closed, LAST_SECONDS)
                 code = self._process.get_returncode()
-                raise DiedError(
-                    f"{got} before it ended{'' if code is None else f', with exit code {code}'}{self._said()}"
-                )
+                ended = "" if code is None else f", with exit code {code}"
+                raise DiedError(f"{got} before it ended{ended}{self._said()}")
             if not await self._until(lambda n=n_lines: len(self._lines) > n or self._is_silent, self._timeout):  # type: ignore[misc]
                 raise DiedError(f"{got} within {self._timeout:g} s; does it write each line out at once?{self._said()}")
         return [self._lines.popleft() for _ in range(n_rows)]

@@ -153,10 +153,7 @@ class OpenInference(Instances):
     def __init__(self, url: str) -> None:
         path = _path(url).removesuffix("/infer")
         if not re.search(r"/v2/models/[^/]+(/versions/[^/]+)?$", path):
-            raise SettingError(
-                f"the address of an Open Inference Protocol service must end with /v2/models/NAME, got "
-                f"{shown_source(url)}"
-            )
+            raise SettingError(f"an address of this protocol must end with /v2/models/NAME, got {shown_source(url)}")
         super().__init__(_with_path(url, f"{path}/infer"))
         self.about = _with_path(url, path)
         self._tensor = "input-0"
@@ -205,9 +202,8 @@ def service_at(url: str, protocol: str | None) -> Instances:
         protocol = "mlflow" if path.endswith("/invocations") else "oip" if "/v2/models/" in path else None
     if protocol is None or protocol not in PROTOCOLS:
         got = "none" if protocol is None else repr(protocol)
-        raise SettingError.about(
-            "protocol", f"of a service must be one of {', '.join(PROTOCOLS)}; got {got}{nearest(protocol, PROTOCOLS)}"
-        )
+        rule = f"must be one of {', '.join(PROTOCOLS)}; got {got}{nearest(protocol, PROTOCOLS)}"
+        raise SettingError.about("protocol", f"of a service {rule}")
     return PROTOCOLS[protocol](url)
 
 
@@ -265,10 +261,8 @@ def _as_array(answers: list[Any]) -> NDArray[Any]:
 def _chosen(names: list[str], answer: str | None) -> str:
     """The name of the answer that counts: the one asked for, or the only one."""
     if answer is None and len(names) != 1:
-        raise SettingError(
-            f"a service that gives several answers a row needs the name of the one that counts, got "
-            f"{shortened(', '.join(names))}: say answers={{'label': NAME}} (--answer label=NAME)"
-        )
+        got = f"{shortened(', '.join(names))}: say answers={{'label': NAME}} (--answer label=NAME)"
+        raise SettingError(f"a service that gives several answers a row needs the name of one, got {got}")
     return names[0] if answer is None else answer
 
 

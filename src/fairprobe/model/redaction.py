@@ -31,11 +31,7 @@ _SECRET_NAMES: Final = re.compile(
 )
 """Matches the name of a secret in the query of an address."""
 
-_LOGGERS: Final = (
-    "httpx",
-    "httpcore",
-    *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
-)
+_LOGGERS: Final = ("httpx", *map("httpcore{}".format, ("", ".connection", ".http11", ".http2", ".proxy", ".socks")))
 """Loggers whose records are filtered. All are named: a filter does not apply to the loggers below its own."""
 
 _hidden: ContextVar[frozenset[str]] = ContextVar("hidden", default=frozenset())
@@ -89,10 +85,8 @@ def shown_source(source: str) -> str:
     scheme, _, rest = source.partition("://")
     address, _, query = rest.partition("#")[0].partition("?")
     host, slash, path = address.partition("/")
-    pairs = [pair.partition("=") for pair in query.split("&") if pair]
-    shown = "&".join(
-        f"{name}{equals}{HIDDEN if _is_secret(unquote(name), value) else value}" for name, equals, value in pairs
-    )
+    pairs = (pair.partition("=") for pair in query.split("&") if pair)
+    shown = "&".join(f"{n}{equals}{HIDDEN if _is_secret(unquote(n), value) else value}" for n, equals, value in pairs)
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{'?' if shown else ''}{shown}"
 
 
@@ -134,5 +128,4 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    in_base64 = base64.b64encode(text.encode()).decode()
-    return text, quote(text), quote(text, safe=""), json.dumps(text)[1:-1], in_base64
+    return text, quote(text), quote(text, safe=""), json.dumps(text)[1:-1], base64.b64encode(text.encode()).decode()

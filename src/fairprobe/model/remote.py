@@ -132,10 +132,7 @@ class RemoteModel(Elsewhere):
             if about is None:
                 return  # any answer shows that it is there
             if reply.status != 200:
-                raise ModelError(
-                    f"a service of the protocol {self.service.name!r} must describe its model at "
-                    f"{shown_source(about)}, got {reply.words}"
-                )
+                raise ModelError(f"the service must describe its model at {shown_source(about)}, got {reply.words}")
             try:
                 self.columns = self.service.described(decoded(reply.data))
             except InvalidAnswerError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from fairprobe.model.forms import (
     is_exact_in_float32,
     natural_dtype,
 )
-from fairprobe.model.known import LABELS_FOLLOW, LEAFY, THREADED, kin, known_kind, last_step, own_kind, works_on_float32
+from fairprobe.model.known import LABELS_FOLLOW, LEAFY, kin, known_kind, last_step, own_kind, works_on_float32
 
 
 class EstimatorAdapter(Adapter):
@@ -34,7 +35,6 @@ class EstimatorAdapter(Adapter):
         super().__init__(model)
         self.scores, self.probabilities = hasattr(model, "decision_function"), hasattr(model, "predict_proba")
         self.is_stepwise = _tells_leaves(model) or kin(model) in LEAFY
-        self.threads = kin(model) in THREADED
         # A pipeline that is known as such hands on what its last step says.
         kind = own_kind(last_step(model)) if own_kind(model) is not None else None
         self.labels_follow = LABELS_FOLLOW.get(kind or "")
@@ -60,10 +60,8 @@ class EstimatorAdapter(Adapter):
         columns, n = fitted_columns(model, domain), getattr(model, "n_features_in_", None)
         checked_columns(columns, name, domain)
         if columns is None and n is not None and n != len(domain.visible):
-            raise DataError(
-                f"{name} was fitted on {n} columns, so the domain must have as many parameters, "
-                f"got {len(domain.visible)}: {', '.join(domain.visible)}"
-            )
+            got = f"{len(domain.visible)}: {', '.join(domain.visible)}"
+            raise DataError(f"{name} was fitted on {n} columns, so the domain must have as many parameters, got {got}")
         if batch == "frame" or (batch is None and columns is not None):
             names = columns or list(domain.visible)
             categories = fitted_categories(model, domain, names)
@@ -78,10 +76,8 @@ class EstimatorAdapter(Adapter):
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
         """The model's own method for an output; its errors about categories say what to do."""
         if output == "label" and is_regressor(self.model):  # nearly every input would be a case
-            raise SettingError(
-                f"output='label' is for labels, which are names, got the regressor {self.name}: "
-                "say output='value' and the threshold that a gap must exceed"
-            )
+            got = f"the regressor {self.name}: say output='value' and the threshold that a gap must exceed"
+            raise SettingError(f"output='label' is for labels, which are names, got {got}")
         method = method_for(self.model, output)
         if isinstance(form, FrameForm) and may_need_advice(self.model, form.domain, form.categories):
             return advised(method)
@@ -118,38 +114,31 @@ def is_fitted(model: Any) -> bool:
     except NotFittedError:
         return False
     except TypeError:
-        return True  # it only looks like an estimator
+        pass  # it only looks like an estimator
     return True
 
 
 def is_regressor(model: Any) -> bool:
     """Return True if a model says of itself that it is a regressor."""
-    if getattr(model, "is_regressor_", False):
-        return True
     if not hasattr(model, "get_params"):
-        return False
+        return bool(getattr(model, "is_regressor_", False))
     from sklearn import base
 
-    try:
+    with suppress(AttributeError, TypeError):  # it only looks like an estimator
         return bool(base.is_regressor(model))
-    except (AttributeError, TypeError):
-        return False  # it only looks like an estimator
+    return False
 
 
 def method_for(model: Any, output: str) -> Callable[[Any], Any]:
     """The method that gives an output."""
     if output in ("label", "value"):
         return model.predict
-    name = type(model).__name__
-    if output == "proba":
-        if not hasattr(model, "predict_proba"):
-            raise SettingError(f"output='proba' needs a model with predict_proba, got {name}")
-        return model.predict_proba
-    if hasattr(model, "decision_function"):
+    if output == "score" and hasattr(model, "decision_function"):
         return model.decision_function
     if hasattr(model, "predict_proba"):
-        return partial(last_class, model.predict_proba)
-    raise SettingError(f"output='score' needs a model with decision_function or predict_proba, got {name}")
+        return model.predict_proba if output == "proba" else partial(last_class, model.predict_proba)
+    needed = "predict_proba" if output == "proba" else "decision_function or predict_proba"
+    raise SettingError(f"output={output!r} needs a model with {needed}, got {type(model).__name__}")
 
 
 def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:

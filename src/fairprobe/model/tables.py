@@ -94,9 +94,7 @@ class Seen:
         self._searchable: dict[int, bool] = {}
         for part in (part for step in self.steps for part in parts_of(step)):
             if known_kind(part) not in COLUMNWISE:
-                raise UnfitError(
-                    f"the preprocessing by {type(part).__name__} is not one that is known column by column"
-                )
+                raise UnfitError(f"the preprocessing by {type(part).__name__} is not known column by column")
 
     def check(self) -> None:
         """Raise unless each column that the estimator gets depends on one parameter."""
@@ -185,19 +183,15 @@ class Seen:
                 return outline
         name, n_levels = self.domain.names[parameter], self.domain.parameters[parameter].levels
         if n_levels > MAX_TABLE:
-            raise UnfitError(
-                f"the parameter {name!r} has {shown(n_levels)} levels, over the {shown(MAX_TABLE)} that can be looked "
-                "at one by one"
-            )
+            most = f"over the {shown(MAX_TABLE)} that can be looked at one by one"
+            raise UnfitError(f"the parameter {name!r} has {shown(n_levels)} levels, {most}")
         size = max(1, _BLOCK_CELLS // max(len(self.base), len(self.domain.levels)))
         blocks = np.split(np.arange(n_levels), range(size, n_levels, size))
         parts = [self._table(self.at(parameter, block), wanted) for block in blocks]
         columns = np.unique(np.concatenate([part.columns for part in parts]))
         if n_levels * len(columns) > MAX_CELLS:
-            raise UnfitError(
-                f"the parameter {name!r} has {shown(n_levels)} levels in {len(columns):,} columns, over the "
-                f"{shown(MAX_CELLS)} numbers that a table may have"
-            )
+            got = f"{shown(n_levels)} levels in {len(columns):,} columns"
+            raise UnfitError(f"the parameter {name!r} has {got}, over the {shown(MAX_CELLS)} numbers of a table")
         values = np.tile(self.base[columns], (n_levels, 1))
         for block, part in zip(blocks, parts, strict=True):
             values[block[0] : block[-1] + 1, np.searchsorted(columns, part.columns)] = part.values

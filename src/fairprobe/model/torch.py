@@ -42,17 +42,13 @@ class TorchAdapter(Adapter):
     def form(self, domain: Domain, batch: str | None) -> Form:
         """An array of float32."""
         if batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
-            raise SettingError(
-                "a torch module needs numbers, got parameters or a batch that are none: wrap it in a function"
-            )
+            raise SettingError("a torch module needs numbers, got another batch or parameter: wrap it in a function")
         return ArrayForm(domain, np.float32)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
         """The module's outputs as labels or scores."""
         if output == "proba":
-            raise SettingError(
-                "output='proba' needs probabilities, got a torch module: wrap it in a function, or use 'score'"
-            )
+            raise SettingError("output='proba' needs probabilities, got a torch module: wrap it in a function")
         if self._is_isolated:
             return partial(self.model.ask, f"torch:{output}")
         return partial(ask_module, self.model, output)
@@ -65,9 +61,7 @@ def ask_module(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
         answers = model(_moved(model, torch.from_numpy(np.ascontiguousarray(batch)))).cpu().double().numpy()
     if output == "label":
         return answers.argmax(axis=1) if answers.ndim == 2 and answers.shape[1] > 1 else (answers > 0).astype(np.int64)
-    if output == "score" and answers.ndim == 2 and answers.shape[1] == 2:
-        return answers[:, 1] - answers[:, 0]
-    return answers
+    return answers[:, 1] - answers[:, 0] if output == "score" and answers.shape[1:] == (2,) else answers
 
 
 def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
@@ -78,8 +72,7 @@ def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
         answers = model(rows)
         if answers.ndim == 2 and answers.shape[1] > 2:
             return None
-        is_pair = answers.ndim == 2 and answers.shape[1] == 2
-        scores = answers[:, 1] - answers[:, 0] if is_pair else answers.reshape(-1)
+        scores = answers[:, 1] - answers[:, 0] if answers.shape[1:] == (2,) else answers.reshape(-1)
         (gradients,) = torch.autograd.grad(scores.sum(), rows)
     return scores.detach().cpu().double().numpy(), gradients.cpu().double().numpy()
 

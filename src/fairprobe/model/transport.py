@@ -123,9 +123,8 @@ class Transport:
             except _FailedError as failure:
                 last = failure
                 await asyncio.sleep(FIRST_DELAY * 2**attempt)
-        raise ModelError(
-            f"the service at {self._shown} must answer, got {last}: is it running, and is the address right?"
-        )
+        advice = "is it running, and is the address right?"
+        raise ModelError(f"the service at {self._shown} must answer, got {last}: {advice}")
 
     async def takes(self, body: bytes, n_rows: int) -> bool:
         """Return True if a request is answered well; it is sent once."""
@@ -222,10 +221,8 @@ class Transport:
         except httpx.TransportError as error:
             what = redaction.shortened(str(error)) or type(error).__name__
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                raise ModelError(
-                    f"the certificate of {self._shown} must verify, got {what}: name the file of its authority by "
-                    "ca_file (--ca-file)"
-                ) from None
+                got = f"{what}: name the file of its authority by ca_file (--ca-file)"
+                raise ModelError(f"the certificate of {self._shown} must verify, got {got}") from None
             raise _FailedError(what) from None
 
 
@@ -249,10 +246,8 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
     sent = [*headers, *(["Authorization, of the address"] if address.userinfo else [])]
     is_open = bool(sent) and address.scheme == "http"
     if is_open and not LOOPBACK.fullmatch(address.host):
-        raise SettingError(
-            f"a header must not be sent over plain http, where others can read it, got {', '.join(sent)} for "
-            f"{redaction.shown_source(url)}: use https://, or unset what it comes from"
-        )
+        got = f"{', '.join(sent)} for {redaction.shown_source(url)}: use https://"
+        raise SettingError(f"a header must not be sent over plain http, where others can read it, got {got}")
     verify: Any = True
     if patience.ca_file is not None:
         import ssl

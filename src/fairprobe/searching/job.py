@@ -36,7 +36,6 @@ class Job:
     seed: int
     start: Codes | None = None
     accelerate: bool = False
-    n_threads: int = 1
     is_repeatable: bool = False
     """Whether the model is known to repeat its answers."""
     resolution: float = 0.0
@@ -59,7 +58,7 @@ class Job:
 
     def asker(self) -> Asker:
         """A new asker, with its count of queries at zero."""
-        return Asker(self.model, self.domain, output=self.output, batch=self.batch, n_threads=self.n_threads)
+        return Asker(self.model, self.domain, output=self.output, batch=self.batch)
 
     @cached_property
     def stand_in(self) -> StandIn | None:

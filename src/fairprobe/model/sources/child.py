@@ -6,12 +6,14 @@ It is sent pickles, by a process that it can trust. It is not trusted itself: it
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import pickle
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,11 +22,11 @@ import numpy as np
 from fairprobe.errors import FairprobeError, HealthWarning
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.known import works_on_float32
-from fairprobe.model.sources.child_process import packed, plain_label
-from fairprobe.model.sources.isolated import METHODS
+from fairprobe.model.sklearn import is_regressor
+from fairprobe.model.sources.isolated import METHODS, PLAIN
 from fairprobe.model.sources.load import load_model
 from fairprobe.model.sources.node_checks import quieten
-from fairprobe.model.sources.reading import Content, Permission, read_content, shortened
+from fairprobe.model.sources.reading import read_content, shortened
 from fairprobe.model.torch import TorchAdapter, ask_module
 
 
@@ -46,7 +48,7 @@ def main(missing: list[str]) -> None:
 
     _answer(told, load)
     while model and (message := _message(asked)):
-        _answer(told, lambda message=message: _asked(model[0], *pickle.loads(message)))  # type: ignore[misc]
+        _answer(told, partial(_asked, model[0], message))
     os._exit(0)  # what was loaded is not asked how it wants to end
 
 
@@ -54,67 +56,53 @@ def _loaded(job: Mapping[str, Any]) -> Any:
     if job["source"] is not None:  # the user's own module
         os.chdir(job["here"])
         return load_model(job["source"], weights=job["weights"])
-    content: Content = job["content"]
-    permission: Permission = job["permission"]
-    _limit_memory(job["bytes"])
-    model = read_content(job["module"], content, permission)
-    quieten(model)
-    return model
-
-
-def _limit_memory(most: int) -> None:
-    """Limit the memory to `most` bytes beyond those that are in use."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
+    with contextlib.suppress(ImportError, ValueError, OSError):  # the limit is on memory beyond what is in use
         import resource
 
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + most, taken + most))
+        most = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + job["bytes"]
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    model = read_content(job["module"], job["content"], job["permission"])
+    quieten(model)
+    return model
 
 
 def _described(model: Any) -> dict[str, Any]:
     """The attributes of a model that its adapter looks at, as plain values."""
     told: dict[str, Any] = {"name": getattr(model, "__name__", type(model).__name__)}
     told["has"] = [name for name in METHODS if callable(getattr(model, name, None))]
-    told["is_torch"], told["is_callable"] = TorchAdapter.accepts(model), callable(model)
+    told["is_torch"], told["is_regressor"] = TorchAdapter.accepts(model), is_regressor(model)
     told["works_on_float32"] = not told["is_torch"] and works_on_float32(model)
-    if hasattr(model, "get_params"):
-        from sklearn.base import is_regressor
-
-        told["is_regressor"] = bool(is_regressor(model))
     for name in ("classes_", "feature_names_in_"):
         if isinstance(given := getattr(model, name, None), np.ndarray):
-            told[name] = [plain_label(each) for each in given.tolist()]
+            told[name] = list(map(_plain_label, given.tolist()))
     if isinstance(n := getattr(model, "n_features_in_", None), (int, np.integer)):
         told["n_features_in_"] = int(n)
     categories = getattr(model, "categories_in_", None)
     if categories is None and hasattr(model, "get_booster"):
         categories = xgboost_categories(model.get_booster(), list(getattr(model, "feature_names_in_", ())))
-    told["categories_in_"] = {
-        name: [plain_label(each) for each in values] for name, values in (categories or {}).items()
-    }
+    told["categories_in_"] = {name: list(map(_plain_label, values)) for name, values in (categories or {}).items()}
     return told
 
 
-def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+def _asked(model: Any, message: bytes) -> tuple[dict[str, Any], bytes]:
     """The answer to a batch, with the caller's settings of scikit-learn."""
+    method, batch, config = pickle.loads(message)
     if method.startswith("torch:"):
-        return packed(ask_module(model, method.removeprefix("torch:"), batch))
+        return _packed(ask_module(model, method.removeprefix("torch:"), batch))
     ask: Callable[[Any], Any] = model if method == "__call__" else getattr(model, method)
     sklearn = sys.modules.get("sklearn") if config else None
     with sklearn.config_context(**config) if sklearn is not None else contextlib.nullcontext():
-        return packed(ask(batch))
+        return _packed(ask(batch))
 
 
 def _answer(told: IO[bytes], work: Callable[[], tuple[Any, bytes]]) -> None:
     """Send the result of `work`, or the error that it raised."""
     try:
         said, data = work()
-    except FairprobeError as error:
-        said, data = {"error": type(error).__name__, "message": str(error)}, b""
-    except MemoryError:
-        said, data = {"error": "MemoryError", "message": "more memory than it may take"}, b""
     except BaseException as error:
-        said, data = {"error": type(error).__name__, "message": shortened(error).partition(": ")[2]}, b""
+        text = str(error) if isinstance(error, FairprobeError) else shortened(error).partition(": ")[2]
+        text = "more memory than it may take" if isinstance(error, MemoryError) else text
+        said, data = {"error": type(error).__name__, "message": text}, b""
     head = json.dumps(said).encode()
     with contextlib.suppress(OSError):  # nobody is there to hear it
         told.write(len(head).to_bytes(8, "little") + len(data).to_bytes(8, "little") + head + data)
@@ -123,3 +111,27 @@ def _answer(told: IO[bytes], work: Callable[[], tuple[Any, bytes]]) -> None:
 
 def _message(asked: IO[bytes]) -> bytes:
     return asked.read(int.from_bytes(asked.read(8), "little"))
+
+
+def _packed(answer: Any) -> tuple[dict[str, Any], bytes]:
+    """An answer as JSON and an array: of objects, the different ones and their places."""
+    array = np.asarray(answer.to_numpy() if hasattr(answer, "to_numpy") else answer)
+    said: dict[str, Any] = {}
+    if array.dtype.kind not in PLAIN:
+        places: dict[Any, int] = {}
+        codes = [places.setdefault((type(each), each), len(places)) for each in array.ravel().tolist()]
+        said = {"values": [_plain_label(value) for _, value in places]}
+        array = np.array(codes, dtype=np.int64).reshape(array.shape)
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return said, file.getvalue()
+
+
+def _plain_label(value: Any) -> Any:
+    """A label as JSON has it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if str(value) in ("<NA>", "NaT"):
+        return None
+    raise TypeError(f"an isolated model must answer with numbers or texts, got {type(value).__name__}")

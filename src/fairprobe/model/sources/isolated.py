@@ -1,11 +1,25 @@
-"""Models in a process of their own, with limits: the damage that a stranger's file does stays there."""
+"""Models in a process of their own, with limits: the damage that a stranger's file does stays there.
+
+The process is sent pickles; it answers with a line of JSON and an array in NumPy's own format, which holds no objects.
+Nothing that comes from it is more than bytes.
+"""
 
 from __future__ import annotations
 
-import builtins
+import contextlib
+import inspect
+import io
+import json
 import os
+import pickle
+import select
+import shutil
+import signal
+import subprocess
 import sys
+import tempfile
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -17,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe import errors
-from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
-from fairprobe.model.sources.child_process import ChildProcess, DiedError, checked_label, unpacked
+from fairprobe.clock import Clock
+from fairprobe.errors import DataError, HealthWarning, ModelError, RunError, SettingError
+from fairprobe.model.sources import containment
 from fairprobe.model.sources.reading import ADVICE, Content, Permission
 
 SECONDS: Final = 120.0
@@ -42,13 +57,26 @@ LONGEST: Final = 2000
 WARNINGS: Final = 10
 """Most characters of a message, and most warnings, that the process may hand on. Chosen."""
 
+ERRORS: Final = {kind.__name__: kind for kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)}
+"""Errors of a model that are raised here as what they are there."""
+
 METHODS: Final = ("predict", "predict_proba", "decision_function")
+
+SET_PIPE_SIZE, PIPE_BYTES = 1031, 2**20
+"""The call that sets the size of a pipe (Linux, fcntl.h), and the most bytes that anybody may set."""
+
+KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Variables of the environment that the process gets."""
+
+PLAIN: Final = "biufUSMm"
+"""Kinds of NumPy's dtypes that are sent as they are."""
 
 
 def isolated(module: str, content: Content, permission: Permission) -> IsolatedModel:
     """The model in a file, in a process of its own."""
     job = {"source": None, "module": module, "content": content, "permission": permission}
-    return _started({**job, "bytes": BYTES + BYTES_A_BYTE * len(content.data)}, SECONDS_A_BYTE * len(content.data))
+    n_bytes = len(content.data)
+    return _started({**job, "bytes": BYTES + BYTES_A_BYTE * n_bytes}, SECONDS_A_BYTE * n_bytes)
 
 
 def isolated_module(source: str, weights: Path | None) -> IsolatedModel:
@@ -79,7 +107,7 @@ class IsolatedModel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._died: str | None = None  # how it ended, if it did so by itself: it is not started again
-        self._process: ChildProcess | None = None
+        self._process: _Process | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -103,7 +131,7 @@ class IsolatedModel:
     def start(self) -> None:
         """Start the process and have it load the model; a DataError tells what is wrong with the file."""
         permission = self._job.get("permission")
-        self._process = process = ChildProcess(has_own_types=permission is not None and permission != Permission())
+        self._process = process = _Process(has_own_types=permission is not None and permission != Permission())
         weakref.finalize(self, process.end)
         try:
             said, _ = process.ask(self._job, self._seconds, ANSWER_BYTES)
@@ -142,9 +170,7 @@ class IsolatedModel:
             except BaseException:  # what it still has to say would be taken for the answer to other rows
                 self.close()
                 raise
-        kind = getattr(builtins, str(said["error"]), RuntimeError)
-        is_plain = isinstance(kind, type) and kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)
-        raise (kind if is_plain else RuntimeError)(_text(said.get("message")))
+        raise ERRORS.get(str(said["error"]), RuntimeError)(_text(said.get("message")))
 
     def close(self) -> None:
         """End the process, with all that it may have started."""
@@ -156,24 +182,24 @@ class IsolatedModel:
         """Take over what the model says of itself, if it is something that a model may say."""
         try:
             self.__name__ = _text(said["name"])[:80]
-            self.is_torch_, self.is_regressor_ = said["is_torch"] is True, said.get("is_regressor") is True
+            self.is_torch_, self.is_regressor_ = said["is_torch"] is True, said["is_regressor"] is True
             self.works_on_float32_ = said["works_on_float32"] is True
             for name in ("classes_", "feature_names_in_"):
                 if name in said:
-                    values = list(map(checked_label, said[name]))
+                    values = list(map(_checked_label, said[name]))
                     setattr(self, name, np.array(values, dtype=object if str in map(type, values) else None))
             if "n_features_in_" in said:
                 self.n_features_in_ = int(said["n_features_in_"])
-            if said.get("categories_in_"):
+            if said["categories_in_"]:
                 told = said["categories_in_"].items()
-                self.categories_in_ = {str(name): tuple(map(checked_label, values)) for name, values in told}
+                self.categories_in_ = {str(name): tuple(map(_checked_label, values)) for name, values in told}
             self._has = tuple(name for name in METHODS if name in said["has"])
+            texts = list(map(_text, said["warnings"]))
+            if said["missing"]:
+                what = ", ".join(map(_text, said["missing"]))
+                texts.append(f"isolation-incomplete: this system cannot keep a process of its own from {what}")
         except Exception as error:
             raise DataError(f"an isolated model must describe itself, got {type(error).__name__}: {self!r}") from None
-        texts = [_text(each) for each in said.get("warnings") or ()]
-        if said.get("missing"):
-            what = ", ".join(map(_text, said["missing"]))
-            texts.append(f"isolation-incomplete: this system cannot keep a process of its own from {what}")
         for text in texts[:WARNINGS]:
             warnings.warn(text, HealthWarning, stacklevel=4)
 
@@ -187,6 +213,135 @@ def _loading_error(said: Mapping[str, Any], who: str) -> errors.FairprobeError:
     kind, message = getattr(errors, str(said["error"]), None), _text(said.get("message"))
     if isinstance(kind, type) and issubclass(kind, errors.FairprobeError):
         return kind(message)
-    return DataError(
-        f"a model's file must be one that can be read, got {_text(said['error'])}: {message}: {who}{ADVICE}"
-    )
+    return DataError(f"a model's file must be whole, got {_text(said['error'])}: {message}: {who}{ADVICE}")
+
+
+class DiedError(Exception):
+    """The process ended, or did not answer as it must."""
+
+
+class _Process:
+    """A process in a session of its own, with everything that it starts, and the pipes to it."""
+
+    def __init__(self, *, has_own_types: bool) -> None:
+        self._folder, self._owner = tempfile.mkdtemp(prefix="fairprobe-"), os.getpid()
+        here, package = {"", ".", os.getcwd()}, str(Path(errors.__file__).parents[1])
+        path = [*(each for each in sys.path if each not in here), package]
+        path += [os.getcwd()] if has_own_types else []  # where the user's own modules may be: last
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        try:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-I", "-B", "-W", "ignore", "-c", inspect.getsource(containment), *path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd=self._folder,
+                env={"OMP_WAIT_POLICY": "passive", **kept, "HOME": self._folder, "TMPDIR": self._folder},
+                start_new_session=True,
+            )
+        except OSError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise RunError(f"an isolated model needs a process of its own, got none: {error}") from error
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
+        for number in (self._in, self._out):
+            os.set_blocking(number, False)
+            with contextlib.suppress(ImportError, OSError):  # so that a batch is sent in one turn
+                import fcntl
+
+                fcntl.fcntl(number, SET_PIPE_SIZE, PIPE_BYTES)
+
+    def ask(self, message: Any, seconds: float, most: int) -> tuple[dict[str, Any], bytes]:
+        """The answer to a message; DiedError unless it comes in time and has at most that many bytes."""
+        clock, content = Clock(seconds), pickle.dumps(message, protocol=5)
+        try:
+            rest = memoryview(len(content).to_bytes(8, "little") + content)
+            while rest:
+                _wait(self._in, select.POLLOUT, clock)
+                rest = rest[os.write(self._in, rest) :]
+            sizes = self._read(16, clock)
+            n_head, n_data = (int.from_bytes(sizes[place : place + 8], "little") for place in (0, 8))
+            if n_head + n_data > most:
+                raise DiedError(f"an answer of {n_head + n_data:,} bytes, more than {most:,}")
+            answer = self._read(n_head + n_data, clock)
+            said, data = json.loads(answer[:n_head]), answer[n_head:]
+        except TimeoutError:
+            raise DiedError(f"no answer within {seconds:,.0f} s") from None
+        except (OSError, EOFError):
+            raise DiedError(self._ending()) from None
+        except (ValueError, RecursionError) as error:
+            raise DiedError(f"an answer that is no JSON: {type(error).__name__}") from None
+        if not isinstance(said, dict):
+            raise DiedError("an answer of another form")
+        return said, data
+
+    def end(self) -> None:
+        """End the process with its whole group, and wait for it; a copy of the process that started it does not."""
+        is_owner = os.getpid() == self._owner
+        with contextlib.suppress(OSError):
+            if is_owner and self._popen.returncode is None:
+                os.killpg(self._popen.pid, signal.SIGKILL)
+        for stream in (self._popen.stdin, self._popen.stdout):
+            if stream is not None:
+                stream.close()
+        if is_owner:
+            self._popen.wait()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _read(self, n: int, clock: Clock) -> bytes:
+        parts = bytearray()
+        while len(parts) < n:
+            _wait(self._out, select.POLLIN, clock)
+            part = os.read(self._out, n - len(parts))
+            if not part:
+                raise EOFError
+            parts += part
+        return bytes(parts)
+
+    def _ending(self) -> str:
+        """A phrase for how the process ended. It is not reaped yet, so that its id names no other group."""
+        for _ in range(20):
+            ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            if ended is not None and ended.si_pid:
+                number = ended.si_status - 128 if ended.si_code == os.CLD_EXITED else ended.si_status
+                is_signal = number in set(signal.Signals)
+                return f"a process that ended {f'by {signal.Signals(number).name}' if is_signal else 'by itself'}"
+            time.sleep(0.05)
+        return "a process that closed its output"
+
+
+def _wait(number: int, event: int, clock: Clock) -> None:
+    poll = select.poll()
+    poll.register(number, event)
+    if not poll.poll(max(0.0, clock.left) * 1000):
+        raise TimeoutError
+
+
+def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
+    """An answer as an array; DiedError if it is none."""
+    try:
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+        if array.dtype.kind not in PLAIN:
+            raise ValueError("no plain array")
+        if array.dtype.kind == "U":
+            letters = np.ascontiguousarray(array).view(np.uint32)
+            if ((letters > sys.maxunicode) | ((letters >= 0xD800) & (letters < 0xE000))).any():
+                raise ValueError("no text")
+        if "values" in said:
+            values = np.empty(len(said["values"]), dtype=object)
+            values[:] = list(map(_checked_label, said["values"]))
+            return values[array]
+        return array.view(np.uint8) != 0 if array.dtype.kind == "b" else array
+    except Exception as error:
+        raise DiedError(f"an answer that is no array: {type(error).__name__}") from None
+
+
+def _checked_label(value: Any) -> Any:
+    """A label out of JSON, if it is one."""
+    if isinstance(value, str):
+        value.encode()  # otherwise it is no text
+    elif value is not None and not isinstance(value, (bool, int, float)):
+        raise TypeError("no label")
+    return value

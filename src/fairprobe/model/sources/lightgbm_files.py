@@ -6,11 +6,11 @@ import re
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairprobe.errors import DataError
-from fairprobe.model.booster_files import SavedClassifier, SavedRegressor
 from fairprobe.model.sources.node_checks import check_nodes, must
-from fairprobe.model.sources.reading import Content, Permission, imported, shortened
+from fairprobe.model.sources.reading import Content, Permission, imported
+from fairprobe.model.sources.saved import SavedClassifier, SavedRegressor
 
 _NUMBER: Final = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)")
 
@@ -23,17 +23,12 @@ def knows(content: Content) -> bool:
 def read(content: Content, permission: Permission) -> SavedRegressor:
     """The booster, if its trees do not lead out of themselves; its labels are the numbers it was trained on."""
     lightgbm = imported("lightgbm", "lightgbm", "a file of LightGBM")
-    try:
-        text = content.data.decode()
-        header, n_columns = _checked(text)
-        booster = lightgbm.Booster(model_str=text)
-        names, n = booster.feature_name(), booster.num_feature()
-        _checked(booster.model_to_string())  # as LightGBM understood it
-        must(n == n_columns, "the columns are those of the header")
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(f"a file of LightGBM must be whole, got {shortened(error)}") from None
+    text = content.data.decode()
+    header, n_columns = _checked(text)
+    booster = lightgbm.Booster(model_str=text)
+    names, n = booster.feature_name(), booster.num_feature()
+    _checked(booster.model_to_string())  # as LightGBM understood it
+    must(n == n_columns, "the columns are those of the header")
     objective = header.get("objective", "").split(" ")[0]
     n_classes = 2 if objective == "binary" else int(header["num_class"])
     columns = None if names == [f"Column_{place}" for place in range(n)] else names
@@ -78,10 +73,13 @@ def _lines(text: str) -> dict[str, str]:
     return made
 
 
+def _whole(tree: dict[str, str], *names: str) -> list[NDArray[np.int64]]:
+    """Lines of whole numbers."""
+    return [np.array(tree[name].split(), dtype=np.int64) for name in names]
+
+
 def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
-    columns, left, right = (
-        np.array(tree[name].split(), dtype=np.int64) for name in ("split_feature", "left_child", "right_child")
-    )
+    columns, left, right = _whole(tree, "split_feature", "left_child", "right_child")
     n_inner = n_leaves - 1
     lengths = {len(tree[name].split()) for name in tree if name.startswith(("split_", "internal_"))}
     lengths |= {len(tree[name].split()) for name in ("left_child", "right_child", "threshold", "decision_type")}
@@ -91,10 +89,10 @@ def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
     leaves = np.full(n_leaves, -1)
     left, right, columns = (np.append(each, leaves) for each in (left, right, columns))
     check_nodes(left, right, columns, n_columns)
-    categorical = np.array(tree["decision_type"].split(), dtype=np.int64) & 1 == 1
+    categorical = _whole(tree, "decision_type")[0] & 1 == 1
     if categorical.any():
         places = np.array(tree["threshold"].split(), dtype=np.float64)[categorical]
-        bounds = np.array(tree["cat_boundaries"].split(), dtype=np.int64)
+        (bounds,) = _whole(tree, "cat_boundaries")
         n_words = len(tree["cat_threshold"].split())
         is_whole = (np.diff(bounds) >= 0).all() and bounds[0] >= 0 and bounds[-1] <= n_words
         is_there = ((places >= 0) & (places < len(bounds) - 1)).all()
@@ -103,7 +101,7 @@ def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
 
 def _check_linear(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
     """Refuse a linear leaf that adds up columns which do not exist."""
-    counts, columns = (np.array(tree[name].split(), dtype=np.int64) for name in ("num_features", "leaf_features"))
+    counts, columns = _whole(tree, "num_features", "leaf_features")
     must(len(counts) == n_leaves == len(tree["leaf_const"].split()), "each leaf has its line")
     is_whole = (counts >= 0).all() and counts.sum() == len(columns) == len(tree["leaf_coeff"].split())
     must(is_whole and ((columns >= 0) & (columns < n_columns)).all(), "a leaf adds up columns that are there")

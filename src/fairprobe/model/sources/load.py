@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
+import traceback
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fairprobe.arguments import AllowsCode, ModelSource, ReadFile, TrustedTypes
 from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
 from fairprobe.model.redaction import shown_source
-from fairprobe.model.sources.named import load_object
 from fairprobe.model.sources.reading import Permission, read_file
 
 SUBJECT = "subject"
@@ -106,13 +108,56 @@ def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> 
 
 def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> None:
     """Refuse options that are for another kind of source, as they would do nothing."""
-    if weights is not None:
-        raise SettingError.about(
-            "weights", f"is for a torch module named as module:attribute, got {shown_source(str(source))!r}"
-        )
-    if permission is not None and permission.trust:
-        raise SettingError.about("trust", f"is for skops files, got {shown_source(str(source))!r}")
-    if permission is not None and permission.unsafe:
-        raise SettingError.about(
-            "allow_unsafe_load", f"is for pickles and MLflow folders, got {shown_source(str(source))!r}"
-        )
+    for name, value, what in (
+        ("weights", weights is not None, "a torch module named as module:attribute"),
+        ("trust", permission is not None and permission.trust, "skops files"),
+        ("allow_unsafe_load", permission is not None and permission.unsafe, "pickles and MLflow folders"),
+    ):
+        if value:
+            raise SettingError.about(name, f"is for {what}, got {shown_source(str(source))!r}")
+
+
+def load_object(reference: str, option: str) -> Any:
+    """The object behind `module:attribute`; modules of the current folder can be imported."""
+    module, colon, path = reference.partition(":")
+    if not colon or not module or not path or module.endswith(".py") or os.sep in module:
+        raise SettingError(f"{option} must be module:attribute (as in package.module:model), got {reference!r}")
+    found: Any = _import(module)
+    for step, attribute in enumerate(path.split(".")):
+        try:
+            found = getattr(found, attribute)
+        except AttributeError:
+            owner = ":".join([module, ".".join(path.split(".")[:step])]).rstrip(":")
+            near = nearest(attribute, [known for known in dir(found) if not known.startswith("_")])
+            got = f"{owner} without {attribute!r}{near}"
+            raise SettingError(f"{option} must name an attribute that exists, got {got}") from None
+        except Exception as error:
+            raise SettingError(f"{option} {reference} must be there, got {what_happened(error)}") from error
+    return found
+
+
+def _import(name: str) -> ModuleType:
+    here = os.getcwd()
+    is_new = here not in sys.path
+    if is_new:
+        sys.path.insert(0, here)
+    try:
+        return import_module(name)
+    except (Exception, SystemExit) as error:
+        # It may be there, and import another one that is not.
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        if absent is not None and (name == absent or name.startswith(f"{absent}.")):
+            got = f"no module named {absent!r}"
+            raise SettingError(f"a module must be importable from {here} or be installed, got {got}") from None
+        raise SettingError(f"the module {name} must import, got {what_happened(error)}") from error
+    finally:
+        if is_new:  # last: what is imported later is not to be found there before it is found among the packages
+            sys.path.remove(here)
+            sys.path.append(here)
+
+
+def what_happened(error: BaseException) -> str:
+    """An error in a line, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(error, SyntaxError) else ""
+    return f"{type(error).__name__}: {error}{at}"

@@ -35,10 +35,8 @@ def model_file(content: Content, permission: Permission) -> Content:
     if not permission.unsafe:
         if kind == FILES["pickle or joblib"]:
             import_module(kind).read(file, permission)  # which says what it would import
-        raise SettingError(
-            f"a folder of MLflow may hold code to be run, so allow_unsafe_load must allow it, got {path}: better, name "
-            f"the file of the model itself, {file.path}, which is read without running any"
-        )
+        got = f"{path}: better, name the file of the model itself, {file.path}, which is read without running any"
+        raise SettingError(f"a folder of MLflow may hold code to be run, so allow_unsafe_load must allow it, got {got}")
     return file
 
 

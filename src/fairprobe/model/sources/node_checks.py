@@ -98,15 +98,10 @@ def _check_tree(tree: Any) -> None:
     check_nodes(left, right, np.asarray(tree.feature), tree.n_features)
 
 
-def _check_tree_estimator(part: Any) -> None:
-    if hasattr(part, "tree_"):
-        must(part.tree_.n_features == part.n_features_in_, "a tree takes the columns of its estimator")
-
-
-def _check_forest(part: Any) -> None:
-    """Refuse a forest whose trees take other columns: they do not look at the width of a row again."""
-    for tree in getattr(part, "estimators_", ()):
-        must(tree.tree_.n_features == part.n_features_in_, "each tree takes the columns of its forest")
+def _check_trees(part: Any) -> None:
+    """Refuse a tree, or a forest with trees, of other columns: a forest does not look at the width of a row again."""
+    for tree in [part] if hasattr(part, "tree_") else np.ravel(getattr(part, "estimators_", ())):
+        must(tree.tree_.n_features == part.n_features_in_, "each tree takes the columns of its model")
 
 
 def _check_isolation(part: Any) -> None:
@@ -116,10 +111,10 @@ def _check_isolation(part: Any) -> None:
 
 
 def _check_boosting(part: Any) -> None:
+    _check_trees(part)
     if hasattr(part, "estimators_"):
-        for tree in np.asarray(part.estimators_).ravel():
-            must(tree.tree_.n_features == part.n_features_in_, "each tree takes the columns of its model")
-            must(tree.tree_.value.shape[1:] == (1, 1), "each tree of a boosted model gives one number")
+        shapes = {tree.tree_.value.shape[1:] for tree in np.ravel(part.estimators_)}
+        must(shapes == {(1, 1)}, "each tree of a boosted model gives one number")
         begun = part._raw_predict_init(np.zeros((1, part.n_features_in_), dtype=np.float32))
         must(begun.shape == (1, part.estimators_.shape[1]), "a boosted model has a tree a round for each of its scores")
 
@@ -164,8 +159,8 @@ def _check_widths(part: Any) -> None:
 
 CHECKS: Final[dict[str, Callable[[Any], None]]] = {
     "Tree": _check_tree,
-    "BaseDecisionTree": _check_tree_estimator,
-    "BaseForest": _check_forest,
+    "BaseDecisionTree": _check_trees,
+    "BaseForest": _check_trees,
     "IsolationForest": _check_isolation,
     "BaseGradientBoosting": _check_boosting,
     "BaseHistGradientBoosting": _check_histograms,

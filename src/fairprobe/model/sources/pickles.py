@@ -1,17 +1,26 @@
-"""Pickles and joblib files: loading one runs the code in it, so it is done only if that is allowed."""
+"""Pickles and joblib files: loading one runs the code in it, so it is done only if that is allowed.
+
+To list what a pickle would import, its steps are followed, with something inert in place of all that it names.
+"""
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
+import math
+import pickle
 import pickletools
 import warnings
 from itertools import islice
-from typing import Any, Final
+from typing import IO, Any, ClassVar, Final, cast
 
-from fairprobe.errors import DataError, HealthWarning, SettingError
+import numpy as np
+
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model.sources.node_checks import check_model
-from fairprobe.model.sources.pickle_scan import MAGICS, opened, would_import
-from fairprobe.model.sources.reading import Content, Permission, shortened
+from fairprobe.model.sources.reading import Content, Permission
 
 SHOWN: Final = 20
 """Most names that a message lists. Chosen."""
@@ -21,6 +30,32 @@ LOOKED_AT: Final = 20_000
 
 USUAL: Final = ("joblib", "lightgbm", "numpy", "pandas", "scipy", "sklearn", "xgboost")
 """Packages that models are made of."""
+
+
+def _open_zlib(file: IO[bytes]) -> Any:
+    from joblib.compressor import BinaryZlibFile
+
+    return BinaryZlibFile(file, "rb")
+
+
+MAGICS: Final[dict[bytes, Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+    b"]\x00\x00": lzma.open,
+    b"x": _open_zlib,
+}
+"""By the first bytes of what joblib compresses, the function that unpacks it."""
+
+_ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
+"""After one of these joblib writes the numbers as they are, in the middle of the pickle."""
+
+MOST_UNPACKED: Final = 2**27
+MOST_READS: Final = 500_000
+LONGEST_LINE: Final = 2**20
+"""Most bytes, parts of steps, and bytes of a line that are looked at. Measured: each takes half a second at most."""
+
+_COMPUTED: Final = "something whose name is computed as it is loaded"
 
 
 def knows(content: Content) -> bool:
@@ -49,20 +84,12 @@ def read(content: Content, permission: Permission) -> Any:
     """The object in a pickle, if its code may be run; refuse trees that lead out of themselves."""
     path, names = content.path, imports_in_words(content.data)
     if not permission.unsafe:
-        raise SettingError(
-            f"a pickle runs code as it is loaded, so allow_unsafe_load must allow it, got {path}, which would import "
-            f"{names}: do so only if you trust whoever made it; better, save the model by skops"
-        )
+        got = f"{path}, which would import {names}: do so only if you trust whoever made it; better, save it by skops"
+        raise SettingError(f"a pickle runs code as it is loaded, so allow_unsafe_load must allow it, got {got}")
     warnings.warn(f"unsafe-load: {path} runs code as it is loaded, and imports {names}", HealthWarning, stacklevel=2)
     import joblib
 
-    try:
-        model = joblib.load(io.BytesIO(content.data))
-    except MemoryError:
-        raise
-    except Exception as error:
-        rule = "a pickle must be whole, and loaded by the versions of packages that it was saved by"
-        raise DataError(f"{rule}, got {shortened(error)}") from None
+    model = joblib.load(io.BytesIO(content.data))
     check_model(model)
     return model
 
@@ -72,3 +99,118 @@ def imports_in_words(data: bytes) -> str:
     names = sorted(would_import(data), key=lambda name: name.partition(".")[0] in USUAL)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more if names else "nothing"
+
+
+def opened(data: bytes) -> IO[bytes]:
+    """The content of a file, unpacked if joblib compressed it."""
+    open_as = next((open_as for magic, open_as in MAGICS.items() if data.startswith(magic)), None)
+    file = io.BytesIO(data)
+    return file if open_as is None else cast("IO[bytes]", open_as(file))
+
+
+def would_import(data: bytes) -> list[str]:
+    """The names of all that loading a pickle would import, in order; nothing is imported or run."""
+    names: dict[str, None] = {}
+    with opened(data) as file:
+        try:
+            _Scanner(cast("IO[bytes]", _Bounded(file)), names).load()
+        except Exception as error:
+            # A name that is no text was made by what it would have called.
+            if "STACK_GLOBAL" in str(error):
+                names[_COMPUTED] = None
+            else:
+                names["and what follows where it cannot be read any further"] = None
+    return list(names)
+
+
+class _Bounded:
+    """A file that ends after some bytes and steps, so that looking at it takes a second at most."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._bytes, self._reads = file, MOST_UNPACKED, MOST_READS
+
+    def read(self, size: int) -> bytes:
+        if size > self._bytes or not self._reads:
+            raise EOFError
+        self._bytes, self._reads = self._bytes - size, self._reads - 1
+        return self._file.read(size)
+
+    def readline(self) -> bytes:
+        return self._file.readline(min(self._bytes, LONGEST_LINE))
+
+
+class _Inert:
+    """Takes the place of any object that a pickle makes; whatever is done to it has no effect."""
+
+    name: ClassVar[str] = ""
+
+    arguments: tuple[Any, ...] = ()
+    state: Any = None
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> _Inert:
+        made = super().__new__(cls)
+        made.arguments = arguments
+        return made
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        pass
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> _Inert:
+        return self
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+    def append(self, value: Any) -> None:
+        """Do nothing."""
+
+    extend = add = append
+
+
+_InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]
+"""The unpickler whose steps can be replaced."""
+
+
+class _Scanner(_InPython):  # type: ignore[misc]
+    dispatch: ClassVar[dict[int, Any]] = dict(_InPython.dispatch)
+
+    def __init__(self, file: IO[bytes], names: dict[str, None]) -> None:
+        super().__init__(file)
+        self._source, self._names = file, names
+
+    def find_class(self, module: str, name: str) -> type[_Inert]:
+        full = f"{module}.{name}"
+        self._names[full] = None
+        return type("_Inert", (_Inert,), {"name": full})
+
+    def persistent_load(self, pid: Any) -> _Inert:
+        return _Inert()
+
+    def get_extension(self, code: int) -> None:
+        self._names[f"the extension {code} of copyreg"] = None
+        self.append(_Inert)
+
+    def load_build(self) -> None:
+        super().load_build()
+        made = self.stack[-1]
+        if isinstance(made, _Inert) and made.name == _ARRAY and isinstance(made.state, dict):
+            self._pass_over(made.state)
+
+    def load_frame(self) -> None:
+        self._source.read(8)  # what is in a frame is read step by step too, so that steps are counted
+
+    dispatch |= {pickle.BUILD[0]: load_build, pickle.FRAME[0]: load_frame}
+
+    def _pass_over(self, array: dict[str, Any]) -> None:
+        dtype = str(array["dtype"].arguments[0])
+        if dtype.startswith("O"):
+            _Scanner(self._source, self._names).load()  # a pickle of its own
+            return
+        if array.get("numpy_array_alignment_bytes") is not None:
+            self._source.read(self._source.read(1)[0])
+        left = math.prod(array["shape"]) * np.dtype(dtype).itemsize
+        while left > 0 and (part := self._source.read(min(left, 2**20))):
+            left -= len(part)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final
 
 from fairprobe.checks import opened_regular
 from fairprobe.errors import DataError, FairprobeError, SettingError
@@ -24,7 +24,12 @@ FILES: dict[str, str] = {
     "ONNX": "fairprobe.model.sources.onnx_files",
     "MLflow (a folder)": "fairprobe.model.sources.mlflow_folders",
 }
-"""Modules by the kind of file that they read. They are asked in turn: the first that knows a content reads it."""
+"""Modules by the kind of file that they read. They are asked in turn: the first that knows a content reads it.
+
+A module has `knows(content)`, which tells the kind by the first bytes, or by more if these do not tell, and
+`read(content, permission)`, which gives the model, if asking it can do no harm. Its DataErrors say what is wrong; any
+other error means that the file is broken.
+"""
 
 HEAD: Final = 4096
 """First bytes of a file, which tell its kind. Chosen."""
@@ -91,19 +96,15 @@ class Content:
         return {"path": self.path, "head": self.head, "data": self.data}
 
 
-class Reading(Protocol):
-    """The functions that a module in `FILES` must have."""
-
-    def knows(self, content: Content) -> bool:
-        """Return True if a file or folder is of this kind, by its first bytes, or by more if these do not tell."""
-
-    def read(self, content: Content, permission: Permission) -> Any:
-        """The model in a file, if asking it can do no harm."""
-
-
 def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> Any:
     """The model in a file or folder, here or in a process of its own."""
-    module, content = known(path, permission)
+    content = Content(path)
+    module = kind_of(content)
+    if permission.trust and module not in (FILES["skops"], FILES["MLflow (a folder)"]):
+        raise SettingError.about("trust", f"is for skops files, got another kind of file: {path}")
+    if module == FILES["MLflow (a folder)"]:
+        content = import_module(module).model_file(content, permission)
+        module = kind_of(content)
     if not isolate:
         return read_content(module, content, permission)
     from fairprobe.model.sources.isolated import isolated
@@ -111,40 +112,27 @@ def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> A
     return isolated(module, content, permission)
 
 
-def known(path: Path, permission: Permission) -> tuple[str, Content]:
-    """The module of `FILES` that reads a file, and its bytes; of a folder of MLflow, those of the file in it."""
-    content = Content(path)
-    module = kind_of(content)
-    if permission.trust and module not in (FILES["skops"], FILES["MLflow (a folder)"]):
-        raise SettingError.about("trust", f"is for skops files, got another kind of file: {path}")
-    if module != FILES["MLflow (a folder)"]:
-        return module, content
-    content = import_module(module).model_file(content, permission)
-    return kind_of(content), content
-
-
 def read_content(module: str, content: Content, permission: Permission) -> Any:
     """The model in bytes that are known to be of a kind."""
     try:
-        return cast("Reading", import_module(module)).read(content, permission)
+        return import_module(module).read(content, permission)
     except DataError as error:
         text = str(error) if str(content.path) in str(error) else f"{error}: {content.path}"
         raise DataError(text + ADVICE) from None
     except (FairprobeError, MemoryError):
         raise
     except Exception as error:
-        rule = f"a model's file must be one that can be read, got {shortened(error)}"
+        rule = f"a model's file must be whole, got {shortened(error)}"
         raise DataError(f"{rule}: {content.path}{ADVICE}") from None
 
 
 def kind_of(content: Content) -> str:
     """The module of `FILES` that reads a content."""
     for module in FILES.values():
-        if cast("Reading", import_module(module)).knows(content):
+        if import_module(module).knows(content):
             return module
-    raise DataError(
-        f"a model must be one of the files {'; '.join(FILES)}; got none of these{_hint(content)}: {content.path}"
-    )
+    got = f"none of these{_hint(content)}: {content.path}"
+    raise DataError(f"a model must be one of the files {'; '.join(FILES)}; got {got}")
 
 
 def _hint(content: Content) -> str:
@@ -171,9 +159,8 @@ def imported(package: str, extra: str, what: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise SettingError(
-            f"{what} needs {package}, got {shortened(error)}: pip install 'fairprobe[{extra}]'"
-        ) from None
+        rule = f"{what} needs {package}, got {shortened(error)}: pip install 'fairprobe[{extra}]'"
+        raise SettingError(rule) from None
 
 
 def shortened(error: BaseException) -> str:

@@ -9,9 +9,9 @@ import zipfile
 from collections import Counter
 from typing import Any, Final
 
-from fairprobe.errors import DataError, FairprobeError, SettingError
+from fairprobe.errors import SettingError
 from fairprobe.model.sources.node_checks import QUIET, attributes, check_model, must, parts, quieten
-from fairprobe.model.sources.reading import Content, Permission, shortened
+from fairprobe.model.sources.reading import Content, Permission
 
 _HARMLESS: Final = (
     ("numpy", "dtype"),
@@ -71,28 +71,20 @@ def read(content: Content, permission: Permission) -> Any:
     """The estimator, if all its types may be made; it is set to start no process and to read no file."""
     import skops.io
 
-    try:
-        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-            _check_sizes(archive, len(content.data))
-        # No type is made or imported to be known.
-        types = skops.io.get_untrusted_types(data=content.data)
-        allowed = sorted(HARMLESS.union(permission.trust))
-        strange = [name for name in types if name not in allowed]
-        if strange:
-            shown = ", ".join(strange[:SHOWN]) + (f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else "")
-            raise SettingError(
-                "a skops file must hold only types that are known to be harmless, got "
-                f"{shown}: if you trust whoever made it, and only then, name them by trust (--trust TYPE, once for "
-                f"each): {content.path}"
-            )
-        model = skops.io.loads(content.data, trusted=allowed)
-        check_parameters(model, frozenset(permission.trust))
-        quieten(model)
-        check_model(model)
-    except (FairprobeError, MemoryError):
-        raise
-    except Exception as error:
-        raise DataError(f"a skops file must be whole, got {shortened(error)}") from None
+    with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+        _check_sizes(archive, len(content.data))
+    types = skops.io.get_untrusted_types(data=content.data)  # no type is made or imported to be known
+    allowed = sorted(HARMLESS.union(permission.trust))
+    strange = [name for name in types if name not in allowed]
+    if strange:
+        shown = ", ".join(strange[:SHOWN]) + (f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else "")
+        advice = "if you trust whoever made it, and only then, name them by trust (--trust TYPE, once for each)"
+        rule = "a skops file must hold only types that are known to be harmless"
+        raise SettingError(f"{rule}, got {shown}: {advice}: {content.path}")
+    model = skops.io.loads(content.data, trusted=allowed)
+    check_parameters(model, frozenset(permission.trust))
+    quieten(model)
+    check_model(model)
     return model
 
 
@@ -101,14 +93,11 @@ def _check_sizes(archive: zipfile.ZipFile, n_bytes: int) -> None:
     most = UNPACKED + UNPACKED_A_BYTE * n_bytes
     sizes = {each.filename: each.file_size for each in archive.infolist()}
     must(sum(sizes.values()) <= most, f"its parts are unpacked to {most:,} bytes at most")
-    named, stack = Counter[str](), [json.loads(archive.read("schema.json"))]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, dict):
-            named.update([part["file"]] if isinstance(part.get("file"), str) else [])
-            stack += part.values()
-        elif isinstance(part, list):
-            stack += part
+    named = Counter(
+        part["file"]
+        for _, part in parts(json.loads(archive.read("schema.json")))
+        if isinstance(part, dict) and isinstance(part.get("file"), str)
+    )
     total = 0
     for name, times in named.items():
         total += times * sizes[name]

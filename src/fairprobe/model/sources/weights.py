@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from fairprobe.errors import DataError, SettingError
-from fairprobe.model.sources.named import what_happened
+from fairprobe.model.sources.load import what_happened
 from fairprobe.model.sources.reading import ADVICE, Content, imported, shortened
 from fairprobe.model.torch import TorchAdapter
 
@@ -25,43 +26,37 @@ def with_weights(named: Any, path: Path, source: str) -> Any:
     except Exception as error:
         rule = f"weights must be a whole safetensors file, got {shortened(error)}"
         raise DataError(f"{rule}: {path}{ADVICE}") from None
-    differences = _differences(module.state_dict(), tensors)
+    differences = list(_differences(module.state_dict(), tensors))
     if differences:
         more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
-        raise DataError(
-            f"weights must be those of {source}, got {path} with {'; '.join(differences[:SHOWN])}{more}: another "
-            "architecture"
-        )
+        got = f"{path} with {'; '.join(differences[:SHOWN])}{more}: another architecture"
+        raise DataError(f"weights must be those of {source}, got {got}")
     module.load_state_dict(tensors)
     return module
 
 
 def _made(maker: Any, source: str) -> Any:
     if not callable(maker):
-        raise SettingError.about(
-            "weights", f"is for a torch module, or what makes one, got {source}: {type(maker).__name__}"
-        )
+        got = f"{source}: {type(maker).__name__}"
+        raise SettingError.about("weights", f"is for a torch module, or what makes one, got {got}")
     try:
         module = maker()
     except Exception as error:
-        raise SettingError(
-            f"{source} must be a torch module, or make one when it is called, got {what_happened(error)}"
-        ) from error
+        got = what_happened(error)
+        raise SettingError(f"{source} must be a torch module, or make one when it is called, got {got}") from error
     if not TorchAdapter.accepts(module):
         raise SettingError.about("weights", f"is for a torch module, got {source}, which makes {type(module).__name__}")
     return module
 
 
-def _differences(own: dict[str, Any], given: dict[str, Any]) -> list[str]:
+def _differences(own: dict[str, Any], given: dict[str, Any]) -> Iterator[str]:
     torch = imported("torch", "torch", "weights")
-    shapes = {name: (tuple(own[name].shape), tuple(given[name].shape)) for name in own if name in given}
-    return [
-        *(f"no {name!r}" for name in own if name not in given),
-        *(f"{name!r}, which it has not" for name in given if name not in own),
-        *(f"{name!r} of the shape {there}, not {here}" for name, (here, there) in shapes.items() if here != there),
-        *(
-            f"{name!r} as {given[name].dtype}, not {own[name].dtype}"
-            for name in shapes
-            if torch.promote_types(own[name].dtype, given[name].dtype) != own[name].dtype
-        ),
-    ]
+    for name in [*own, *(name for name in given if name not in own)]:
+        if name not in given:
+            yield f"no {name!r}"
+        elif name not in own:
+            yield f"{name!r}, which it has not"
+        elif own[name].shape != given[name].shape:
+            yield f"{name!r} of the shape {tuple(given[name].shape)}, not {tuple(own[name].shape)}"
+        elif torch.promote_types(own[name].dtype, given[name].dtype) != own[name].dtype:
+            yield f"{name!r} as {given[name].dtype}, not {own[name].dtype}"

@@ -10,11 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from fairprobe.arrays import Floats
-from fairprobe.errors import DataError
-from fairprobe.model.booster_files import SavedClassifier, SavedRegressor
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.sources.node_checks import check_nodes, must
-from fairprobe.model.sources.reading import Content, Permission, check_nesting, imported, shortened
+from fairprobe.model.sources.reading import Content, Permission, check_nesting, imported
+from fairprobe.model.sources.saved import SavedClassifier, SavedRegressor
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
@@ -30,21 +29,16 @@ def knows(content: Content) -> bool:
 def read(content: Content, permission: Permission) -> SavedRegressor:
     """The booster, asked as XGBoost's own estimators ask it; its labels are numbers from 0."""
     xgboost = imported("xgboost", "xgboost", "a file of XGBoost")
-    try:
-        if _JSON.match(content.head):
-            check_nesting(content.data)
-        booster = xgboost.Booster()
-        booster.load_model(bytearray(content.data))
-        n_columns, names = booster.num_features(), booster.feature_names
-        _check(json.loads(bytes(booster.save_raw("json")))["learner"], n_columns)
-        learner = json.loads(booster.save_config())["learner"]
-        objective, is_linear = learner["objective"]["name"], learner["gradient_booster"]["name"] == "gblinear"
-        n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
-        told = n_columns, names, xgboost_categories(booster, names) if names else {}
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(f"a file of XGBoost must be whole, got {shortened(error)}") from None
+    if _JSON.match(content.head):
+        check_nesting(content.data)
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(content.data))
+    n_columns, names = booster.num_features(), booster.feature_names
+    _check(json.loads(bytes(booster.save_raw("json")))["learner"], n_columns)
+    learner = json.loads(booster.save_config())["learner"]
+    objective, is_linear = learner["objective"]["name"], learner["gradient_booster"]["name"] == "gblinear"
+    n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
+    told = n_columns, names, xgboost_categories(booster, names) if names else {}
     if objective not in CLASSIFIERS:
         return SavedRegressor(partial(_ask, booster, is_linear), *told)
     if objective == "multi:softmax":
