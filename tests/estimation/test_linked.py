@@ -121,14 +121,6 @@ def test_which_rows_and_what_becomes_of_them():
     assert estimate(model, DOMAIN).rows_in_words() == []
 
 
-def test_a_row_with_a_value_that_is_not_compared_has_an_answer_for_each_that_is():
-    domain = Domain(PARAMETERS, {"age": [20, 25, 30]})
-    rows = pd.DataFrame({"relationship": "Single", "age": [37, 25], "race": "A", "sex": "Male"})
-    share = estimate(model, domain, rows)
-    assert share.answers.loc[0].to_dict() == {"age=20": "yes", "age=25": "no", "age=30": "no"}
-    assert share.twins["age"].tolist() == [25, 20]
-
-
 # Hidden
 
 

@@ -205,7 +205,7 @@ def test_other_limits_of_trees(monkeypatch, module, limit, words):
 
 def test_look_ups(monkeypatch):
     monkeypatch.setattr(linear, "MAX_LOOKUPS", 5)
-    assert "look-ups, over the 5 allowed" in reason(Sum())
+    assert "look-ups of sums, over the 5 allowed" in reason(Sum())
 
 
 # Ways to say which columns a transformer gets

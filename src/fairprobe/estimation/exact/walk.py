@@ -243,7 +243,7 @@ class BoxWalk:
 
 
 def _differ(labels: Small) -> Mask:
-    """Where two labels known are not the same."""
+    """Mask of the boxes in which two known labels differ."""
     known = labels != UNDECIDED
     lowest = np.where(known, labels, np.iinfo(np.int32).max).min(axis=1)
     return np.asarray(known.any(axis=1) & (lowest < labels.max(axis=1)))
