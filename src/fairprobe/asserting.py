@@ -21,7 +21,6 @@ from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
 from fairprobe.estimation.verdict import Gate, Outcome
-from fairprobe.model.asking import describe
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
 from fairprobe.replaying.saved import Question, SavedCases
@@ -212,8 +211,6 @@ def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | Non
     else:
         place = case_order(run)[0]
         words = found.case_in_words(place)
-        if found.start is None:  # the case is no row, which words would name
-            words = f"{describe(found.domain, found._cases.case[place])}: {words}"
         region = "not looked for: the budget is too small"
         if why is not None:
             region = why.rules[0].sentence() if why.rules else "none holds cases and few other inputs"

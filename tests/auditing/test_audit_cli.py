@@ -81,7 +81,7 @@ def test_of_a_project(here, capsys):
     assert figures["verdict"]["outcome"] == "violated"
     assert figures["error"] is None
     assert main(["audit", "pyproject.toml", "--model", "audited_model:model", "--dry-run"]) == 0
-    assert "search: 4,000 queries," in capsys.readouterr().out
+    assert re.search("  search +4,000  ", capsys.readouterr().out)
 
 
 def test_limits_by_who_is_worse_off(here, capsys):
@@ -149,7 +149,7 @@ def test_out(here, capsys):
     pytest.importorskip("jinja2")
     trusted = ["fairprobe.toml", "--trust-config"]
     assert main(["audit", *trusted, "--max-share", "0.01", "--out", "kept", "--html", "page.html"]) == 1
-    assert "The report is in kept." in capsys.readouterr().out
+    assert "Written: page.html, kept" in capsys.readouterr().out
     assert (here / "page.html").read_text() == (here / "kept/report.html").read_text()
 
 
@@ -159,7 +159,7 @@ def test_init(here, capsys):
     assert main(["init", "rows.csv", "--out", "new.toml", "--model", "audited_model:model"]) == 0
     said = capsys.readouterr().out
     assert "sensitive: sex" in said
-    assert "next: fairprobe audit new.toml --trust-config" in said
+    assert "  fairprobe audit new.toml --trust-config" in said
     pytest.importorskip("jinja2")
     effort = ["--search-cases", "20", "--explain-queries", "1000", "--experiments", "1", "--samples", "50"]
     assert main(["audit", "new.toml", *effort]) == 2

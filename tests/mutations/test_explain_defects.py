@@ -38,7 +38,7 @@ def test_absence_from_a_test_that_did_not_reject_is_caught(monkeypatch):
         found = region_in_data(Rule("x >= 5"), made_evidence(model, DOMAIN, X, labels, n=100, favourable="yes"))
         assert found.verdict is InData.UNCLEAR
 
-    caught(monkeypatch, check, training_data.Difference, "is_absent", lambda self, level: self.p_value > level)
+    caught(monkeypatch, check, training_data, "_absent", lambda told, level: told["p_value"] > level)
 
 
 def test_figures_of_other_people_are_caught(monkeypatch):
@@ -86,7 +86,7 @@ def test_moves_told_as_labels_are_caught(monkeypatch):
 
     def check():
         why = explain(search(Scores(), DOMAIN, output="proba", threshold=0.1), Scores(), max_queries=2000)
-        assert (why.n_cases, why.summary()["n_relabelled"]) == (10, 3)
+        assert (why.n_cases, why.jsonable()["n_relabelled"]) == (10, 3)
         assert any("Of 10 cases" in sentence and "3 have" in sentence for sentence in why.sentences())
 
     caught(monkeypatch, check, explaining, "relabelled_of", lambda evidence: None)
@@ -118,14 +118,12 @@ def test_a_region_that_decides_for_twins_outside_is_caught(monkeypatch):
         by_sex = lambda X: (X["sex"] == "M").to_numpy()  # noqa: E731
         X = pd.DataFrame({"tall": [1, 1, 9, 5, 9, 9], "sex": list("FFFMMM")})
         evidence = made_evidence(by_sex, domain, X, n=50, favourable=True)
-        found = {(each.decision, each.population, each.twins): each.after for each in remedies_of([rule], evidence)}
+        found = remedies_of([rule], evidence).table.set_index(["remedy", "population", "twins"])["share_after"]
         # Of plain twins 1 or 5 tall, F alone or M alone is inside: with F at 1 decided as M is, they are alike.
         assert found["favourable", "rows", "plain"] == 4 / 6
 
-    def by_the_input(self, inside):
-        return self._hits & ~(self.sample.own[0] & self.exists)
-
-    caught(monkeypatch, check, simulations._Simulation, "_hits_after", by_the_input)
+    by_the_input = lambda sample, changed, outcome: sample.hits & ~sample.own[0]  # noqa: E731
+    caught(monkeypatch, check, simulations, "_hits_after", by_the_input)
 
 
 def test_an_error_for_want_of_queries_is_caught(monkeypatch):

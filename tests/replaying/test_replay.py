@@ -227,5 +227,5 @@ def test_cases_of_two_models_in_one_folder(tmp_path, capsys, monkeypatch):
     for names, place in ((("age", "sex", "town"), 0), (("age", "sex"), 2)):
         monkeypatch.setattr("replayed_runs.loaded", tree_on(*names), raising=False)
         assert main(["replay", "cases", "--model", "replayed_runs:loaded", "--out", "out.csv"]) == 1
-        assert "Of 4 cases 2 still hold, 0 were fixed, 2 can no longer be asked" in capsys.readouterr().out
+        assert "of 4 cases 2 still hold, 0 were fixed, 2 can no longer be asked" in capsys.readouterr().out
         assert pd.read_csv("out.csv")["status"].tolist()[place : place + 2] == ["holds", "holds"]

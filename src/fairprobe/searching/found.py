@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.arguments import old_name
 from fairprobe.arrays import Codes, Floats
-from fairprobe.blocks import Block, Remark, Result, Sentence, Table
+from fairprobe.blocks import Block, Items, Remark, Result, Sentence, Table
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import nearest_rows
@@ -154,26 +154,17 @@ class Found(CaseTables, Result):
         start: StartRows | None = None,
     ) -> Found:
         """The result of a run."""
-        assert tally.stop_reason is not None
+        of_job = ("domain", "settings", "output", "threshold", "seed", "resolution", "density")
+        of_tally = ("n_distinct", "n_judged", "n_queries", "n_not_comparable", "stop_reason")
         return cls(
-            domain=job.domain,
-            settings=job.settings,
-            limits=limits,
-            output=job.output,
-            threshold=job.threshold,
-            seed=job.seed,
-            n_distinct=tally.n_distinct,
-            n_judged=tally.n_judged,
-            n_queries=tally.n_queries,
-            seconds=seconds,
-            stop_reason=tally.stop_reason,
-            health=(*remarks, *health_of_result(job, tally)),
-            n_not_comparable=tally.n_not_comparable,
-            resolution=job.resolution,
-            start=start,
-            density=job.density,
-            min_plausibility=None if job.density is None else job.min_plausibility,
+            **{name: getattr(job, name) for name in of_job},
+            **{name: getattr(tally, name) for name in of_tally},
             _cases=tally.cases(),
+            limits=limits,
+            seconds=seconds,
+            health=(*remarks, *health_of_result(job, tally)),
+            start=start,
+            min_plausibility=None if job.density is None else job.min_plausibility,
         )
 
     n_inputs = old_name("n_distinct")
@@ -232,14 +223,15 @@ class Found(CaseTables, Result):
         return [self.case_in_words(place) for place in range(min(n, self.n_cases))]
 
     def case_in_words(self, place: int) -> str:
-        """One case as a sentence."""
+        """One case as a sentence, with the row that it comes from or, without rows, its values."""
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
         changed = ", ".join(changes_in_words(case, twin, self.domain.sensitive))
         said = f"{changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
         if self.plausibility is not None:
             said += " (plausibility {:.2g}, twin {:.2g})".format(*self.plausibility.iloc[place])
         if self.start is None or self.origins is None:
-            return said
+            same = [name for name in self.domain.names if are_same(case[name], twin[name])]
+            return f"{', '.join(f'{name}={case[name]}' for name in same) or 'any input'}: {said}"
         row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
         own = [f"as if {name} {case[name]}" for name in sensitive if not are_same(case[name], row[name])]
         others = changes_in_words(row.drop(sensitive), case.drop(sensitive))
@@ -270,15 +262,43 @@ class Found(CaseTables, Result):
         }
 
     def blocks(self) -> list[Block]:
-        """A sentence, the question, the first cases and the remarks."""
-        figures = {"sensitive": ", ".join(self.domain.sensitive), "strategy": self.settings.strategy, "seed": self.seed}
+        """The figures, the start, the first cases and the remarks."""
+        figures = {
+            "sensitive": ", ".join(self.domain.sensitive),
+            "strategy": self.settings.strategy,
+            "seed": self.seed,
+            "started from": self._start_in_words(),
+            "judged": f"{self.n_judged:,} inputs, repeats included",
+        }
         sent = "" if self.sent is None else f" ({self.sent:,} rows sent)"
         said = (
             f"{self.n_cases:,} cases in {self.n_distinct:,} distinct inputs, yield {self.yield_:.2%}, "
-            f"{self.n_queries:,} queries{sent}, {self.seconds:.2f} s, stopped: {self.stop_reason}"
+            f"{self.n_queries:,} queries{sent}, {self.seconds:.2f} s, stopped: {self.stop_reason}."
         )
-        some = Table.of_frame(self.to_frame(), most_rows=SHOWN)
-        return [Sentence(said), Table.of_facts(figures), some, *self.health]
+        if self.min_plausibility is not None:
+            figures["plausibility"] = f"at least {self.min_plausibility:g}, that of its twins aside"
+        counts = self.parameters.value_counts().items() if len(self.domain.sensitive) > 1 else ()
+        did = [(name, f"{n:,}", f"{n / self.n_cases:.1%}") for name, n in counts]
+        more = [Table.of(["changed parameters", "#cases", "#of all"], did)] if did else []
+        first = [Items(tuple(self.in_words(SHOWN)))] if self.n_cases else []
+        return [
+            Sentence(said),
+            Sentence("The yield measures this search, not how common cases are."),
+            Sentence(f"It stopped because {self.stop_reason.sentence}."),
+            Table.of_facts(figures),
+            *more,
+            *first,
+            *self.health,
+        ]
+
+    def _start_in_words(self) -> str:
+        drawn = "uniform inputs of the domain" if self.density is None else "inputs drawn from the density"
+        if self.start is None:
+            return drawn
+        left_out = f" ({self.start.n_implausible:,} less plausible rows left out)" if self.start.n_implausible else ""
+        most = self.settings.max_changes
+        then = f", then {drawn}" if most is None else f", with at most {most} changes"
+        return f"{len(self.start.frame):,} rows{left_out}{then}"
 
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:
