@@ -167,7 +167,7 @@ class _Saved:
         if difference is not None:
             self.replayed = Replayed.unasked(before.cases, difference)
             return
-        asked = {name: getattr(self.run.settings, name) for name in ("output", "threshold", "batch")}
+        asked = self.run.settings.some("output", "threshold", "batch")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", HealthWarning)
             self.replayed = replay(before.cases, self.run.model, self.domain, **asked)
