@@ -121,7 +121,7 @@ def _remarks(rounds: Rounds, *, knows_report: bool, is_reported: bool) -> Iterat
         text = f"every row is given {parts.copies} times: copies stay in one part, and figures count one of each"
         yield Remark("repeated-rows", text)
     if knows_report:
-        figures = "its share of the rows and its accuracy are on rows it was fitted to"
+        figures = "its share of the rows and its accuracy are on rows it was fitted to; its share of the domain is not"
         yield Remark("fitted-rows", f"no rows were held out from the model: {figures}. Hold rows out by held_out")
     if n_left_out:
         recipes = "; ".join(recipe.words() for recipe in rounds.left_out)
