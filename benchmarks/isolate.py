@@ -1,4 +1,4 @@
-"""What it costs to keep a model in a process of its own: seconds of CPU for batches of 4,000 rows, here and there.
+"""The cost of a model in a process of its own: seconds of CPU for batches of 4,000 rows, here and there.
 
     python benchmarks/isolate.py
 

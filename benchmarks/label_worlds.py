@@ -97,7 +97,7 @@ WORLDS = {
 
 
 def verdict(world: World, n_regions: int = 5) -> InData | None:
-    """What is said of a world's region, as one of several."""
+    """The verdict on a world's region, as one of several."""
     evidence = made_evidence(world.model, DOMAIN, world.rows, world.labels, favourable="yes")
     found = region_in_data(world.rule, evidence, n_regions=n_regions)
     assert found is not None

@@ -112,7 +112,7 @@ _PLANTS: list[Callable[[Generator, int, Columns], list[str]]] = [
 
 
 def shuffled(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """The same columns, each in an order of its own: rows that rules have nothing to do with."""
+    """Rows without rules: the columns of a world, each in an order of its own."""
     rng = np.random.default_rng(seed)
     return pd.DataFrame({name: frame[name].to_numpy()[rng.permutation(len(frame))] for name in frame.columns})
 
@@ -267,7 +267,7 @@ def proposed(frame: pd.DataFrame, sensitive: str) -> Any:
 
 
 def roles_are_found(seed: int) -> bool:
-    """Whether the links proposed are the planted roles and nothing else."""
+    """True if the links proposed are the planted roles and nothing else."""
     frame, sensitive, roles = planted_roles(seed)
     links = proposed(frame, sensitive)
     found = [frozenset(role.items()) for link in links for role in link.roles.values() if link.column == "part"]

@@ -33,12 +33,12 @@ class PlantedRegions:
     """The regions."""
 
     def __call__(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Whoever is 40 or older gets a yes; in a region, women get the contrary."""
+        """People of 40 or more get a yes; in a region, women get the contrary."""
         answer = frame["age"].to_numpy() >= 40
         return np.where(answer ^ (self.is_case(frame) & (frame["sex"].to_numpy() == "Female")), "yes", "no")
 
     def is_case(self, frame: pd.DataFrame) -> Mask:
-        """Which inputs lie in a region."""
+        """Mask of the inputs that lie in a region."""
         return np.logical_or.reduce([rule.matches(frame) for rule in self.rules])
 
     def f1(self, rules: Sequence[Rule], n: int = 20_000, seed: int = 0) -> float:
@@ -141,7 +141,7 @@ _MADE: dict[str, tuple[Callable[[np.random.Generator], list[str]], dict[str, boo
 }
 
 PLANTED: tuple[str, ...] = tuple(_MADE)
-"""What can be planted: one box, three, an XOR of two parameters (two boxes), one in ten thousand, some of forty values.
+"""Regions to plant: one box, three, an XOR of two parameters (two boxes), one in ten thousand, some of forty values.
 
 Some where rules forbid inputs, or where a link changes something along.
 """

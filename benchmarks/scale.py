@@ -129,7 +129,7 @@ DEATHS = (0.0, 0.5, 5.0)
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """What a run came to."""
+    """The result of a run."""
 
     hours: float
     worker_hours: float

@@ -1,4 +1,4 @@
-"""What each kind of stand-in gives, and each trick in it: CPU time without it / CPU time with all of them.
+"""The gain of each kind of stand-in, and of each trick in it: CPU time without it / CPU time with all of them.
 
 Both run in turn in one process, so that they see the same machine; the median of the turns' ratios is printed, with
 their range. A machine that others use shifts all times, but both alike: only the ratios mean anything. Times are of the
@@ -112,7 +112,7 @@ def _without(switch: Callable[[], Any], run: Run) -> None:
 
 
 def _settings(name: str, subject: Any) -> Iterator[tuple[str, Run]]:
-    """What is timed for a model."""
+    """The runs that are timed for a model."""
     is_slow = name == "svm"
     search = partial(fairprobe.search, subject, fairprobe.datasets.census_domain())
     for strategy in STRATEGIES:

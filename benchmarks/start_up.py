@@ -1,4 +1,4 @@
-"""What starting costs: importing the package, the help, and a pytest run that does not use the plugin.
+"""The cost of starting: importing the package, the help, and a pytest run that does not use the plugin.
 
     python benchmarks/start_up.py [ROUNDS]
 

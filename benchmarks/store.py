@@ -1,4 +1,4 @@
-"""What it takes to keep a run: cases written, merged and read back, their growth, and the cost beside the search.
+"""The cost of keeping a run: cases written, merged and read back, their growth, and the cost beside the search.
 
 python benchmarks/store.py            # 1 and 10 million cases of the decision tree, each step in a process of its own
 python benchmarks/store.py cost       # a search of the forest of 100 trees, with and without a store (limit 5%)

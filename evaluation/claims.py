@@ -1,4 +1,4 @@
-"""What the paper claims, each claim beside what was measured here; and its slips.
+"""The paper's claims, each beside the measurement made here; and its slips.
 
 A claim has held where an interval shows it, and nowhere else: a difference that chance may have made shows nothing.
 """
@@ -261,7 +261,7 @@ def _all_at_once(plan: Plan, ledger: Ledger) -> Claim:
 
 
 def _short_of_time(plan: Plan, ledger: Ledger) -> Claim:
-    """What an input costs by the runs of a row at a time, and which is faster by those in lockstep."""
+    """The cost of an input in the runs of a row at a time, and the faster strategy in those in lockstep."""
     costs = []
     for name in ("random", "fully-directed"):
         runs = [ledger[efficiency.by_rows(plan, subject, name)] for subject in plan.subjects]
@@ -291,7 +291,7 @@ def _rows_added(plan: Plan, ledger: Ledger) -> Claim:
 
 
 def _settled(plan: Plan, ledger: Ledger) -> Claim:
-    """Whether the mean at half-time was within the last interval, and how wide that is."""
+    """Says if the mean at half-time was within the last interval, and how wide that interval is."""
     yes, widths = [], []
     for name in plan.subjects:
         share, means = subjects.share_of(plan, ledger, name), subjects.running_means(plan, ledger, name)

@@ -27,10 +27,10 @@ ROUNDING = 1e-4
 """Of sums of distances in single precision."""
 
 MOST_REFERENCES = 500
-"""So many cases of uniform sampling give recall a standard error of two percentage points."""
+"""Cases of uniform sampling that recall is measured on: its standard error is two percentage points."""
 
 ROWS = 20_000
-"""So many inputs at a time."""
+"""Inputs in one batch."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _uniform_cases(oracle: Oracle, screen: Screen | None, n: int, seed: int) -> 
 
 
 def has_near(references: Codes, free: Codes, domain: Domain) -> Mask:
-    """Which references have one of the inputs near."""
+    """Mask of the references that have one of the inputs near."""
     columns = list(domain.free_columns)
     spans = np.maximum(domain.levels[columns] - 1, 1)
     unordered = [domain.parameters[column].wraps for column in columns]

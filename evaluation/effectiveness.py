@@ -25,7 +25,7 @@ COLUMNS: list[tuple[str, str, dict[str, int]]] = [
 HOW = (("one walker", ONE_WALKER), ("lockstep", LOCKSTEP))
 
 PAIRS = (("fully-directed", "uniform"), ("semi-directed", "random"), ("fully-directed", "semi-directed"))
-"""What the paper compares."""
+"""The strategies that the paper compares."""
 
 
 def runs(plan: Plan, subject: str, strategy: str, how: dict[str, int], sensitive: Sequence[str] = SEX) -> list[Cell]:
@@ -144,7 +144,7 @@ class Order(NamedTuple):
 
 
 def compared(plan: Plan, ledger: Ledger, ours: str, theirs: str, how: dict[str, int]) -> Order:
-    """What the seeds show of two strategies."""
+    """The comparison of two strategies over the seeds."""
     order = Order([], [], [])
     for subject in plan.subjects:
         apart = difference(*(percents(plan, ledger, subject, each, how) for each in (ours, theirs)))
@@ -153,7 +153,7 @@ def compared(plan: Plan, ledger: Ledger, ours: str, theirs: str, how: dict[str, 
 
 
 def _order(plan: Plan, ledger: Ledger) -> str:
-    """Whether the paper's order of the strategies was found, in sentences."""
+    """Sentences that say if the paper's order of the strategies was found."""
     lines = []
     verbs = ("beats it on", "is beaten by it on", "no difference is shown on")
     for better, worse in (*PAIRS, ("fully-directed", "random")):

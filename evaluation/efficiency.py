@@ -98,7 +98,7 @@ TimeOf = Callable[[Plan, Ledger, str, str], Time]
 
 
 def faster(plan: Plan, ledger: Ledger, strategy: str, time: TimeOf, than: str = "uniform") -> dict[str, Estimate]:
-    """The same by ours; where the other found none in its time there is no telling.
+    """Per cent of the time that a strategy saves, by subject; subjects where the other found no case are left out.
 
     Minus infinity where the strategy found none, and the other did.
     """

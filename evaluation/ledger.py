@@ -37,11 +37,11 @@ class Cell:
     settings: dict[str, Any]
     """Its arguments, all fit for JSON."""
     is_timed: bool = False
-    """Whether it must have the machine for itself, as its time is what is measured."""
+    """True if its time is measured, so that it must have the machine for itself."""
 
     @property
     def key(self) -> str:
-        """The same for the same measurement, whatever the order of its settings."""
+        """Identifies a measurement, whatever the order of its settings."""
         return f"{self.task} {json.dumps(self.settings, sort_keys=True)}"
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Ledger:
         return self._taken[cell.key][1]
 
     def has_all(self, cells: Iterable[Cell]) -> bool:
-        """Whether all of these were taken."""
+        """True if all of these were taken."""
         return all(cell in self for cell in cells)
 
     def values(self, cells: Iterable[Cell], name: str) -> list[Any]:
@@ -77,7 +77,7 @@ class Ledger:
         return [self[cell][name] for cell in cells]
 
     def versions(self, cells: Iterable[Cell]) -> list[dict[str, Any]]:
-        """What these were taken with; several where a run was continued by another version."""
+        """The versions that these were taken with; several if another version continued a run."""
         return [json.loads(each) for each in sorted({self._taken[cell.key][2] for cell in cells if cell in self})]
 
     def add(self, cell: Cell, figures: Figures) -> None:
@@ -151,7 +151,7 @@ def write_whole(path: Path, text: str) -> Path:
 
 
 def _versions() -> dict[str, Any]:
-    """What the figures, and above all the times, are taken with."""
+    """The versions and the machine that figures, and above all times, depend on."""
     import numpy
     import sklearn
 

@@ -61,7 +61,7 @@ def _domain(subject: str, sensitive: Sequence[str] = SEX) -> Domain:
 
 
 def _searched(model: Any, domain: Domain, **settings: Any) -> Found:
-    """What a search found; one that was interrupted gives what it has, which is no measurement."""
+    """The result of a search; an interrupted search is no measurement."""
     found = search(model, domain, **settings)
     if found.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt
@@ -85,7 +85,7 @@ def search_inputs(
 def search_curve(
     subject: str, sensitive: list[str], strategy: str, n_inputs: int, seed: int, **settings: Any
 ) -> Figures:
-    """The same search: distinct cases after equal parts of the inputs judged."""
+    """Distinct cases of a search after equal parts of the inputs judged."""
     found = _of_inputs(subject, sensitive, strategy, n_inputs, seed, **settings)
     offsets = np.sort(found._cases.offsets)  # there is one shard, so that they count the inputs of the run
     return {"cases": np.searchsorted(offsets, np.linspace(0, found.n_judged, N_POINTS + 1)).tolist()}
@@ -133,7 +133,7 @@ def _references(subject: str, n: int) -> Codes:
 
 
 def auto_strategy(subject: str, **limits: Any) -> Figures:
-    """Which strategy `auto` is within a budget: its runs are those of that strategy, seed by seed."""
+    """The strategy that `auto` is within a budget: its runs are those of that strategy, seed by seed."""
     return {"strategy": choose_strategy(_loaded(subject), limits=Limits(**limits))}
 
 
@@ -150,7 +150,7 @@ def time_to_cases(
 
 
 def row_at_a_time(subject: str, strategy: str, n_cases: int, max_seconds: float, seed: int, **settings: Any) -> Figures:
-    """The same search by one walker, with one call of the model's `predict` for each input and its twins."""
+    """A search by one walker, with one call of the model's `predict` for each input and its twins."""
     model, domain = _loaded(subject), datasets.census_domain()
     n_twins = len(domain.combinations)
 
@@ -189,7 +189,7 @@ def share(
 
 
 def about_subject(subject: str) -> Figures:
-    """What a subject is like: its accuracy on rows it was not fitted to, and the rows it treats differently by sex."""
+    """A subject's accuracy on rows it was not fitted to, and the number of rows it treats differently by sex."""
     model = _loaded(subject)
     rows, labels = datasets.load_census(split="test")
     real = estimate(model, datasets.census_domain(), rows)

@@ -120,7 +120,7 @@ class Share(NamedTuple):
         return Estimate(self.value, ((self.value * (1 - self.value) / self.n, self.n - 1),))
 
     def is_below(self, other: Share) -> bool:
-        """Whether it is shown to be lower: the two intervals, the error split, lie apart."""
+        """True if it is shown to be lower: the two intervals, the error split, lie apart."""
         return clopper_pearson(*self, SPLIT)[1] < clopper_pearson(*other, SPLIT)[0]
 
     def __str__(self) -> str:

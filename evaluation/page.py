@@ -20,7 +20,7 @@ class Section:
     """Shown as soon as all its cells are in the ledger."""
 
     part: str
-    """What it is asked for by; sections may share one."""
+    """The name of the part that it belongs to; sections may share one."""
     cells: Callable[[Plan], list[Cell]]
     text: Callable[[Plan, Ledger], str]
     draw: Callable[[Plan, Ledger, Path], None] | None = None

@@ -1,4 +1,4 @@
-"""What users have: pipelines over the natural census, whose preprocessing works column by column."""
+"""Pipelines over the natural census as users have them: their preprocessing works column by column."""
 
 from __future__ import annotations
 

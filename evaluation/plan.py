@@ -17,7 +17,7 @@ LOCKSTEP: Final = {"n_walkers": 1000, "n_global": 5000, "n_local": 150}
 
 SEX: Final = ("sex",)
 OTHERS: Final = (("race",), ("sex", "race"))
-"""What the paper leaves open."""
+"""Settings that the paper leaves open."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Plan:
     n_samples: int = 1000
     """Of the estimated shares."""
     fit_seeds: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
-    """Which the subjects are fitted anew with: those among which theirs was chosen."""
+    """Seeds that the subjects are fitted anew with: theirs was chosen among these."""
     sweep_subjects: tuple[str, ...] = ("fair-svm", "mlp", "decision-tree")
     """Whose yields are measured over the settings of a search."""
     sweep_inputs: int = 30_000

@@ -1,4 +1,4 @@
-"""What the paper prints: its tables, in its order of classifiers, and the figures in its text."""
+"""The paper's tables, in its order of classifiers, and the figures in its text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ TITLES: Final = {
     "decision-tree": "Decision Tree",
     "ensemble": "Ensemble",
 }
-"""What the paper calls the subjects."""
+"""The paper's names of the subjects."""
 
 
 def titles(names: Iterable[str]) -> str:

@@ -43,7 +43,7 @@ def cells(plan: Plan) -> list[Cell]:
 
 
 def figures(plan: Plan, ledger: Ledger, how: str) -> dict[str, Figures]:
-    """What came of each subject."""
+    """The figures of each subject."""
     return {subject: ledger[run(plan, subject, how)] for subject in plan.retrained}
 
 
@@ -177,7 +177,7 @@ def _controls(plan: Plan, ledger: Ledger) -> str:
 
 
 def _conclusions(plan: Plan, ledger: Ledger) -> list[str]:
-    """What the controls say of what was done, plainly."""
+    """The conclusions from the controls, in plain sentences."""
     lines = []
     constant, random = controls(plan, ledger, "constant"), controls(plan, ledger, "random")
     if constant:

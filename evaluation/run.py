@@ -51,7 +51,7 @@ PAGES = (
 )
 
 PARTS = tuple(dict.fromkeys(section.part for page in PAGES for section in page.sections if section.part != ALL))
-"""What can be asked for."""
+"""The names of the parts that can be asked for."""
 
 
 def reproduce(
@@ -108,7 +108,7 @@ def _made(folder: Path) -> Path:
 
 
 def taken(cells: Sequence[Cell], n_jobs: int) -> Iterator[tuple[Cell, Figures]]:
-    """What is measured, as it comes."""
+    """The measurements, one after the other as they are taken."""
     side_by_side = [cell for cell in cells if not cell.is_timed]
     if n_jobs == 1 or len(side_by_side) == 1:
         yield from ((cell, _take(cell)) for cell in side_by_side)

@@ -28,7 +28,7 @@ Runs = list[Figures]
 
 @dataclass(frozen=True)
 class Budget:
-    """What all strategies have alike."""
+    """The settings that all strategies share."""
 
     title: str
     limit: dict[str, Any]
@@ -73,7 +73,7 @@ def curve(plan: Plan, subject: str, strategy: str) -> Cell:
 
 
 def auto(subject: str, budget: Budget) -> Cell:
-    """Which strategy `auto` is."""
+    """The strategy that `auto` stands for."""
     return Cell("auto_strategy", {"subject": subject, **budget.limit})
 
 
@@ -89,7 +89,7 @@ def cells(plan: Plan) -> list[Cell]:
 
 
 def figures(plan: Plan, ledger: Ledger, subject: str, budget: Budget) -> dict[str, Runs]:
-    """What came of a subject's runs, by strategy."""
+    """The figures of a subject's runs, by strategy."""
     return {
         strategy: [ledger[cell] for cell in runs(plan, subject, strategy, budget)] for strategy in budget.strategies
     }
@@ -113,17 +113,17 @@ class Standing:
 
     @property
     def most(self) -> str:
-        """Who found the most cases."""
+        """The strategy that found the most cases."""
         return max(self.cases, key=lambda strategy: self.cases[strategy].value)
 
     @property
     def widest(self) -> str:
-        """Who has the highest recall; of several, who found the most cases."""
+        """The strategy with the highest recall; of several, the one that found the most cases."""
         return max(self.recall, key=lambda strategy: (self.recall[strategy], self.cases[strategy].value))
 
     @property
     def best(self) -> str:
-        """Who found the most cases of those whose recall is nearly the highest: recall comes first."""
+        """The strategy that found the most cases among those whose recall is nearly the highest."""
         wide = {each: cases for each, cases in self.cases.items() if self.behind(each) <= NEARLY_ALL}
         return max(wide, key=lambda strategy: wide[strategy].value)
 

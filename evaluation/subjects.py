@@ -144,7 +144,7 @@ def _subjects(plan: Plan, ledger: Ledger) -> str:
 
 
 def _chosen(plan: Plan, ledger: Ledger) -> str:
-    """What was picked to be near the paper, and what would have been without."""
+    """The settings that were picked to be near the paper, and the shares without them."""
     seeded = [subject for subject in plan.subjects if fit_seeds(subject)]
     fixed = [TITLES[subject] for subject in plan.subjects if subject not in seeded]
     rows = []

@@ -1,4 +1,4 @@
-"""What the settings of a search do to its yield: the length of a walk, the number of walkers, Δv and Δpr."""
+"""How a search's yield depends on its settings: the length of a walk, the number of walkers, Δv and Δpr."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def gains(plan: Plan, ledger: Ledger, ours: Delta, theirs: Delta | None) -> dict
 
 
 def text(plan: Plan, ledger: Ledger) -> str:
-    """What the figure shows, and the table of Δv and Δpr."""
+    """The words for the figure, and the table of Δv and Δpr."""
     seeds = f"mean of {plan.sweep_seeds} seeds"
     return "\n\n".join([
         "### The length of a walk",

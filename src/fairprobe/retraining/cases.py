@@ -40,7 +40,7 @@ class CasePool:
     votes: list[Votes] = field(default_factory=list)
 
     def has_cases(self, n: int) -> bool:
-        """Whether there is a case, after looking for `n` of them."""
+        """True if there is a case, after a search for `n` of them."""
         self._grow(n)
         return len(self.codes) > 0
 

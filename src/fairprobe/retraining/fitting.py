@@ -68,7 +68,7 @@ class Fitter:
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether an object is a model that can be asked as it is."""
+    """True for a model that can be asked as it is."""
     is_model = callable(getattr(model, "predict", None)) or callable(model)
     return is_model and not isinstance(model, type) and is_fitted_estimator(model)
 

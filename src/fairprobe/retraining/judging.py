@@ -90,7 +90,7 @@ class Judge:
     seed: int
     settings: Settings
     quick: bool = False
-    """Whether a stand-in may answer for the model."""
+    """True if a stand-in may answer for the model."""
     linked: Domain | None = None
     """The domain with its links, if it has some, to judge the rows a second time. `domain` has no links."""
 

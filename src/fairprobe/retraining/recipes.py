@@ -69,12 +69,12 @@ class Recipe:
 
     @property
     def uses_cases(self) -> bool:
-        """Whether cases are added."""
+        """True if cases are added."""
         return bool({"case", "twins"} & set(self.parts))
 
     @property
     def uses_rows(self) -> bool:
-        """Whether twins of training rows are added."""
+        """True if twins of training rows are added."""
         return bool({"flip", "linked"} & set(self.parts))
 
     def words(self) -> str:

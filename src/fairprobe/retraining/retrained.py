@@ -63,9 +63,9 @@ class Retrained(Result):
     compared_with: str
     """The model that rounds were compared with: the model given, or a clone of it."""
     is_reported: bool
-    """Whether the figures come from the report part; if it was interrupted, from the select part."""
+    """True if the figures come from the report part; after an interruption, they come from the select part."""
     on_fitted_rows: bool
-    """Whether the figures of rows (share, accuracy, groups) are on rows that the model was fitted to."""
+    """True if the figures of rows (share, accuracy, groups) are on rows that the model was fitted to."""
     changes: dict[str, Comparison]
     """By population, before compared with after on the same inputs."""
     accuracy_before: float
@@ -97,7 +97,7 @@ class Retrained(Result):
 
     @property
     def accepted(self) -> bool:
-        """Whether the model is a new one."""
+        """True if the model is a new one."""
         return self.chosen is not None
 
     @property
@@ -107,7 +107,7 @@ class Retrained(Result):
 
     @property
     def has_links(self) -> bool:
-        """Whether rows were also judged with linked twins."""
+        """True if rows were also judged with linked twins."""
         return "linked" in self.before
 
     @property

@@ -92,7 +92,7 @@ def round_confidence(settings: Settings, n_populations: int) -> float:
 def decide(
     settings: Settings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
 ) -> tuple[bool, str]:
-    """Whether a new model is accepted, and the reason.
+    """Decide if a new model is accepted, and give the reason.
 
     By either rule, the loss of accuracy must lie within the limit, and the accuracy must reach the least allowed.
     """
@@ -110,7 +110,7 @@ def decide(
 
 
 def _is_lower(settings: Settings, changes: dict[str, Comparison]) -> tuple[bool, str]:
-    """Whether shares are lower by the rule of the settings, and the reason."""
+    """Decide if shares are lower by the rule of the settings, and give the reason."""
     if settings.accept == "paper":
         is_lower = changes["domain"].difference > 0
         return is_lower, f"the estimated share of the domain is {'' if is_lower else 'not '}lower"
@@ -241,7 +241,7 @@ class Rounds:
 
     @property
     def _is_perfect(self) -> bool:
-        """Whether no model could be better: no share and no loss of accuracy is left."""
+        """True if no model could be better: no share and no loss of accuracy is left."""
         best = best_of(self.tried)
         return best is not None and not best.left and best.loss.value <= 0
 

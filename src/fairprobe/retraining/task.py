@@ -51,7 +51,7 @@ class Settings(SimpleNamespace):
             rule = f"must lie between 0 and 1, as 0.01 for one point, got {self.max_accuracy_loss!r}"
             raise SettingError.about("max_accuracy_loss", rule)
         self.is_search = self.augment == "auto" or not isinstance(self.augment, str)
-        """Whether augmentations and amounts are searched over; otherwise the paper's schedule is followed."""
+        """True if augmentations and amounts are searched over; otherwise the paper's schedule is followed."""
 
 
 class Seeds(NamedTuple):
@@ -109,9 +109,9 @@ class Task:
         names = classes.tolist()
         self.favourable = names[-1] if its.favourable is None else favourable_label(its.favourable, names)
         self.is_fitted = is_fitted(its.model)
-        """Whether the model given can be asked as it is."""
+        """True if the model given can be asked as it is."""
         self.refits = its.held_out is None or not self.is_fitted
-        """Whether rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
+        """True if rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
         self.n_controls = (3 if self.linked is None else 4) * bool(its.controls)
         """Controls that take a fit."""
         self.budget = TimeBudget(its.max_seconds, self.n_controls, self.fitter)

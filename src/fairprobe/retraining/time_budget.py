@@ -61,7 +61,7 @@ class TimeBudget:
         self.kept = 0.0
         """Seconds kept back for the judgements of the report."""
         self.is_first = True
-        """Whether no round is over yet."""
+        """True until the first round is over."""
         self._n_controls = n_controls
         self._fits = fitter.times
 
@@ -86,7 +86,7 @@ class TimeBudget:
         return seconds * (n_rows / rows) ** power + self.judgement
 
     def is_too_short_for(self, n_rows: int) -> bool:
-        """Whether a round with this number of rows would take longer than is left."""
+        """True if a round with this number of rows would take longer than is left."""
         return self.foreseen(n_rows) > self.left
 
 
