@@ -71,21 +71,6 @@ def test_wrong_option_is_refused_before_the_model_is_loaded(estimate, model, arg
 
 
 @pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        ([], ["--model"]),
-        (["--model", "toys:flips"], ["--data", "--domain", "got neither"]),
-        (["--model", "toys:flips", *ROWS], ["--sensitive", "age, sex, pay"]),
-        (["--model", "toys:flip", "--domain", "domain.toml"], ["did you mean 'flips'?"]),
-        (["--model", "toys:number", "--domain", "domain.toml"], ["predict", "int: 5"]),
-        (["--model", "toys:flips", "--domain", "domain.toml", "--batch", "list"], ["--batch must be", "'list'"]),
-    ],
-)
-def test_incomplete_command(fairprobe, arguments, parts):
-    fairprobe("estimate", *arguments).refuses(*parts)
-
-
-@pytest.mark.parametrize(
     ("arguments", "favourable", "parts"),
     [
         (["--output", "value", "--threshold", "0.1"], "high", ["'lowest', 'highest'", "'high'"]),
@@ -101,34 +86,6 @@ def test_favourable_outcome_that_the_model_cannot_give(estimate, folder, argumen
         "model = Classy()\n"
     )
     estimate(*arguments, "--favourable", favourable, model="classy:model").refuses("--favourable must be", *parts)
-
-
-@pytest.mark.parametrize(
-    ("content", "parts"),
-    [
-        ("", ["empty file"]),
-        ("age,sex,pay\n", ["only a header"]),
-        ("age,pay\n20,1\n", ["a column for every parameter", "sex"]),
-        ("age,sex,pay\n20,,1\n45,,2\n", ["a known value of sex", "none among 2 rows"]),
-        ("age,sex,pay,zip\n20,1,1,8000\n", ["zip", "--ignore"]),
-    ],
-)
-def test_rows_that_cannot_be_used(estimate, folder, content, parts):
-    (folder / "rows.csv").write_text(content)
-    estimate("--data", "rows.csv").refuses(*parts)
-
-
-@pytest.mark.parametrize(
-    ("content", "parts"),
-    [
-        ("age,sex\n20,\n30,\n", ["'sex'", "only missing"]),
-        ("age,gender\n20,0\n30,1\n", ["age, gender", "'sex'"]),
-        ("age,sex\n20,0\n30,\n", ["two values at least", "'sex'"]),
-    ],
-)
-def test_rows_that_no_domain_can_be_inferred_from(fairprobe, folder, content, parts):
-    (folder / "rows.csv").write_text(content)
-    fairprobe("estimate", "--model", "toys:flips", "--data", "rows.csv", "--sensitive", "sex").refuses(*parts)
 
 
 @pytest.mark.parametrize(
@@ -158,21 +115,6 @@ def test_few_that_the_constraints_allow_are_looked_at_one_by_one(estimate, folde
 # Models that fail
 
 
-@pytest.mark.parametrize(
-    ("model", "arguments", "parts"),
-    [
-        ("toys:raises", [], ["KeyError", "no such age", "age=60"]),
-        ("toys:nan", [], ["a label for every row", "got nan", "age=60"]),
-        ("toys:short", [], ["shape"]),
-        ("toys:strings", ["--output", "score", "--threshold", "0.1"], ["--output score"]),
-    ],
-)
-def test_model_that_fails(estimate, model, arguments, parts):
-    outcome = estimate("--method", "sample", *arguments, model=model)
-    outcome.refuses(*parts, code=3)
-    assert outcome.out == ""
-
-
 def test_what_was_estimated_before_a_failure_is_kept(estimate):
     command = [*ROWS, "--method", "sample", "--max-share", 0.9, "--plot", "plot.svg", "--experiments", 100]
     outcome = estimate(*command, "--gate", "rows", model="toys:fails_later")
@@ -190,9 +132,3 @@ def test_failure_in_json(estimate):
     assert "no such age" in content["error"]
     assert content["shares"] == {}
     assert content["verdict"] is None
-
-
-def test_failure_writes_no_plot(estimate, folder):
-    (folder / "plot.svg").write_text("older")
-    assert estimate("--method", "sample", "--plot", "plot.svg", model="toys:raises").code == 3
-    assert (folder / "plot.svg").read_text() == "older"

@@ -9,8 +9,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from fairprobe.cli import estimate as command
 
 ESTIMATE = [sys.executable, "-m", "fairprobe", "estimate", "--domain", "domain.toml"]
@@ -62,11 +60,3 @@ def test_interrupted_before_the_first_batch(estimate, monkeypatch):
     outcome = estimate()
     assert outcome.code == 130
     assert outcome.err == "interrupted; kept: nothing\n"
-
-
-@pytest.mark.parametrize("arguments", [["--width", "0.005"], ["--experiments", "400"]])
-def test_running_estimate_on_a_terminal(estimate, terminal, arguments):
-    done = estimate("--method", "sample", *arguments, model="toys:slow")
-    assert done.code == 0
-    assert "domain: 13." in done.err
-    assert "between" not in done.out

@@ -148,14 +148,6 @@ def test_subject_comes_with_the_census(fairprobe, folder):
     assert content["favourable"] == 1
 
 
-def test_fitted_model_with_rows_that_it_has_not_seen_is_compared_as_it_is(retrain):
-    for model in ("clf:fitted", "clf:on_array"):
-        content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model=model))
-        assert content["how"][2] == "Before is the model given."
-    content = content_of(retrain(*FEW, "--json", model="clf:fitted"))
-    assert content["how"][2].startswith("Before is a clone of the model given")
-
-
 # Data
 
 

@@ -100,12 +100,6 @@ def test_note_in_the_words_of_the_command_line(search):
     assert "lower --global" in outcome.err
 
 
-def test_the_words_never_promise(search):
-    for model in ("toys:flips", "toys:blind"):
-        outcome = search("--max-judged", 5000, model=model)
-        assert not re.search(r"\b(un)?(fair|biased|debiased)(ness)?\b", outcome.out + outcome.err, re.IGNORECASE)
-
-
 def test_sensitive_given_replaces_the_file_s(search):
     content = json.loads(search("--sensitive", "age=20,40.0,60", "--max-cases", 50, "--json").out)
     assert content["sensitive"] == ["age"]

@@ -155,17 +155,6 @@ def once_begun(n_judged, action):
     return watch, threads
 
 
-def test_a_worker_that_is_killed(cluster):
-    first = cluster.start_worker()
-    cluster.start_worker()
-    watch, acted = once_begun(900, first.kill)
-    model = slow(0.01)
-    found = search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
-    assert acted
-    assert first.wait() == -signal.SIGKILL
-    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
-
-
 def test_all_workers_are_killed_and_a_new_one_joins(cluster):
     workers = [cluster.start_worker(), cluster.start_worker()]
 

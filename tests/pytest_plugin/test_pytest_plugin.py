@@ -138,7 +138,7 @@ def test_saved_cases_that_cannot_be_read_are_said(run, pytester, text):
     result.stdout.fnmatch_lines([f"*no saved cases were replayed: *{file.name} must be *"])
     result = run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * note: no saved cases were replayed*", "E * saved: *"])
+    result.stdout.fnmatch_lines(["E * note: *no saved cases were replayed*", "E * saved: *"])
     assert json.loads(file.read_text())["cases"]
 
 

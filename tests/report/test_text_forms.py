@@ -104,7 +104,8 @@ UNTRAINED = "if the model was not trained on these rows"
 def test_a_pass_is_never_unqualified_where_the_role_of_the_rows_is_unknown(form):
     made = content(outcome="passed")
     made["question"]["max_share"] = 0.2
-    made["verdict"] |= {"condition": UNTRAINED, "sentence": f"passed, {UNTRAINED}: no more than the 20% allowed"}
+    why = "no more than the 20% allowed"
+    made["verdict"] |= {"condition": UNTRAINED, "sentence": f"passed, {UNTRAINED}: {why}", "why": why}
     text = form(sealed(made)) if form is junit else re.sub(r"\s+", " ", form(made))
     assert UNTRAINED in text
     if form is junit:

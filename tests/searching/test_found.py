@@ -9,10 +9,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 
-from fairprobe import Domain, Found, search, testing
-from fairprobe.datasets import census_domain, load_census
+from fairprobe import Found, search, testing
+from fairprobe.datasets import census_domain
 from fairprobe.errors import HealthWarning
 from fairprobe.searching import STRATEGIES
 
@@ -150,20 +149,6 @@ def test_cases_of_the_census_tree_are_cases(census_tree, strategy, sensitive):
     domain = census_domain(sensitive=sensitive)
     found = search(model, domain, strategy=strategy, max_cases=2000, max_inputs=100_000)
     recheck(found, lambda frame: model.predict(frame.to_numpy()))
-
-
-@pytest.mark.parametrize("strategy", ["random", "fully-directed"])
-@pytest.mark.parametrize("output", ["label", "score", "proba"])
-def test_cases_of_models_fitted_on_frames_are_cases(strategy, output):
-    X, y = load_census()
-    columns = ["sex", "age", "hours-per-week", "education", "race"]  # not the domain's order
-    X = X[columns].iloc[:3000]
-    domain = Domain.from_frame(X[sorted(columns)], sensitive=["race", "sex"])
-    model = RandomForestClassifier(5, random_state=0).fit(X, y.iloc[:3000])
-    threshold = None if output == "label" else 0.3
-    found = search(model, domain, strategy=strategy, output=output, threshold=threshold, max_cases=300, max_inputs=3000)
-    ask = {"label": model.predict, "score": lambda rows: model.predict_proba(rows)[:, 1], "proba": model.predict_proba}
-    recheck(found, lambda frame: ask[output](frame[columns]))
 
 
 # Health

@@ -122,30 +122,26 @@ def test_walkers_in_lockstep(name, strategy):
 STRATEGIES_MADE = []
 
 
-class SpyRandom(RandomWalk):
+class Spying:
     def __init__(self, *arguments):
         super().__init__(*arguments)
         STRATEGIES_MADE.append(self)
 
 
-class SpySemi(SemiDirected):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        STRATEGIES_MADE.append(self)
+class SpyRandom(Spying, RandomWalk): ...
 
 
-class SpyFully(FullyDirected):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        STRATEGIES_MADE.append(self)
+class SpySemi(Spying, SemiDirected): ...
+
+
+class SpyFully(Spying, FullyDirected): ...
 
 
 @pytest.mark.parametrize("n_walkers", [1, 8])
 @pytest.mark.parametrize("toy", ["box", "many-moves", "kinds"])
-@pytest.mark.parametrize(
-    ("strategy", "spy"), [("random", SpyRandom), ("semi-directed", SpySemi), ("fully-directed", SpyFully)]
-)
-def test_probabilities_in_the_end(monkeypatch, strategy, spy, toy, n_walkers):
+@pytest.mark.parametrize("spy", [SpyRandom, SpySemi, SpyFully])
+def test_probabilities_in_the_end(monkeypatch, spy, toy, n_walkers):
+    strategy = {SpyRandom: "random", SpySemi: "semi-directed", SpyFully: "fully-directed"}[spy]
     monkeypatch.setitem(STRATEGIES, strategy, f"{__name__}:{spy.__name__}")
     STRATEGIES_MADE.clear()
     _, reference = compare(TOYS[toy], strategy=strategy, n_walkers=n_walkers, delta_v=0.01, delta_pr=0.01)

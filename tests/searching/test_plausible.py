@@ -9,7 +9,6 @@ import pytest
 from fairprobe import Density, Derived, Domain, Integer, Link, search
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.searching import STRATEGIES
-from fairprobe.searching.registry import load_strategy
 from fairprobe.searching.shard import _Shard
 
 QUICK = {"n_walkers": 60, "n_global": 300, "n_local": 30, "max_inputs": 2500, "max_cases": None}
@@ -68,14 +67,6 @@ def test_nothing_below_is_judged(density, judged, strategy, least):
     assert found.n_queries <= 2 * (found.n_judged + found.n_cases) + 2000
 
 
-@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if load_strategy(STRATEGIES[name]).is_local])
-def test_a_walker_that_finds_no_way_out_costs_nothing(density, judged, strategy):
-    found = search(model, DOMAIN, strategy=strategy, density=density, min_plausibility=0.9, **QUICK)
-    assert found.n_judged == sum(map(len, judged)) or found.stop_reason == "max-inputs"
-    for batch in judged[1:]:
-        assert len(batch) <= max(QUICK["n_walkers"], QUICK["n_global"])
-
-
 def test_the_result_says_how_plausible_cases_are(density):
     found = search(model, DOMAIN, strategy="anchored", density=density, start=people(), **QUICK)
     frame = found.to_frame()
@@ -107,13 +98,6 @@ def test_no_row_is_plausible_enough(density):
 def test_a_plausibility_that_cannot_be(density, least):
     with pytest.raises(SettingError, match="min_plausibility must be at least 0 and below 1"):
         search(model, DOMAIN, density=density, min_plausibility=least, **QUICK)
-
-
-def test_a_plausibility_that_nobody_drawn_reaches(density, monkeypatch):
-    monkeypatch.setattr("fairprobe.domain.density.PATIENCE", 20_000)
-    few = Density(DOMAIN, density.bins, density.factors, np.array([-30.0, 0.0]), n_rows=2000)
-    with pytest.raises(SettingError, match=r"the highest seen is 0.5"):
-        search(model, DOMAIN, density=few, min_plausibility=0.9, **QUICK)
 
 
 def test_what_is_no_density(density):

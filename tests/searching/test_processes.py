@@ -49,10 +49,6 @@ SHARDED = {
 
 @pytest.mark.parametrize("limits", SHARDED)
 def test_two_processes_give_the_same_bytes(warm_workers, limits):
-    check_two_processes(limits)
-
-
-def check_two_processes(limits):
     one, two = (run(BOX.model, BOX.domain, n_jobs=n_jobs, **SHARDED[limits]) for n_jobs in (1, 2))
     assert one.n_cases > 100
     assert digest(one) == digest(two)
@@ -97,15 +93,9 @@ for name in ("loans", "proba", "box"):
 
 def test_another_hash_seed_gives_the_same_bytes():
     script = SCRIPT.format(folder=os.path.dirname(__file__))
+    command, options = [sys.executable, "-c", script], {"capture_output": True, "text": True, "check": True}
     outputs = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "4242")
+        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, **options).stdout for seed in ("1", "4242")
     ]
     assert outputs[0] == outputs[1]
     assert len(set(outputs[0].split())) == 3
@@ -121,51 +111,21 @@ def raises_on_a_rare_family(X):
     return BOX.model(X)
 
 
-@pytest.fixture(scope="module")
-def failures(warm_pools):
-    """The failures of the same run in one process and in two."""
-    settings = {"max_inputs": 30_000, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
-    settings["strategy"] = "fully-directed"
-    caught = {}
+def test_a_failing_model_keeps_what_was_found(warm_workers):
+    """A failure that comes after a limit is none."""
+    settings = {"shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4, "strategy": "fully-directed"}
+    whole, results = run(BOX.model, BOX.domain, max_inputs=30_000, **settings), []
     for n_jobs in (1, 2):
-        with warm_pools(), pytest.raises(ModelError) as error:
-            run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings)
-        caught[n_jobs] = error.value
-    return caught, run(BOX.model, BOX.domain, **settings)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_failing_model_keeps_what_was_found(failures, n_jobs):
-    caught, whole = failures
-    error = caught[n_jobs]
-    assert "got RuntimeError: three and seventeen; for x0=3, x1=17, " in str(error)
-    found = error.found
-    assert found.stop_reason == "failed"
-    assert 0 < found.n_cases < whole.n_cases
-    assert found.to_frame().equals(whole.to_frame().head(found.n_cases))
-    assert found.n_judged > 500  # more than one shard
-    assert not ((found.cases["x0"] == 3) & (found.cases["x1"] == 17)).any()
-
-
-def test_a_failure_after_the_limit_is_none(warm_workers, failures):
-    """The run needs no more than the cases before the failure: in two processes it must not fail either."""
-    caught, _ = failures
-    n_cases = caught[1].found.n_cases
-    settings = {"max_cases": n_cases - 5, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
-    settings["strategy"] = "fully-directed"
-    one, two = (run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
-    assert digest(one) == digest(two)
-
-
-def test_a_bad_answer_midway():
-    def sick(X):
-        answer = BOX.model(X).astype(float)
-        answer[(X[:, 0] == 3) & (X[:, 1] == 17)] = np.nan
-        return answer
-
-    with pytest.raises(ModelError, match="a label for every row, got nan for x0=3, x1=17") as caught:
-        run(sick, BOX.domain, n_global=30, n_walkers=10)
-    assert caught.value.found.n_judged > 0
+        with pytest.raises(ModelError, match="got RuntimeError: three and seventeen; for x0=3, x1=17, ") as error:
+            run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, max_inputs=30_000, **settings)
+        found = error.value.found
+        assert found.stop_reason == "failed"
+        assert 0 < found.n_cases < whole.n_cases
+        assert found.n_judged > 500  # more than one shard
+        assert found.to_frame().equals(whole.to_frame().head(found.n_cases))
+        before = run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, max_cases=found.n_cases - 5, **settings)
+        results.append((str(error.value), digest(found), digest(before)))
+    assert results[0] == results[1]
 
 
 def test_a_constraint_that_fails_midway():

@@ -123,11 +123,6 @@ def test_start(strategy, as_array):
     assert longer.n_cases > n
 
 
-def test_start_in_vain_goes_on_uniformly():
-    found = search(BOX.model, BOX.domain, start=box_rows(5, False), max_cases=3, n_global=50)
-    assert found.n_cases == 3
-
-
 def test_rows_outside_are_left_out_and_said():
     """A row whose group alone is none of the domain's is not outside: it is judged as each of the groups."""
     rows = pd.concat([box_rows(3, True), pd.DataFrame([[99, 0, 0, 0], [0, 0, 0, 5]], columns=BOX.domain.names)])
@@ -151,13 +146,7 @@ def test_a_row_with_an_unlisted_value_starts_as_a_member_that_is_allowed():
     assert found.cases.to_numpy().tolist() == [[0, 1, 1], [0, 0, 0]]
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        np.full((2, 4), 99),
-        pd.DataFrame([[0, 0, 9999, 0]], columns=BOX.domain.names),
-    ],
-)
+@pytest.mark.parametrize("rows", [np.full((2, 4), 99), pd.DataFrame([[0, 0, 9999, 0]], columns=BOX.domain.names)])
 def test_no_row_inside(rows):
     with pytest.raises(DataError, match="a row to start from must lie in the domain, got none among"):
         search(BOX.model, BOX.domain, start=rows)
@@ -187,10 +176,9 @@ def test_register(registry):
     mine = search(BOX.model, BOX.domain, strategy="mine", max_inputs=3000)
     plain = search(BOX.model, BOX.domain, strategy="random", max_inputs=3000)
     assert mine.to_frame().equals(plain.to_frame())
-    with pytest.raises(SettingError, match="a strategy's name must be new, got 'mine'"):
-        register("mine", "somewhere:Else")
-    with pytest.raises(SettingError, match="a strategy's name must be new, got 'random'"):
-        register("random", "somewhere:Else")
+    for name in ("mine", "random"):
+        with pytest.raises(SettingError, match=f"a strategy's name must be new, got '{name}'"):
+            register(name, "somewhere:Else")
 
 
 @pytest.mark.parametrize("path", ["nowhere", "module:Class:more", "", ":Class", "module:", 5])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fairprobe import search, testing
-from fairprobe.testing import model_contract
 from random_domains import every_input
 
 SMALL = {
@@ -69,12 +68,6 @@ def test_the_share_is_exact(name):
     assert toy.domain.n_families == n_families
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_toys_conform(name):
-    toy = SMALL[name]
-    model_contract(toy.model, toy.domain, outputs=[toy.settings.get("output", "label")])
-
-
 @pytest.mark.parametrize(("name", "toy"), testing.all_toys())
 def test_toys_can_be_sent_to_another_process(name, toy):
     again = pickle.loads(pickle.dumps(toy))
@@ -83,10 +76,3 @@ def test_toys_can_be_sent_to_another_process(name, toy):
     settings = {"max_inputs": 500, "n_global": 100, "max_cases": None}
     one, two = (search(each.model, each.domain, **settings, **each.settings) for each in (toy, again))
     assert one.to_frame().equals(two.to_frame())
-
-
-@pytest.mark.parametrize("make", [testing.score, testing.proba])
-@pytest.mark.parametrize("levels", [1, 3, 10])
-def test_levels_that_floats_do_not_hold(make, levels):
-    with pytest.raises(ValueError, match="levels must be a power of two"):
-        make(levels=levels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -208,7 +208,11 @@ def _named_domain(reference: str, compared: Compared) -> Domain:
     sensitive, links, hidden = given.sensitive, given.links, given.hidden
     if compared:
         sensitive = _sensitive(given.parameters, compared)
-        links, hidden = _still_sensitive(links, hidden, compared)
+        links = [link for link in given.links if link.sensitive in compared]
+        for link in given.links:
+            if link not in links:
+                said = f"the link of {link.column!r} to {link.sensitive!r} is set aside"
+                note(f"link-aside: {said}, as --sensitive does not name {link.sensitive!r}")
     elif isinstance(given, Domain):
         return given
     try:
@@ -229,22 +233,6 @@ def _domain_object(reference: str) -> Domain:
     if not isinstance(found, Domain):
         raise SettingError(f"--domain must be a fairprobe.Domain, got {type(found).__name__}: {found!r:.80}")
     return found
-
-
-def _still_sensitive(links: Iterable[Link], hidden: Iterable[str], compared: Compared) -> tuple[list[Link], list[str]]:
-    """The links of a domain that --sensitive leaves a meaning; what is hidden must stay sensitive."""
-    kept = [link for link in links if link.sensitive in compared]
-    for link in links:
-        if link not in kept:
-            said = f"the link of {link.column!r} to {link.sensitive!r} is set aside"
-            note(f"link-aside: {said}, as --sensitive does not name {link.sensitive!r}")
-    for name in hidden:
-        if name not in compared:
-            raise SettingError(
-                f"a hidden parameter must stay sensitive, got --sensitive {','.join(compared)} without {name!r}: "
-                f"name it too, or leave it out of the domain"
-            )
-    return kept, list(hidden)
 
 
 def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str, Sequence[Any] | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -202,14 +202,12 @@ class Estimate(Command):
         frames = [pd.DataFrame(columns=["row", *(["line"] if lines is not None else []), *self.domain.names])]
         for side in share.sides:
             frame = side.to_frame()
-            if frame is None:
-                continue
-            about = {"row": frame.pop("row" if "row" not in self.domain.names else "row_")}
-            about |= {} if lines is None else {"line": about["row"].map(lambda row: lines[row])}
-            about |= {} if share.plain is None else {"compared": side.compared}
-            # A parameter may have the name of one of these.
-            free = {name: name if name not in frame else f"{name}_" for name in about}
-            frames.append(pd.concat([pd.DataFrame(about, index=frame.index).rename(columns=free), frame], axis=1))
+            if frame is not None:
+                about = {} if lines is None else {"line": [lines[row] for row in frame.iloc[:, 0]]}
+                about |= {} if share.plain is None else {"compared": [side.compared] * len(frame)}
+                for place, (name, values) in enumerate(about.items(), start=1):
+                    frame.insert(place, f"{name}_" if name in frame else name, values)
+                frames.append(frame)
         target.write_frame(pd.concat(frames[1:] or frames, ignore_index=True))
 
     # What came of it
@@ -217,13 +215,10 @@ class Estimate(Command):
     def figures(self) -> dict[str, Any]:
         """The shares, the verdict and some rows."""
         fields = ("outcome", "condition", "sentence", "population", "max_share", "exit_code")
-        by_parameter = {
-            population: {name: share.jsonable() for name, share in sets.items()}
-            for population, sets in self.breakdowns.items()
-        }
+        sets = {name: _jsonable(sets) for name, sets in self.breakdowns.items()}
         return {
-            "shares": {name: share.jsonable() for name, share in self.shares.items()},
-            "breakdown": by_parameter or None,
+            "shares": _jsonable(self.shares),
+            "breakdown": sets or None,
             "verdict": None if self.verdict is None else {name: getattr(self.verdict, name) for name in fields},
             "rows": self._first_rows(),
             "unfinished": self.unfinished,
@@ -238,13 +233,11 @@ class Estimate(Command):
         if rows:
             row_blocks = [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))]
         limit, good = self.keywords["max_share"], self.keywords["favourable"]
-        n_queries, n_sent = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "n_sent"))
-        sent = "" if n_sent == n_queries else f" ({counted(n_sent, 'row')} sent)"
-        seconds = sum(share.seconds for share in shares)
+        n_queries, seconds = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "seconds"))
         return [
             *blocks_of(self.shares, self.breakdowns, row_blocks, good, limit),
             *([] if self.verdict is None else verdict_blocks(self.verdict, self.which)),
-            Sentence(f"{counted(n_queries, 'query')}{sent}, {seconds:.2f} s, seed {self.keywords['seed']}."),
+            Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}."),
         ]
 
     def _first_rows(self) -> list[str]:
@@ -273,3 +266,7 @@ class Estimate(Command):
     def bounds(self) -> dict[str, int | None]:
         """The queries of each population."""
         return {name: each.n_queries for name, each in zip(self.populations, self._plans(), strict=True)}
+
+
+def _jsonable(shares: Mapping[str, Share]) -> dict[str, Any]:
+    return {name: share.jsonable() for name, share in shares.items()}

@@ -154,26 +154,17 @@ class Found(CaseTables, Result):
         start: StartRows | None = None,
     ) -> Found:
         """The result of a run."""
-        assert tally.stop_reason is not None
+        of_job = ("domain", "settings", "output", "threshold", "seed", "resolution", "density")
+        of_tally = ("n_distinct", "n_judged", "n_queries", "n_not_comparable", "stop_reason")
         return cls(
-            domain=job.domain,
-            settings=job.settings,
-            limits=limits,
-            output=job.output,
-            threshold=job.threshold,
-            seed=job.seed,
-            n_distinct=tally.n_distinct,
-            n_judged=tally.n_judged,
-            n_queries=tally.n_queries,
-            seconds=seconds,
-            stop_reason=tally.stop_reason,
-            health=(*remarks, *health_of_result(job, tally)),
-            n_not_comparable=tally.n_not_comparable,
-            resolution=job.resolution,
-            start=start,
-            density=job.density,
-            min_plausibility=None if job.density is None else job.min_plausibility,
+            **{name: getattr(job, name) for name in of_job},
+            **{name: getattr(tally, name) for name in of_tally},
             _cases=tally.cases(),
+            limits=limits,
+            seconds=seconds,
+            health=(*remarks, *health_of_result(job, tally)),
+            start=start,
+            min_plausibility=None if job.density is None else job.min_plausibility,
         )
 
     n_inputs = old_name("n_distinct")

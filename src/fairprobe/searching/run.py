@@ -31,24 +31,6 @@ LOOK_SECONDS = 0.1
 """The time that a run takes is predicted when it has lasted this long. Chosen."""
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Who runs the shards of a search, as the user asked for it."""
-
-    n_jobs: int
-    engine: str | None
-
-    def engine_for(self, job: Job, limits: Limits, n_shards: int | None) -> str:
-        """The engine to use: the local one where others could take no part."""
-        if adapter_for(job.model).connections:
-            return "local"  # the limits of a service are for all its connections together
-        if limits.max_queries is not None and job.costs_vary:
-            return "local"  # only the shards before tell how many queries are left
-        if n_shards == 1 and self.engine in (None, "processes"):
-            return "local"
-        return self.engine or checked_engine(None, self.n_jobs)[0]
-
-
 @dataclass
 class Run:
     """The shards of one call of `search`, from 0 on."""
@@ -57,7 +39,9 @@ class Run:
     limits: Limits
     start: StartRows | None
     remarks: Sequence[Remark]
-    workers: Workers
+    n_jobs: int
+    engine: str | None
+    """The engine that the user asked for."""
     progress: Progress | None
     asker: Asker
     """Has asked what comes before the search; these queries count too."""
@@ -105,12 +89,12 @@ class Run:
     def _engine(self, kept: StoredSearch | None) -> Engine:
         job, limits = self.job, self.limits
         n_shards = None if limits.max_judged is None else math.ceil(limits.max_judged / job.settings.shard_inputs)
-        name = self.workers.engine_for(job, limits, n_shards)
+        name = self._engine_name(n_shards)
         if kept is not None:
             kept.begin(self._n_asked, self.progress)
         engine = make_engine(
             self._next_shard if name == "local" else partial(_shard_beside_others, job, limits, self._n_asked),
-            self.workers.n_jobs,
+            self.n_jobs,
             engine=name,
             watch=self._show if self.progress else None,
             seconds_left=lambda: None if limits.max_seconds is None else max(0.0, self._clock.left),
@@ -122,6 +106,16 @@ class Run:
             told = {"dashboard": engine.address}
             self.progress(Status(f"Dask's dashboard: {engine.address}", told, is_over=True))
         return engine
+
+    def _engine_name(self, n_shards: int | None) -> str:
+        """The engine to use: the local one where others could take no part."""
+        if adapter_for(self.job.model).connections:
+            return "local"  # the limits of a service are for all its connections together
+        if self.limits.max_queries is not None and self.job.costs_vary:
+            return "local"  # only the shards before tell how many queries are left
+        if n_shards == 1 and self.engine in (None, "processes"):
+            return "local"
+        return self.engine or checked_engine(None, self.n_jobs)[0]
 
     def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
         """Run a shard after all shards before it; it knows what they found."""

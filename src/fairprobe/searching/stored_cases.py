@@ -98,14 +98,15 @@ def merged(parts: Sequence[Part]) -> Iterator[pd.DataFrame]:
 
 def check_alike(runs: Sequence[StoredCases]) -> None:
     """Refuse runs that differ in domain, output or threshold, as their cases cannot be merged."""
-    first = runs[0].run.about
+
+    def question(of: StoredCases) -> dict[str, Any]:
+        settings = of.run.about["settings"]
+        return {"domain": of.run.about["domain"], "output": settings["output"], "threshold": settings["threshold"]}
+
+    first = question(runs[0])
     for other in runs[1:]:
-        about = other.run.about
-        for name, mine, theirs in (
-            ("domain", first["domain"], about["domain"]),
-            *((name, first["settings"][name], about["settings"][name]) for name in ("output", "threshold")),
-        ):
-            if mine != theirs:
+        for name, value in question(other).items():
+            if value != first[name]:
                 raise SettingError.about(
                     "store", f"must be runs of one {name} to be merged, got {other.run.path}, which has another"
                 )
