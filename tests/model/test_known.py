@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import types
 import warnings
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier,
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -85,10 +84,6 @@ class OwnScaler(StandardScaler):
     pass
 
 
-class OwnPipeline(Pipeline):
-    pass
-
-
 def with_own_tree(model):
     model.estimators_[1].__class__ = OwnTree
     return model
@@ -101,13 +96,11 @@ def with_own_predict(model, name="predict"):
 
 FOREIGN = {
     "function": lambda: len,
-    "none": lambda: None,
     "other class": lambda: fitted(GaussianNB()),
     "forest with a tree of a subclass": lambda: with_own_tree(fitted(RandomForestClassifier(3))),
     "forest with a tree's predict replaced": lambda: _forest_with_a_tree_replaced(),
     "vote with a subclass": lambda: fitted(VotingClassifier([("a", DecisionTreeClassifier()), ("b", OwnTree())])),
     "vote with a foreign class": lambda: fitted(VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())])),
-    "pipeline of a subclass": lambda: fitted(OwnPipeline([("a", StandardScaler()), ("b", LogisticRegression())])),
     "step of a subclass": lambda: fitted(make_pipeline(OwnScaler(), LogisticRegression())),
     "end of a subclass": lambda: fitted(make_pipeline(StandardScaler(), OwnTree())),
     "step within columns": lambda: fitted(
@@ -121,8 +114,6 @@ FOREIGN = {
         GradientBoostingClassifier(n_estimators=2, init=DummyClassifier(strategy="stratified"))
     ),
     "predict replaced": lambda: with_own_predict(fitted(DecisionTreeClassifier())),
-    "predict_proba replaced": lambda: with_own_predict(fitted(RandomForestClassifier(3)), "predict_proba"),
-    "decision_function replaced": lambda: with_own_predict(fitted(LogisticRegression()), "decision_function"),
     "transform of a step replaced": lambda: make_pipeline(
         with_own_predict(fitted(StandardScaler()), "transform"), fitted(LogisticRegression())
     ),
@@ -141,27 +132,6 @@ def test_what_is_not_known(make):
     assert known_kind(model) is None
     assert not is_repeatable(model)
     assert why_unknown(model)
-
-
-@pytest.mark.parametrize("name", ["predict", "decision_function"])
-def test_a_method_of_the_class_replaced(monkeypatch, name):
-    model, piped = fitted(LogisticRegression()), fitted(make_pipeline(StandardScaler(), LogisticRegression()))
-    assert known_kind(model) == "linear"
-    monkeypatch.setattr(LogisticRegression, name, lambda self, X: np.zeros(len(X)), raising=False)
-    assert known_kind(model) is known_kind(piped) is None
-    assert why_unknown(model) == (
-        "a method of LogisticRegression was replaced: only as it was shipped it is known exactly"
-    )
-    monkeypatch.undo()
-    assert known_kind(model) == "linear"
-
-
-def test_a_foreign_class_of_the_same_name(monkeypatch):
-    module = types.ModuleType("sklearn.fake")
-    module.LogisticRegression = type("LogisticRegression", (), {"__module__": "sklearn.fake"})
-    monkeypatch.setitem(sys.modules, "sklearn.fake", module)
-    assert known_kind(module.LogisticRegression()) is None
-    assert why_unknown(module.LogisticRegression()) == "LogisticRegression is not a kind of model that can be solved"
 
 
 @pytest.mark.parametrize(("n_jobs", "expected"), [(None, True), (1, True), (2, False), (-1, False)])

@@ -41,11 +41,6 @@ def test_a_label_is_one_value(make, population):
         fairprobe.search(each(make), DOMAIN, max_cases=3)
 
 
-def test_lists_of_pairs_are_explained():
-    with pytest.raises(ModelError, match=r"of the shape \(80,\), got \(80, 2\): a label is one text"):
-        estimate(lambda frame: [(1, sex) for sex in frame["sex"]], DOMAIN, ROWS)
-
-
 @pytest.mark.parametrize("dtype", ["int64", "uint64", object])
 def test_whole_numbers_that_floats_do_not_tell_apart_are_refused(dtype):
     def model(frame):

@@ -164,10 +164,6 @@ def test_a_program_that_never_reads_is_given_up(program):
     assert time.monotonic() - begun < 60
 
 
-def test_no_rows_have_no_answers(program):
-    assert len(program(ANSWERS).predict(DOMAIN.sample(3, seed=0)[:0])) == 0
-
-
 def test_garbage_is_no_number_and_no_json(program):
     text = "for row in rows(): print('{oops', flush=True)"
     rows = DOMAIN.sample(5, seed=0)
@@ -204,12 +200,6 @@ def test_numbers_probabilities_and_labels_that_are_numbers(program):
 def test_commands_that_are_wrong(command, options, said):
     with pytest.raises(SettingError, match=said):
         start(command, **options)
-
-
-def test_no_shell_sees_the_command(tmp_path, program):
-    scored = program(ANSWERS, "; touch", str(tmp_path / "touched"), "$(touch x)")
-    scored.predict(DOMAIN.sample(3, seed=0))
-    assert not (tmp_path / "touched").exists()
 
 
 def test_a_value_with_a_line_break_needs_json(program):

@@ -2,7 +2,6 @@ import json
 import logging
 import os
 import pickle
-import re
 import shutil
 import signal
 import socket
@@ -93,23 +92,6 @@ def test_the_outputs_that_a_service_has_names_for():
         assert found.n_cases == 50
 
 
-def test_an_audit_counts_what_was_sent_and_what_was_asked(tmp_path):
-    rows = MIXED.sample(200, seed=0)
-    audit = partial(fairprobe.audit, domain=MIXED, n_experiments=2, n_samples=200, search_cases=20, selfcheck=False)
-    with serving(Served(mixed)) as served:
-        there = audit(connect(served.url, protocol="mlflow"), rows)
-    n_sent = there.content["about"]["model"]["n_sent"]
-    assert n_sent == served.n_rows
-    assert n_sent < sum(each["n_queries"] for each in there.content["sampling"])
-    for write, name in ((there.to_html, "audit.html"), (there.to_markdown, "audit.md")):
-        write(tmp_path / name)
-        assert re.search(rf"sent to the service.*\b{n_sent:,}\b", (tmp_path / name).read_text())
-    here = audit(mixed, rows)
-    assert here.content["about"]["model"]["n_sent"] is None
-    here.to_html(tmp_path / "here.html")
-    assert "sent to the service" not in (tmp_path / "here.html").read_text()
-
-
 def test_a_service_with_faults_gives_the_same_cases():
     with connected(Served(mixed, fault_rate=0.2, drip_seconds=1.5), timeout=0.4, batch_rows=64) as (served, remote):
         there = search(remote, MIXED, max_cases=1500)
@@ -156,19 +138,6 @@ def test_an_interrupted_search_keeps_what_it_found():
     assert found.stop_reason == "interrupted"
     assert found.n_cases > 0
     assert time.monotonic() - begun < 18
-
-
-def test_a_model_that_is_not_the_same_twice_is_found_out():
-    rng = np.random.default_rng(0)
-
-    def noisy(frame):
-        return np.where(rng.random(len(frame)) < 0.3, "yes", mixed(frame))
-
-    with connected(Served(noisy)) as (served, remote):
-        found = search(remote, MIXED, max_cases=200, max_inputs=4000)
-        assert "stochastic-model" in dict(found.health)
-        share = fairprobe.estimate(connect(served.url, protocol="mlflow"), MIXED, n_experiments=1, n_samples=500)
-        assert share.has("stochastic-model")
 
 
 def test_a_model_that_changed_is_not_remembered_as_it_was():
@@ -493,14 +462,6 @@ def test_the_batch_grows_while_requests_are_quick():
     assert grown(1e-6) == 16_384
     assert grown(1e-6, n_rows=200) == 512
     assert [part.stop - part.start for part in BatchSize(100).parts(250)] == [83, 83, 84]
-
-
-def test_the_rate_limit_gives_each_request_its_turn():
-    transport = Transport("http://127.0.0.1:1", Persistence(rate_limit=50.0))
-    delays = [transport.turn() for _ in range(20)]
-    run(transport.close())
-    assert delays == sorted(delays)
-    assert 19 / 50 - 0.02 < delays[-1] <= 19 / 50
 
 
 def test_json_keeps_numbers_and_missing_values():

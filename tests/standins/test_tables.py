@@ -40,7 +40,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC
 
-from fairprobe import Category, Density, Domain, Integer, Link, search
+from fairprobe import Category, Domain, Integer, Link, search
 from fairprobe.errors import HealthWarning
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import Seen
@@ -104,22 +104,6 @@ def test_same_cases_with_tables_and_without(name, last):
     assert auto.n_cases or last == "network"  # which has hardly learned anything
     assert auto.n_queries != off.n_queries
     assert "accelerate-off" not in dict(auto.health)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_same_cases_on_random_data(seed):
-    rng = np.random.default_rng(seed)
-    steps, domain = ALL[rng.choice(list(ALL))]
-    sensitive = rng.choice(["sex", "degree", "work"], size=rng.integers(1, 3), replace=False).tolist()
-    domain = Domain(domain.parameters, sensitive=sensitive)
-    model = fitted(steps, LAST[rng.choice(list(LAST))], domain, n=int(rng.integers(60, 300)), seed=seed)
-    strategy = rng.choice(["uniform", "random", "fully-directed", "anchored", "guided", "genetic"])
-    found_both_ways(model, domain, strategy=str(strategy), seed=seed)
-
-
-@pytest.mark.parametrize("last", LAST)
-def test_labels_of_three_classes(last):
-    found_both_ways(fitted(PREPROCESSING["one-hot, sparse"], LAST[last], n_classes=3), DOMAIN)
 
 
 def test_a_support_vector_machine_is_asked_itself():
@@ -193,16 +177,6 @@ def test_a_hidden_parameter_with_a_link():
     assert auto.n_queries != off.n_queries
 
 
-def test_within_a_density():
-    rows, _ = training(n=2000)
-    domain = DOMAIN.with_constraints([RULE])
-    density = Density.fit(domain, rows)
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    auto, off = found_both_ways(model, domain, density=density, min_plausibility=0.05)
-    assert auto.n_queries != off.n_queries
-    assert (auto.plausibility["case"] >= 0.05).all()
-
-
 def test_rows_with_values_off_the_grid():
     rows, _ = training(n=300)
     rows = rows.assign(rate=rows["rate"] + 0.013)
@@ -251,14 +225,6 @@ def test_what_is_not_known_is_asked_whole(name):
         assert auto.n_queries == off.n_queries
 
 
-def test_a_method_that_was_replaced():
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["tree"])
-    encoder = model[0].named_transformers_["text"]
-    plain = encoder.transform
-    encoder.transform = lambda X: plain(X)
-    assert compile_stand_in(model, DOMAIN) is None
-
-
 def test_categories_that_the_encoder_has_not_seen():
     rows, labels = training()
     rows, labels = rows[rows["degree"] != "college"], labels[rows["degree"] != "college"]
@@ -266,13 +232,6 @@ def test_categories_that_the_encoder_has_not_seen():
         model = make_pipeline(columns(encoder, StandardScaler()), LAST["tree"]).fit(rows, labels)
         assert (compile_stand_in(model, DOMAIN) is not None) == is_taken
     found_both_ways(model, DOMAIN)
-
-
-def test_a_missing_value_that_the_last_step_does_not_take():
-    model = fitted(columns(ORDINAL, "passthrough", more=[("gain", "drop", ["gain"])]), LAST["logistic"])
-    domain = Domain([Integer("age", 17, 90, missing=True), *PARAMETERS[1:]], sensitive=["sex"])
-    with pytest.raises(Exception, match="NaN"):
-        search(model, domain, max_inputs=3000)
 
 
 # Confirming
@@ -302,14 +261,6 @@ def test_a_limit_on_queries_asks_the_model_alone():
     model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
     auto, off = found_both_ways(model, DOMAIN, max_inputs=None, max_queries=4000, n_global=500)
     assert auto.n_queries == off.n_queries
-
-
-def test_processes_make_their_own_tables():
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["tree"])
-    options = {"strategy": "anchored", "max_cases": None, "max_inputs": 6000, "shard_inputs": 3000, "n_global": 1000}
-    one, two = search(model, DOMAIN, **options), search(model, DOMAIN, n_jobs=2, **options)
-    pd.testing.assert_frame_equal(one.cases, two.cases)
-    assert one.n_queries == two.n_queries
 
 
 # Boosters
@@ -371,14 +322,6 @@ def test_a_booster_of_three_classes_with_values_missing(name, n_jobs):
 def test_strings_of_a_domain_are_the_categories_of_a_booster(name):
     auto, off = found_both_ways(boosted(name), DOMAIN.with_constraints([RULE]))
     assert auto.n_queries != off.n_queries
-
-
-@BOOSTERS
-def test_a_booster_behind_preprocessing(name):
-    rows, labels = training()
-    model = make_pipeline(PREPROCESSING["one-hot, dense"], booster(name)).fit(rows, (labels == "yes").astype(int))
-    assert compile_stand_in(model, DOMAIN) is not None
-    found_both_ways(model, DOMAIN)
 
 
 @BOOSTERS
