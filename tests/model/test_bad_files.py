@@ -123,42 +123,25 @@ def test_a_skops_file_with_a_function_is_not_run(tmp_path, mark):
     assert skops_files.read(Content(path), Permission(("posix.system",))).func is os.system  # if one wants it so
 
 
+def node(name, loader, **more):
+    module, _, own = name.rpartition(".")
+    return {"__class__": own, "__module__": module, "__loader__": loader, **more}
+
+
 def test_a_skops_file_that_calls_something_else(tmp_path, mark):
     """Every way of its format to name something: a method, an operator, a constructor, a generator of numbers."""
-    word = {
-        "__class__": "str",
-        "__module__": "builtins",
-        "__loader__": "JsonNode",
-        "content": json.dumps(f"touch {mark}"),
-    }
-    words = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": [word]}
-    owner = {
-        "__class__": "Popen",
-        "__module__": "subprocess",
-        "__loader__": "ConstructorFromReduceNode",
-        "content": words,
-    }
-    for number, schema in enumerate(
-        [
-            {"__class__": "system", "__module__": "os", "__loader__": "ConstructorFromReduceNode", "content": words},
-            {"__class__": "system", "__module__": "os", "__loader__": "TypeNode"},
-            {"__class__": "Popen", "__module__": "subprocess", "__loader__": "ObjectNode", "content": words},
-            {
-                "__class__": "Popen",
-                "__module__": "subprocess",
-                "__loader__": "MethodNode",
-                "content": {"func": "x", "obj": owner},
-            },
-            {"__class__": "system", "__module__": "os", "__loader__": "OperatorFuncNode", "attrs": words},
-            {
-                "__class__": "system",
-                "__module__": "os",
-                "__loader__": "LossNode",
-                "__reduce__": {"args": words},
-                "content": words,
-            },
-        ]
-    ):
+    word = node("builtins.str", "JsonNode", content=json.dumps(f"touch {mark}"))
+    words = node("builtins.tuple", "TupleNode", content=[word])
+    owner = node("subprocess.Popen", "ConstructorFromReduceNode", content=words)
+    schemas = [
+        node("os.system", "ConstructorFromReduceNode", content=words),
+        node("os.system", "TypeNode"),
+        node("subprocess.Popen", "ObjectNode", content=words),
+        node("subprocess.Popen", "MethodNode", content={"func": "x", "obj": owner}),
+        node("os.system", "OperatorFuncNode", attrs=words),
+        node("os.system", "LossNode", __reduce__={"args": words}, content=words),
+    ]
+    for number, schema in enumerate(schemas):
         with zipfile.ZipFile(tmp_path / f"{number}.skops", "w") as archive:
             archive.writestr("schema.json", json.dumps({**schema, "protocol": 2, "_skops_version": "0.16.0"}))
     errors = [refusal(path) for path in sorted(tmp_path.glob("*.skops"))]
@@ -383,11 +366,10 @@ def test_what_unpacks_without_end_is_refused(tmp_path):
         with archive.open("zeros.bin", "w", force_zip64=True) as part:
             for _ in range(300):
                 part.write(zeros)
-        node = {"__class__": "bytes", "__module__": "builtins", "__loader__": "BytesNode", "file": "zeros.bin"}
-        archive.writestr("schema.json", json.dumps({**node, "protocol": 2, "_skops_version": "0.16.0"}))
+        schema = node("builtins.bytes", "BytesNode", file="zeros.bin", protocol=2, _skops_version="0.16.0")
+        archive.writestr("schema.json", json.dumps(schema))
     refused_at_once(tmp_path / "model", "unpacked to [0-9,]+ bytes at most")
-    small = {**node, "file": "small.bin"}
-    many = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": [small] * 10_000}
+    many = node("builtins.list", "ListNode", content=[{**schema, "file": "small.bin"}] * 10_000)
     with zipfile.ZipFile(tmp_path / "model", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("small.bin", bytes(2**16))
         archive.writestr("schema.json", json.dumps({**many, "protocol": 2, "_skops_version": "0.16.0"}))

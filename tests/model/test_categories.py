@@ -124,21 +124,6 @@ def test_where_the_categories_cannot_be_told_the_error_says_what_to_do():
         fairprobe.estimate(model, DOMAIN, population=ROWS)
 
 
-def test_the_advice_helps():
-    """With dtype='category' in the domain, inputs and rows are categoricals, though the model does not tell its own."""
-    domain = Domain(
-        [
-            DOMAIN["age"],
-            Category("job", JOBS[:2], dtype="category", categories=JOBS),
-            Category("sex", ["m", "f"], dtype="category"),
-        ],
-        sensitive=["sex"],
-    )
-    model = Boosted([*LISTS, [1, 2]])
-    assert fairprobe.search(model, domain, max_cases=5).n_cases == 5
-    assert fairprobe.estimate(model, domain, population=ROWS).hits == 2
-
-
 # The packages themselves
 
 
@@ -195,15 +180,3 @@ def test_the_census_as_strings(name, as_numbers, census):
         for sex in ("Female", "Male")
     ]
     assert fairprobe.estimate(model, domain, population=X).hits == (flipped[0] != flipped[1]).sum()
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_a_country_that_the_model_was_not_fitted_on(name, census):
-    X, y = census
-    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
-    few = X[X["native-country"].isin(["Cuba", "United-States"])]
-    model = new(name).fit(few.astype(dict.fromkeys(text, "category")), y[few.index])
-    with pytest.raises(DomainError, match="'native-country': every value must be"):
-        fairprobe.search(model, Domain.from_frame(X, sensitive=["sex"]), max_cases=1)
-    with pytest.raises(DataError, match="'native-country': every value must be"):
-        fairprobe.estimate(model, Domain.from_frame(few, sensitive=["sex"]), population=X)

@@ -48,14 +48,6 @@ def test_copies_are_alike_and_others_are_not(make):
     assert fingerprint(make().fit(X, 1 - Y)) != first
 
 
-def test_parts_in_a_circle():
-    one = {"name": "one"}
-    one["self"] = one
-    other = {"name": "one"}
-    other["self"] = other
-    assert fingerprint(one) == fingerprint(other)
-
-
 @pytest.mark.parametrize("kind", [np.random.RandomState, lambda seed: np.random.Generator(np.random.MT19937(seed))])
 def test_generators_are_told_by_their_state(kind):
     """Not by what they were seeded with: a model that is loaded from a file has another."""

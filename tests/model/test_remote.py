@@ -1,15 +1,12 @@
 import json
 import logging
-import os
 import pickle
 import shutil
-import signal
 import socket
 import subprocess
-import threading
 import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -20,10 +17,8 @@ import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
-from fairprobe.model.background import run
 from fairprobe.model.redaction import shortened
 from fairprobe.model.remote import BatchSize, connect
-from fairprobe.model.transport import Persistence, Transport
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -121,23 +116,6 @@ def test_what_was_found_is_kept_when_a_service_ends():
         with pytest.raises(ModelError, match="HTTP 503"):  # the breaker is open: nothing is sent
             remote.predict(MIXED.sample(10, seed=0))
         assert served.n_requests == n_requests
-
-
-def test_an_interrupted_search_keeps_what_it_found():
-    numbers = iter(range(1_000_000))
-
-    def interrupts(handler):
-        if next(numbers) == 30:
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(20)
-        return False
-
-    begun = time.monotonic()
-    with serving(Served(mixed, override=interrupts)) as served:
-        found = search(connect(served.url, protocol="mlflow", batch_rows=64), MIXED, max_cases=100_000)
-    assert found.stop_reason == "interrupted"
-    assert found.n_cases > 0
-    assert time.monotonic() - begun < 18
 
 
 def test_a_model_that_changed_is_not_remembered_as_it_was():
@@ -332,28 +310,6 @@ def test_what_drips_ends_in_time(fault, is_secret, request):
         with pytest.raises(ModelError, match="within 1 s, got no answer within 1 s"):
             remote.predict(MIXED.sample(3, seed=1))
     assert served.n_requests == 2
-
-
-def test_a_request_that_is_read_drop_by_drop_ends_in_time():
-    size, n_read = 40_000_000, []
-
-    def read_slowly(listener):
-        connection, _ = listener.accept()
-        with connection, suppress(OSError):
-            while sum(n_read) < size and (part := connection.recv(1_000_000)):
-                n_read.append(len(part))
-                time.sleep(0.05)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        reader = threading.Thread(target=read_slowly, args=(listener,))
-        reader.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        transport = Transport(url, Persistence(timeout=0.5))
-        assert not run(transport.takes(b" " * size, 1))
-        run(transport.close())
-        reader.join()
-    assert 0 < sum(n_read) < size  # it was still reading
 
 
 @pytest.mark.parametrize(

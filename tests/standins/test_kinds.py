@@ -7,9 +7,13 @@ import pickle
 import numpy as np
 import pytest
 from made import ALL, TWO_CLASSES, agrees, check, fitted
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from scipy.sparse import csr_matrix
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fairprobe import Category, Domain, Integer, Ordinal, Real, subjects
 from fairprobe.datasets import census_domain, load_census
@@ -134,3 +138,76 @@ def test_a_disagreement_is_seen():
     asker = Asker(other, DOMAIN)
     assert not agrees(compile_stand_in(model, DOMAIN), asker, codes)
     assert asker.n_queries == 200 * len(DOMAIN.combinations)
+
+
+# What is left to the model
+
+SMALL = Domain([Integer("s", 0, 1), Integer("a", 0, 20), Integer("b", 0, 20)], sensitive=["s"])
+CODES = SMALL.sample_codes(80, np.random.default_rng(0))
+LABELS = (CODES[:, 0] * 9 + CODES[:, 1] > CODES[:, 2]).astype(int)
+
+
+class Stubborn(DecisionTreeClassifier):
+    def predict(self, X, check_input=True):
+        return np.zeros(len(X))
+
+
+class LogisticRegression2(LogisticRegression):
+    pass
+
+
+LogisticRegression2.__name__ = "LogisticRegression"
+LogisticRegression2.__module__ = "sklearn.linear_model._logistic"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(),
+        GradientBoostingClassifier(n_estimators=3),
+        Stubborn(),
+        LogisticRegression2(),
+        SVC(kernel="poly"),
+        SVC(kernel="sigmoid"),
+        SVC(gamma=0.0),
+        LogisticRegression(),
+        VotingClassifier([("a", Stubborn()), ("b", LogisticRegression())]),
+        VotingClassifier([("a", DecisionTreeClassifier()), ("b", DecisionTreeClassifier())], weights=[1, -2]),
+        VotingClassifier([("a", SVC(kernel="poly")), ("b", LogisticRegression())]),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_of_another_kind(model):
+    assert compile_stand_in(model.fit(CODES, LABELS), SMALL) is None
+
+
+def test_a_predict_of_its_own():
+    model = DecisionTreeClassifier().fit(CODES, LABELS)
+    assert compile_stand_in(model, SMALL) is not None
+    model.predict = lambda rows: np.zeros(len(rows))
+    assert compile_stand_in(model, SMALL) is None
+
+
+def test_many_labels_a_row():
+    labels = np.column_stack([LABELS, 1 - LABELS])
+    for model in (DecisionTreeClassifier(), RandomForestClassifier(3)):
+        assert compile_stand_in(model.fit(CODES, labels), SMALL) is None
+
+
+def test_support_vectors_of_three_classes_or_sparse():
+    assert compile_stand_in(SVC().fit(CODES, CODES[:, 1] % 3), SMALL) is None
+    assert compile_stand_in(SVC().fit(csr_matrix(CODES), LABELS), SMALL) is None
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        Integer("a", 0, 20, missing=True),
+        Category("a", ["x", "y"]),
+        Category("a", [0, 1], missing=True),
+    ],
+)
+def test_a_parameter_that_is_no_plain_number(parameter):
+    domain = Domain([Integer("s", 0, 1), parameter, Integer("b", 0, 20)], sensitive=["s"])
+    assert compile_stand_in(DecisionTreeClassifier().fit(CODES, LABELS), domain) is None

@@ -41,12 +41,10 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 
 from fairprobe import Category, Domain, Integer, Link, search
-from fairprobe.errors import HealthWarning
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import Seen
 from fairprobe.model.tabulated import tabulate
-from fairprobe.standins import StandIn, compile_stand_in, may_screen
-from fairprobe.standins.screen import CHECKED
+from fairprobe.standins import compile_stand_in, may_screen
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -237,32 +235,6 @@ def test_categories_that_the_encoder_has_not_seen():
 # Confirming
 
 
-def test_a_difference_ends_the_tables(monkeypatch):
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    honest = search(model, DOMAIN, strategy="anchored", max_cases=2000, accelerate="off")
-    said, n = StandIn.ask_families, [0]
-
-    def lies(self, codes):
-        n[0] += len(codes)
-        labels = said(self, codes)
-        if n[0] > CHECKED:
-            labels[:] = [["yes"], ["no"]]
-        return labels
-
-    monkeypatch.setattr(StandIn, "ask_families", lies)
-    with pytest.warns(HealthWarning, match="accelerate-off"):
-        found = search(model, DOMAIN, strategy="anchored", max_cases=2000)
-    pd.testing.assert_frame_equal(found.cases, honest.cases)
-    assert found.n_queries > honest.n_queries
-    assert "so it was given up and the model alone was asked" in dict(found.health)["accelerate-off"]
-
-
-def test_a_limit_on_queries_asks_the_model_alone():
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    auto, off = found_both_ways(model, DOMAIN, max_inputs=None, max_queries=4000, n_global=500)
-    assert auto.n_queries == off.n_queries
-
-
 # Boosters
 
 
@@ -299,23 +271,6 @@ def test_a_booster_on_the_numbers_behind_its_categories(name, strategy):
     np.testing.assert_array_equal(stand_in.giving("proba").ask(codes), likely)
     auto, off = found_both_ways(model, domain, strategy=strategy)
     assert auto.n_queries != off.n_queries
-
-
-@BOOSTERS
-@pytest.mark.parametrize("n_jobs", [None, 2, -1])
-def test_a_booster_of_three_classes_with_values_missing(name, n_jobs):
-    rows, _ = training()
-    rows = as_categories(rows.mask(np.random.default_rng(0).random(rows.shape) < 0.1))
-    rows["sex"] = training()[0]["sex"].astype("category")
-    labels = rows["age"].fillna(30).rank(pct=True).mul(2.999).astype(int)
-    domain = Domain.from_frame(rows, ["sex"])
-    model = booster(name).set_params(n_jobs=n_jobs).fit(rows, labels)
-    stand_in, asker = compile_stand_in(model, domain), Asker(model, domain)
-    codes = domain.sample_codes(2000, np.random.default_rng(1))
-    said = stand_in.ask_families(codes)
-    assert set(np.unique(said)) == {0, 1, 2}
-    np.testing.assert_array_equal(said, asker.ask_families(codes))
-    assert said.dtype == asker.ask_families(codes).dtype
 
 
 @BOOSTERS
