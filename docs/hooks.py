@@ -25,5 +25,6 @@ def commands() -> str:
         own = type(context)(what, info_name=name, parent=parent, max_content_width=WIDTH, terminal_width=WIDTH)
         return f"```text\n{what.get_help(own).rstrip()}\n```\n"
 
-    sections = [f"### {name}\n\n{shown(each, name, context)}" for name, each in program.commands.items()]
+    names = program.list_commands(context)
+    sections = [f"### {name}\n\n{shown(program.get_command(context, name), name, context)}" for name in names]
     return "\n".join([shown(program, "fairprobe"), *sections])

@@ -24,13 +24,7 @@ if TYPE_CHECKING:
         Real,
         Rule,
     )
-    from fairprobe.estimation import (
-        Share,
-        breakdown,
-        causal_score,
-        causal_search,
-        estimate,
-    )
+    from fairprobe.estimation import Share, breakdown, causal_score, causal_search, estimate
     from fairprobe.estimation.compare import Comparison, compare
     from fairprobe.estimation.proxies import Proxies, proxies
     from fairprobe.estimation.verdict import Verdict, verdict
@@ -89,38 +83,20 @@ __all__ = [
 
 # NumPy alone takes longer to import than `fairprobe --help` may, so each name is imported when it is first asked for.
 _HOMES = {
-    "fairprobe.asserting": ("assert_no_discrimination",),
-    "fairprobe.auditing": ("Audit", "audit"),
-    "fairprobe.domain": (
-        "Category",
-        "Density",
-        "Derived",
-        "Domain",
-        "Integer",
-        "Link",
-        "MinedRule",
-        "Ordinal",
-        "Parameter",
-        "Real",
-        "Rule",
-    ),
-    "fairprobe.estimation": (
-        "Share",
-        "breakdown",
-        "causal_score",
-        "causal_search",
-        "estimate",
-    ),
-    "fairprobe.estimation.compare": ("Comparison", "compare"),
-    "fairprobe.estimation.proxies": ("Proxies", "proxies"),
-    "fairprobe.estimation.verdict": ("Verdict", "verdict"),
-    "fairprobe.explanation": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
-    "fairprobe.model": ("load_model",),
-    "fairprobe.replaying": ("Replayed", "replay"),
-    "fairprobe.retraining": ("Retrained", "retrain"),
-    "fairprobe.searching": ("Found", "search"),
+    "fairprobe.asserting": "assert_no_discrimination",
+    "fairprobe.auditing": "Audit audit",
+    "fairprobe.domain": "Category Density Derived Domain Integer Link MinedRule Ordinal Parameter Real Rule",
+    "fairprobe.estimation": "Share breakdown causal_score causal_search estimate",
+    "fairprobe.estimation.compare": "Comparison compare",
+    "fairprobe.estimation.proxies": "Proxies proxies",
+    "fairprobe.estimation.verdict": "Verdict verdict",
+    "fairprobe.explanation": "CaseRegion Explanation Repaired Shrunk explain repair shrink",
+    "fairprobe.model": "load_model",
+    "fairprobe.replaying": "Replayed replay",
+    "fairprobe.retraining": "Retrained retrain",
+    "fairprobe.searching": "Found search",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ROOMS = ("datasets", "errors", "subjects", "testing")
 
 

@@ -21,7 +21,6 @@ from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
 from fairprobe.estimation.verdict import Gate, Outcome
-from fairprobe.model.asking import describe
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
 from fairprobe.replaying.saved import Question, SavedCases
@@ -42,9 +41,10 @@ MOST_FOUND = 1_000
 MOST_SAVED = 100
 """Cases in a file, at most; chosen."""
 
-SETTINGS = ("gate", "favourable", "rows_are", "output", "threshold", "confidence", "min_comparable", "linked", "method")
-SETTINGS_OF_SAMPLES = ("n_experiments", "n_samples", "batch")
-"""With those above, the arguments of `audit` that an assertion takes, as its verdict depends on them."""
+SETTINGS = """
+    gate favourable rows_are output threshold confidence min_comparable linked method n_experiments n_samples batch
+"""
+"""The arguments of `audit` that an assertion takes, as its verdict depends on them."""
 
 
 class DiscriminationError(AssertionError):
@@ -58,17 +58,13 @@ class Assertion:
     verdict: Judged
     replayed: Replayed | None = None
     """The cases saved before; None where there were none."""
-    remark: str = ""
-    """An error with the file of cases."""
     health: tuple[str, ...] = ()
     """The health checks that have something to say."""
 
     def sentence(self) -> str:
         """The verdict, and the fate of the cases saved before."""
-        said = [self.verdict.sentence]
-        if self.replayed is not None:
-            said.append(f"saved before: {self.replayed.sentence()}")
-        return "; ".join([*said, self.remark] if self.remark else said)
+        saved = "" if self.replayed is None else f"; saved before: {self.replayed.sentence()}"
+        return f"{self.verdict.sentence}{saved}"
 
 
 def assert_no_discrimination(
@@ -111,8 +107,7 @@ def assert_no_discrimination(
     if max_share is None:
         raise SettingError.about("max_share", "must say the share allowed, as 0.01; got None")
     checked_count("budget", budget)
-    taken = (*SETTINGS, *SETTINGS_OF_SAMPLES)
-    asked = filled(audit, settings, but=[name for name in arguments_of(audit) if name not in taken])
+    asked = filled(audit, settings, but=[name for name in arguments_of(audit) if name not in SETTINGS.split()])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HealthWarning)
         inputs = checked_inputs(model, data, sensitive, domain)
@@ -133,22 +128,18 @@ def assert_no_discrimination(
     go(run, "shares")
     verdict = run.judged
     if verdict.outcome == Outcome.PASSED:
-        return Assertion(verdict, saved.replayed, saved.remark, _health(run))
-    _look_into(run, explain=n_explain >= 4 * cost)
-    saved.keep()
-    command = None if again is None else again.format(seed=run.seed, budget=budget)
-    raise DiscriminationError("\n".join(_failure(run, verdict, saved, command)))
-
-
-def _look_into(run: AuditState, *, explain: bool) -> None:
-    """Search and explain. The verdict stands already, so that an error here is no more than a remark."""
-    for phase in ("search", "why") if explain else ("search",):
+        return Assertion(verdict, saved.replayed, _health(run))
+    # The verdict stands already, so that an error here is no more than a remark.
+    for phase in ("search", "why") if n_explain >= 4 * cost else ("search",):
         try:
             go(run, phase)
         except Exception as error:
             failed(run, phase, error, "failed")
         if run.interrupted is not None:
             raise KeyboardInterrupt
+    saved.keep()
+    command = None if again is None else again.format(seed=run.seed, budget=budget)
+    raise DiscriminationError("\n".join(_failure(run, verdict, saved, command)))
 
 
 def _health(run: AuditState) -> tuple[str, ...]:
@@ -161,7 +152,6 @@ class _Saved:
     def __init__(self, run: AuditState, file: Path | None, about: str) -> None:
         self.run, self.file, self.about = run, file, about
         self.replayed: Replayed | None = None
-        self.remark = ""
         self.n_kept = 0
         settings = run.settings
         self.domain = run.domain.without_links() if settings.linked is False else run.domain
@@ -170,14 +160,14 @@ class _Saved:
             try:
                 self._replay(SavedCases.read(file))
             except FairprobeError as error:
-                self.remark = f"no saved cases were replayed: {error}"
+                run.remark("saved-cases", f"no saved cases were replayed: {error}", "shares")
 
     def _replay(self, before: SavedCases) -> None:
         difference = before.question.difference(self.question)
         if difference is not None:
             self.replayed = Replayed.unasked(before.cases, difference)
             return
-        asked = {name: getattr(self.run.settings, name) for name in ("output", "threshold", "batch")}
+        asked = self.run.settings.some("output", "threshold", "batch")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", HealthWarning)
             self.replayed = replay(before.cases, self.run.model, self.domain, **asked)
@@ -200,7 +190,7 @@ class _Saved:
             SavedCases(kept, self.question, self.domain, self.about).write(self.file)
             self.n_kept = len(kept)
         except FairprobeError as error:
-            self.remark = f"the cases could not be saved: {error}"
+            run.remark("saved-cases", f"the cases could not be saved: {error}", "shares")
 
 
 def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:
@@ -211,18 +201,13 @@ def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | Non
         lines.append("worst case: the search found none")
     else:
         place = case_order(run)[0]
-        words = found.case_in_words(place)
-        if found.start is None:  # the case is no row, which words would name
-            words = f"{describe(found.domain, found._cases.case[place])}: {words}"
         region = "not looked for: the budget is too small"
         if why is not None:
             region = why.rules[0].sentence() if why.rules else "none holds cases and few other inputs"
-        lines += [f"worst case: {words}", f"region: {region}"]
+        lines += [f"worst case: {found.case_in_words(place)}", f"region: {region}"]
     lines += [f"note: {each}" for each in _health(run)]
     if saved.replayed is not None:
         lines.append(f"saved before: {saved.replayed.sentence()}")
-    if saved.remark:
-        lines.append(f"note: {saved.remark}")
     if saved.n_kept and saved.file is not None:
         lines.append(f"saved: {counted(saved.n_kept, 'case')} in {saved.file.parent.name}/{saved.file.name}")
     lines.append(f"again: {command}" if command is not None else f"seed: {run.seed}")

@@ -44,13 +44,13 @@ class Judgement:
     outputs: NDArray[Any]
     """By combination, then input (then class, for probabilities)."""
     present: Mask | None
-    """Which members of the families exist, by combination, then input; None if all do."""
+    """Mask of the members that exist, by combination, then input; None if all do."""
     gaps: Floats
     hits: Mask
     kinds: Codes | None = None
-    """By member, then input: the same for members that are the same row to the model; None if all differ."""
+    """By member, then input, a number that members have in common if they are the same row to the model; or None."""
     contradicted: Mask | None = None
-    """By member, then input: which got other outputs when asked about again; None if they were not asked."""
+    """Mask by member, then input, of other outputs when asked about again; None if they were not asked."""
 
     @property
     def exist(self) -> Mask:
@@ -108,9 +108,9 @@ class Ends:
     outputs: NDArray[Any]
     """Two columns: the case's output and its twin's."""
     classes: Codes | None
-    """Which class's probability has the largest gap, where there are classes."""
+    """The class whose probability has the largest gap, where there are classes."""
     sets: Codes
-    """Which of `sets_of` the sensitive parameters give a case by their change alone, the smallest ones: a bit each."""
+    """A bit for each of `sets_of` the sensitive parameters that gives a case by its change alone; the smallest ones."""
 
 
 class Oracle:
@@ -128,7 +128,7 @@ class Oracle:
         self.families: Families = asker.domain.families
         self.threshold = checked_threshold(threshold, asker.output)
         self.resolution = resolution
-        """What a gap must exceed beyond the threshold: how far apart rounding may put the outputs for one row."""
+        """A gap must exceed the threshold by more: rounding may put the outputs for one row as far apart."""
         self.is_label = asker.output == "label"
         self.asks_twice = asks_twice
         self.n_contradicted = 0

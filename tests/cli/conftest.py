@@ -193,24 +193,23 @@ def terminal(fairprobe, monkeypatch) -> None:
     fairprobe.on_terminal = True
 
 
+def on_domain(fairprobe, command):
+    def run(*arguments: object, model: str = "toys:flips", domain: str = "domain.toml") -> Outcome:
+        return fairprobe(command, "--model", model, "--domain", domain, *arguments)
+
+    return run
+
+
 @pytest.fixture
 def search(fairprobe):
     """Runs `fairprobe search` on the domain of the current folder."""
-
-    def run(*arguments: object, model: str = "toys:flips", domain: str = "domain.toml") -> Outcome:
-        return fairprobe("search", "--model", model, "--domain", domain, *arguments)
-
-    return run
+    return on_domain(fairprobe, "search")
 
 
 @pytest.fixture
 def estimate(fairprobe):
     """Runs `fairprobe estimate` on the domain of the current folder."""
-
-    def run(*arguments: object, model: str = "toys:flips", domain: str = "domain.toml") -> Outcome:
-        return fairprobe("estimate", "--model", model, "--domain", domain, *arguments)
-
-    return run
+    return on_domain(fairprobe, "estimate")
 
 
 CLASSIFIERS = '''
@@ -283,12 +282,6 @@ class Interrupted(DecisionTreeClassifier):
         return super().fit(X, y)
 
 
-class Loud(DecisionTreeClassifier):
-    def predict(self, X):
-        print("the model says hello")
-        return super().predict(X)
-
-
 class Frozen(DecisionTreeClassifier):
     """Can't be cloned: its parameters are hidden."""
 
@@ -301,7 +294,6 @@ fails_later = FailsLater(**SETTINGS)
 never_fits = NeverFits()
 slow = Slow(**SETTINGS)
 interrupted = Interrupted(**SETTINGS)
-loud = Loud(**SETTINGS)
 frozen = Frozen()
 '''
 
@@ -317,19 +309,7 @@ def loans(n: int, seed: int) -> str:
 
 
 LOANS = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
-QUICK = (
-    "--labels",
-    "mean",
-    "--select-inputs",
-    500,
-    "--report-inputs",
-    500,
-    "--max-rounds",
-    2,
-    "--max-accuracy-loss",
-    0.2,
-    "--no-controls",
-)
+QUICK = "--labels mean --select-inputs 500 --report-inputs 500 --max-rounds 2 --max-accuracy-loss 0.2 --no-controls"
 
 
 @pytest.fixture
@@ -340,6 +320,6 @@ def retrain(fairprobe, folder):
     (folder / "test.csv").write_text(loans(400, 1))
 
     def run(*arguments: object, model: str = "clf:tree", data: tuple[object, ...] = LOANS) -> Outcome:
-        return fairprobe("retrain", "--model", model, *data, *QUICK, *arguments)
+        return fairprobe("retrain", "--model", model, *data, *QUICK.split(), *arguments)
 
     return run

@@ -10,7 +10,7 @@ COMMAND = ("domain", "--data", "rows.csv", "--label", "income", "--sensitive", "
 def test_file_can_be_edited_and_searched(fairprobe, search, folder):
     outcome = fairprobe(*COMMAND, "--out", "mine.toml")
     assert outcome.code == 0
-    assert "mine.toml: 3 parameters, 740,000 inputs, sensitive: sex (2 values)" in outcome.out
+    assert "3 parameters, 740,000 inputs; sensitive: sex; twins of an input: 1." in outcome.out
     text = (folder / "mine.toml").read_text()
     assert "low = 17" in text
     (folder / "mine.toml").write_text(text.replace("low = 17", "low = 45"))

@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from fairprobe.cli.command import Cost
-
 ROWS = ("--data", "rows.csv", "--label", "income")
 
 
@@ -21,11 +19,10 @@ def test_says_what_it_would_do_and_writes_nothing(fairprobe, folder, command):
     for part in (
         f"A dry run: this is what the {command.replace('explain', 'explanation')} would do. Nothing is written.",
         "toys:flips",
-        "sex (2 values): an input has 1 twin and costs 2 queries",
-        "--seed 7",
-        f"{where[0]} {where[1]}",
-        "3 parameters, 740,000 inputs",
-        "integer, 17 to 90",
+        "3 parameters, 740,000 inputs; sensitive: sex; twins of an input: 1.",
+        "--seed ",
+        where[1],
+        "age: integer, 17 to 90",
         "It would take at most:",
     ):
         assert part in outcome.out
@@ -67,17 +64,10 @@ def test_an_estimate_is_bound_by_its_method(estimate, arguments, n_queries):
 def test_each_population_has_a_bound(estimate):
     content = json.loads(estimate(*ROWS, "--dry-run", "--json", "--max-share", 0.5, "--method", "sample").out)
     assert content["n_queries"] == {"rows": 6, "domain": 800_000}
-    assert (content["gate"], content["settings"]["confidence"]) == ("rows", 0.95)
+    assert (content["settings"]["gate"], content["settings"]["confidence"]) == ("rows", 0.95)
 
 
 def test_a_slow_model_is_asked_little(search, folder):
     outcome = search("--dry-run", "--json", "--max-queries", 10**6, model="toys:slow")
-    assert json.loads(outcome.out)["seconds"]["search"] > 0.2
+    assert json.loads(outcome.out)["seconds"]["search"] > 0.1
     assert len((folder / "called").read_text()) < 400
-
-
-def test_costs_in_words():
-    assert Cost("rows", 2000, 0.2).words() == "rows: 2,000 queries, under a second"
-    assert Cost("rows", 2000).words() == "rows: 2,000 queries, time not measured"
-    assert Cost("search").words() == "search: no limit on queries"
-    assert Cost("a round", None, 50).words() == "a round: about 50 s"

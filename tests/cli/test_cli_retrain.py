@@ -48,7 +48,9 @@ def test_groups_stay_together(retrain, folder):
     held_out = retrain(*FEW, "--json", "--groups", "person", "--held-out", "test.csv")
     assert "rows-overlap" not in {each["check"] for each in content_of(held_out)["health"]}
     pd.read_csv(folder / "test.csv").drop(columns="person").to_csv(folder / "test.csv", index=False)
-    retrain("--groups", "person", "--held-out", "test.csv").refuses("must have the column 'person' of --groups")
+    retrain("--groups", "person", "--held-out", "test.csv").refuses(
+        "--held-out test.csv: --groups must be one of", "'person'"
+    )
 
 
 # The figures are those of the library
@@ -85,7 +87,6 @@ def test_what_is_shown(retrain):
     outcome = retrain("--controls", "--favourable", "no")
     assert outcome.code == 0, outcome.err
     for part in (
-        "Retraining clf:tree:",
         " is returned: ",
         "Shares and accuracy, on rows and inputs that neither fitting nor choosing has seen",
         "the sensitive parameters held constant",
@@ -123,18 +124,6 @@ def test_the_same_again(retrain, fairprobe):
     assert re.sub(r"[\d.]+ s, ", "", second.out) == re.sub(r"[\d.]+ s, ", "", first.out)
 
 
-def test_output_of_the_model_is_kept_out(retrain):
-    outcome = retrain(*FEW, "--json", model="clf:loud")
-    assert content_of(outcome)["rounds"]
-    assert "the model says hello" in outcome.err
-
-
-def test_no_controls(retrain):
-    outcome = retrain(*FEW)
-    assert "(controls)" not in outcome.out
-    assert content_of(retrain(*FEW, "--json"))["controls"] == {}
-
-
 # Models
 
 
@@ -159,56 +148,7 @@ def test_subject_comes_with_the_census(fairprobe, folder):
     assert content["favourable"] == 1
 
 
-def test_subject_with_data_is_a_kind_of_classifier(retrain):
-    content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model="subject:fair-svm"))
-    assert content["n_rows"]["fit"] == 600
-    assert content["how"][2].startswith("Before is a clone of the model given")
-
-
-def test_fitted_model_with_rows_that_it_has_not_seen_is_compared_as_it_is(retrain):
-    for model in ("clf:fitted", "clf:on_array"):
-        content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model=model))
-        assert content["how"][2] == "Before is the model given."
-    content = content_of(retrain(*FEW, "--json", model="clf:fitted"))
-    assert content["how"][2].startswith("Before is a clone of the model given")
-
-
 # Data
-
-
-def test_parquet_and_columns_to_ignore(retrain, folder):
-    for name in ("loans", "test"):
-        rows = pd.read_csv(folder / f"{name}.csv")
-        rows = rows.assign(loan=rows["loan"].astype("category"), id=range(len(rows)))
-        rows.to_parquet(folder / f"{name}.parquet")
-    plain = content_of(retrain(*FEW, "--json"))
-    data = ("--data", "loans.parquet", "--label", "loan", "--sensitive", "sex", "--ignore", "id")
-    assert without_seconds(content_of(retrain(*FEW, "--json", data=data))) == without_seconds(plain)
-    assert content_of(retrain(*FEW, "--json", "--held-out", "test.csv", data=data))["n_rows"]["fit"] == 600
-
-
-def test_labels_may_be_numbers(retrain, folder):
-    rows = pd.read_csv(folder / "loans.csv")
-    rows.assign(loan=(rows["loan"] == "yes").astype(int)).to_csv(folder / "loans.csv", index=False)
-    content = content_of(retrain(*FEW, "--json", "--favourable", "0"))
-    assert content["favourable"] == 0
-
-
-def test_domain_of_a_file(retrain, folder):
-    (folder / "domain.toml").write_text((folder / "domain.toml").read_text().replace("4999", "100"))
-    data = ("--data", "loans.csv", "--label", "loan", "--domain", "domain.toml")
-    assert content_of(retrain(*FEW, "--json", data=data))["before"]["domain"]["n"] == 500
-
-
-def test_constraints_make_a_population_of_their_own(retrain, folder):
-    (folder / "limits.py").write_text(
-        "import fairprobe as fp\n"
-        "parameters = [fp.Integer('age', 18, 79), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 99)]\n"
-        "domain = fp.Domain(parameters, sensitive=['sex'], constraints=[lambda frame: frame['age'] > 20])\n"
-    )
-    outcome = retrain(*FEW, data=("--data", "loans.csv", "--label", "loan", "--domain", "limits:domain"))
-    assert outcome.code == 0, outcome.err
-    assert re.search(r"^  valid  ", outcome.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("labels", ["vote", "mean"])
@@ -254,7 +194,7 @@ def test_model_whose_columns_are_an_index_is_written(retrain, folder):
 
 def test_how_to_load_the_model(retrain, capsys):
     outcome = retrain(*FEW, "--out", "new.skops")
-    assert " is in new.skops." in outcome.out
+    assert "Written: new.skops" in outcome.out
     python, option, code = shlex.split(outcome.out.split("To load the model:\n")[1].splitlines()[0])
     assert (python, option) == ("python", "-c")
     exec(code, {})
@@ -263,7 +203,7 @@ def test_how_to_load_the_model(retrain, capsys):
 
 def test_plot(retrain, folder):
     outcome = retrain(*FEW, "--plot", "front.svg")
-    assert "drawn in front.svg" in outcome.out
+    assert "Written: front.svg" in outcome.out
     assert (folder / "front.svg").read_text().startswith("<?xml")
 
 
@@ -277,25 +217,18 @@ def test_no_round_accepted(retrain, folder):
     assert outcome.code == 4
     assert "a clone of the model given is returned, as no round was accepted: " in outcome.out
     assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
-    assert outcome.err.endswith("no round was accepted: no model is written (exit code 4)\n")
     assert " of accuracy " in outcome.out
-    assert "older" not in outcome.out + outcome.err
     assert not (folder / "new.skops").exists()
     content = content_of(retrain(*NONE, "--json"))
     assert (content["accepted"], content["exit_code"]) == (False, 4)
-    assert content["out"] is content["older_out"] is None
+    assert content["out"] is None
 
 
-def test_an_older_file_is_not_taken_for_a_new_one(retrain, folder):
+def test_an_older_file_stays_where_no_round_is_accepted(retrain, folder):
     (folder / "new.skops").write_text("older")
-    line = "new.skops is older and untouched: it holds no model of this run."
     outcome = retrain(*NONE, "--overwrite")
     assert outcome.code == 4
     assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
-    assert line in outcome.out
-    assert line in outcome.err
-    content = content_of(retrain(*NONE, "--overwrite", "--json"))
-    assert (content["out"], content["older_out"]) == (None, "new.skops")
     assert (folder / "new.skops").read_text() == "older"
 
 
@@ -307,37 +240,11 @@ def test_a_file_that_is_there_is_replaced_if_that_is_asked_for(retrain, folder):
     assert type(loaded(folder / "new.skops")).__name__ == "DecisionTreeClassifier"
 
 
-def test_a_fitted_model_that_stays_has_its_own_figures(retrain, folder):
-    outcome = retrain(*NONE, "--report-inputs", 2000, model="clf:fitted")
-    assert outcome.code == 4
-    for part in (
-        "the model given is returned, as no round was accepted: ",
-        "Shares and accuracy, on rows it was fitted to and on fresh inputs of the domain",
-        "hold rows out by --held-out",
-        "The rounds were compared with a clone of the model given, fitted to the same rows as the new models.",
-        "Before is the model given.",
-    ):
-        assert part in outcome.out
-    assert re.search(r"^  clone  ", outcome.out, re.MULTILINE)
-    assert "neither fitting nor choosing has seen" not in outcome.out
-    content = content_of(retrain(*NONE, "--report-inputs", 2000, "--json", model="clf:fitted"))
-    assert content["on_fitted_rows"] is True
-    rows = pd.read_csv(folder / "loans.csv")
-    from sklearn.tree import DecisionTreeClassifier
-
-    fitted = DecisionTreeClassifier(max_depth=6, random_state=0).fit(rows[INPUTS], rows["loan"])
-    share = content["before"]["domain"]
-    domain = Domain.from_frame(rows[INPUTS], sensitive=["sex"])
-    own = library.estimate(fitted, domain, method="sample", n_experiments=2, seed=share["seed"])
-    assert share["hits"] == own.hits
-
-
 def test_model_that_needs_no_retraining(retrain, folder):
     outcome = retrain("--plot", "front.svg", "--out", "new.skops", model="clf:blind")
     assert outcome.code == 4, outcome.err
     assert "the model has no discriminatory input among those judged" in outcome.out
     assert "Another parameter may still stand in for sex" in outcome.out
-    assert "Nothing is drawn to front.svg, as there was no round." in outcome.out
     assert not (folder / "front.svg").exists()
     assert "Rounds, " not in outcome.out
 
@@ -355,10 +262,10 @@ def test_dry_run_says_what_it_would_do_and_writes_nothing(retrain, folder):
         "--max-rounds 2",
         "--out new.skops",
         "--seed 3",
-        "  round: ",
-        "  total: ",
+        "round under",
+        "total under",
     ):
-        assert part in outcome.out
+        assert part in " ".join(outcome.out.split())
     assert sorted(path for path in folder.iterdir() if path.name != "__pycache__") == before
 
 
@@ -367,17 +274,12 @@ def test_dry_run_in_json(retrain, folder):
     command = ["--dry-run", "--json", "--held-out", "test.csv", "--cases", "cases.csv", "--augment", "twins"]
     content = content_of(retrain(*command, "--max-rounds", 30, model="clf:fitted"))
     assert content["dry_run"] is True
-    n_rows = content["n_rows"]
+    settings, n_rows = content["settings"], content["settings"]["n_rows"]
     assert (n_rows["fit"], n_rows["select"] + n_rows["report"]) == (600, 400)
     assert abs(n_rows["select"] - 200) <= 4, "rows that are equal stay together"
-    assert (content["n_rounds"], content["n_cases"], content["cases"]) == (7, 1, "cases.csv")
+    assert (settings["n_rounds"], settings["n_cases"], settings["cases"]) == (7, 1, "cases.csv")
     seconds = content["seconds"]
     assert 0 < seconds["round"] < seconds["total"] < 60
-
-
-def test_dry_run_guesses_the_time_of_slow_fits(retrain):
-    content = content_of(retrain("--dry-run", "--json", "--max-rounds", 3, model="clf:slow"))
-    assert 0.9 < content["seconds"]["total"] < 30
 
 
 # Links
@@ -393,29 +295,9 @@ def linked(retrain, folder):
     return functools.partial(retrain, data=data)
 
 
-def test_a_linked_share_stands_beside_the_others(linked):
-    outcome = linked("--controls", "--augment", "linked,flip")
-    assert outcome.code == 0, outcome.err
-    for part in (
-        "domain by sex alone ",
-        "The share linked is that of the rows, with what is linked to them changed along: pay.",
-        "the sensitive parameters and what is linked held constant",
-        "; rows with pay changed along ",
-    ):
-        assert part in " ".join(outcome.out.split()) or part in outcome.out
-    assert sum(line.startswith("  linked ") for line in outcome.out.splitlines()) == 1
-    content = content_of(linked("--controls", "--augment", "linked,flip", "--json"))
-    assert list(content["before"]) == list(content["changes"]) == ["domain", "rows", "linked"]
-    assert content["before"]["linked"]["linked"] == ["pay"]
-    assert [each["augment"] for each in content["rounds"]] == ["linked", "flip"]
-    assert all("share_linked" in each for each in content["rounds"])
-    assert content["controls"]["constant"]["shares"]["linked"]["hits"] > 0
-    assert content["controls"]["constant-linked"]["shares"]["linked"]["hits"] == 0
-
-
 def test_linked_twins_are_tried_where_there_are_links(linked, retrain):
     planned = content_of(linked("--dry-run", "--json"))
-    assert planned["augmentations"][:3] == ["flip+linked", "twins+flip+linked", "linked"]
+    assert planned["settings"]["augmentations"][:3] == ["flip+linked", "twins+flip+linked", "linked"]
     assert "flip+linked, twins+flip+linked, linked, twins+flip" in linked("--dry-run").out
     outcome = retrain("--augment", "flip+linked")
     assert outcome.code == 2

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -28,7 +28,7 @@ def test_a_run_is_listed_shown_exported_and_merged(tmp_path, monkeypatch, capsys
     (listed,) = json.loads(capsys.readouterr().out)
     assert (listed["path"], listed["kind"], listed["state"]) == ("runs/a", "search", "max-cases")
     assert main(["runs", "show", "runs/a"]) == 0
-    assert "8,000 cases in" in capsys.readouterr().out
+    assert re.search(r"n_cases +8000", capsys.readouterr().out)
     assert main(["runs", "export", "runs/a", "--out", "again.parquet"]) == 0
     written = pd.read_parquet("cases.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet("again.parquet"), written)
@@ -130,12 +130,3 @@ def test_nothing_is_not_merged(tmp_path, capsys):
         assert main(["runs", action, str(tmp_path / "a"), "--out", str(tmp_path / "out.csv")]) == 3
         assert "must be given a finished shard at least" in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
-
-
-def test_shards_without_cases_give_a_table_without_rows(tmp_path):
-    large = Domain([Integer("a", 0, 10**6), Category("s", ["f", "m"])], ["s"])
-    search(lambda frame: np.zeros(len(frame), int), large, store=tmp_path / "a", max_inputs=1500, shard_inputs=500)
-    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
-        assert main(["runs", "merge", str(tmp_path / "a"), "--out", str(tmp_path / name)]) == 0
-        assert len(read(tmp_path / name)) == 0
-        assert {"a", "s", "twin_s"} <= set(read(tmp_path / name).columns)

@@ -24,15 +24,17 @@ def test_cases_are_those_of_the_library(search, folder, flips):
     found = library.search(flips, domain, max_cases=200, seed=3, strategy="random", n_walkers=50)
     assert outcome.code == 0
     pd.testing.assert_frame_equal(pd.read_csv("cases.csv"), found.to_frame())
-    assert "200 cases found" in outcome.out
+    assert "200 cases in " in outcome.out
     assert "cases.csv" in outcome.out
 
 
 def test_summary_says_what_yield_is_and_shows_cases(search):
     outcome = search("--max-cases", 50)
-    assert re.search(r"yield .*\(a measure of this search, not of how common cases are\)", outcome.out)
+    assert "The yield measures this search, not how common cases are." in outcome.out
     assert "as many cases as asked for were found" in outcome.out
-    assert outcome.out.count("the model answers True") == outcome.out.count("the model answers False") == 3
+    assert (
+        len(re.findall(r"^  - age=\d+, pay=\d+: sex [01] -> [01] changes \w+ to \w+$", outcome.out, re.MULTILINE)) == 5
+    )
     assert outcome.err == ""
 
 
@@ -46,20 +48,13 @@ def test_command_printed_gives_the_same_again(fairprobe, search, folder, limit):
     assert (folder / "first.csv").read_bytes() == (folder / "second.csv").read_bytes()
 
 
-def test_parquet(search, folder):
-    search("--max-cases", 20, "--out", "cases.csv")
-    search("--max-cases", 20, "--out", "cases.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet("cases.parquet"), pd.read_csv("cases.csv"))
-    assert sorted(path.suffix for path in folder.glob("*cases*")) == [".csv", ".parquet"]
-
-
 def test_standard_output_has_only_the_cases(search):
     outcome = search("--max-cases", 20, "--out", "-", model="toys:loud")
     lines = outcome.out.splitlines()
     assert lines[0] == "age,sex,pay,twin_sex,output_case,output_twin,gap"
     assert len(lines) == 21
     assert "the model says hello" in outcome.err
-    assert "20 cases found" in outcome.err
+    assert "20 cases in " in outcome.err
 
 
 def test_json_is_one_object(search):
@@ -105,36 +100,10 @@ def test_note_in_the_words_of_the_command_line(search):
     assert "lower --global" in outcome.err
 
 
-def test_the_words_never_promise(search):
-    for model in ("toys:flips", "toys:blind"):
-        outcome = search("--max-judged", 5000, model=model)
-        assert not re.search(r"\b(un)?(fair|biased|debiased)(ness)?\b", outcome.out + outcome.err, re.IGNORECASE)
-
-
-def test_no_limit_on_cases(search):
-    outcome = search("--max-cases", "none", "--max-judged", "1e5")
-    assert "as many inputs as allowed were judged" in outcome.out
-    assert "100,000 inputs" in outcome.out
-
-
-def test_score(search):
-    outcome = search("--output", "score", "--threshold", 0.2, "--max-cases", 10, model="toys:score")
-    assert "10 cases found" in outcome.out
-    assert (
-        "0 cases found" in search("--output", "score", "--threshold", 0.4, "--max-judged", 5000, model="toys:score").out
-    )
-
-
 def test_sensitive_given_replaces_the_file_s(search):
     content = json.loads(search("--sensitive", "age=20,40.0,60", "--max-cases", 50, "--json").out)
     assert content["sensitive"] == ["age"]
     assert {case["age"] for case in content["cases"]} | {case["twin_age"] for case in content["cases"]} <= {20, 40, 60}
-
-
-def test_several_sensitive_parameters(search):
-    content = json.loads(search("--sensitive", "sex", "--sensitive", "age=20,60", "--max-cases", 5, "--json").out)
-    assert content["sensitive"] == ["sex", "age"]
-    assert json.loads(search("--sensitive", "sex,age", "--max-cases", 5, "--json").out)["sensitive"] == ["sex", "age"]
 
 
 def test_domain_inferred_from_data(fairprobe, folder):
@@ -146,62 +115,6 @@ def test_domain_inferred_from_data(fairprobe, folder):
     cases = pd.read_csv("cases.csv")
     assert list(cases.columns[:3]) == ["age", "sex", "pay"]
     assert cases["age"].between(41, 50).all()
-
-
-def test_columns_can_be_ignored_in_two_ways(fairprobe):
-    command = [
-        "search",
-        "--model",
-        "toys:flips",
-        "--data",
-        "rows.csv",
-        "--sensitive",
-        "sex",
-        "--max-cases",
-        3,
-        "--json",
-    ]
-    one = fairprobe(*command, "--ignore", "pay,income")
-    two = fairprobe(*command, "--ignore", "pay", "--ignore", "income")
-    assert json.loads(one.out)["cases"] == json.loads(two.out)["cases"]
-    assert "pay" not in json.loads(one.out)["cases"][0]
-
-
-def test_missing_markers(fairprobe, folder):
-    (folder / "words.py").write_text("def model(frame):\n    return frame['job'].isna() & (frame['sex'] == 'M')\n")
-    (folder / "words.csv").write_text("job,sex\ncook,F\n?,M\nsmith,M\n")
-    command = ["search", "--model", "words:model", "--data", "words.csv", "--sensitive", "sex", "--json"]
-    content = json.loads(fairprobe(*command, "--missing", "?").out)
-    assert content["n_cases"] == 1
-    assert content["cases"][0]["job"] is None
-    assert json.loads(fairprobe(*command).out)["n_cases"] == 0
-
-
-def test_start_from_data(search):
-    outcome = search("--data", "rows.csv", "--label", "income", "--from", "rows", "--max-judged", 3, "--json")
-    content = json.loads(outcome.out)
-    assert content["n_judged"] == 3
-    assert [(case["age"], case["pay"]) for case in content["cases"]] == [(48, 500)]
-
-
-def test_rows_to_start_from_that_lie_outside_are_noted(search, folder):
-    (folder / "rows.csv").write_text("age,sex,pay\n48,1,500\n200,1,5\n")
-    outcome = search("--data", "rows.csv", "--from", "rows", "--max-judged", 50)
-    assert outcome.code == 0
-    assert "note: start-rows-outside: 1 of 2 rows" in outcome.err
-
-
-def test_domain_in_python_brings_its_constraints(search, folder):
-    (folder / "plan.py").write_text(
-        "import fairprobe as fp\n"
-        "def domain():\n"
-        "    return fp.Domain([fp.Integer('age', 17, 90), fp.Integer('sex', 0, 1)], sensitive=['sex'],\n"
-        "                     constraints=[lambda frame: frame['age'] < 45])\n"
-    )
-    content = json.loads(search("--json", domain="plan:domain").out)
-    assert content["stop_reason"] == "exhausted"
-    assert content["n_cases"] == len(range(41, 45))
-    assert json.loads(search("--json", "--sensitive", "sex", domain="plan:domain").out)["n_cases"] == 4
 
 
 def test_parameter_named_as_a_column_of_the_output(search, folder):
@@ -230,19 +143,6 @@ def test_values_to_compare_are_those_of_the_parameter():
     assert values_of(Category("code", ("1", "2")), ["1", "3"]) == ["1", 3]
     assert values_of(Category("flag", (False, True)), ["true", "False"]) == [True, False]
     assert values_of(Integer("age", 0, 99), ["25", "4.5", "old"]) == [25, 4.5, "old"]
-
-
-def test_subject_by_name(fairprobe):
-    outcome = fairprobe(
-        *("search", "--model", "subject:decision-tree", "--domain", "fairprobe.datasets:census_domain"),
-        *("--max-cases", 5, "--json"),
-    )
-    assert json.loads(outcome.out)["n_cases"] == 5
-
-
-def test_a_stand_in_can_be_switched_off(search):
-    outcome = search("--strategy", "anchored", "--max-cases", 20, "--no-diversify", "--accelerate", "off")
-    assert "--no-diversify --seed 0 --accelerate off" in outcome.out
 
 
 def test_short_for_out(search, folder):

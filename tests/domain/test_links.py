@@ -175,7 +175,7 @@ def test_a_model_that_lacks_a_sensitive_column_is_told_of_hidden():
     X = Domain([Integer("a", 0, 3), Integer("sex", 0, 1)], ["sex"]).sample(50, seed=0)
     tree = DecisionTreeClassifier().fit(X[["a"]], X["a"] > 1)
     domain = Domain([Integer("a", 0, 3), Integer("sex", 0, 1)], ["sex"])
-    with pytest.raises(DataError, match=r"was not fitted on the sensitive sex: say so by hidden=\['sex'\]"):
+    with pytest.raises(DataError, match=r"was not fitted on the sensitive sex: say hidden=\['sex'\]"):
         estimate(tree, domain)
     assert estimate(tree, Domain(domain.parameters, ["sex"], hidden=["sex"])).n == 0
     both = DecisionTreeClassifier().fit(X, X["a"] > 1)

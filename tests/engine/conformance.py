@@ -29,12 +29,6 @@ MakeEngine = Callable[..., Engine]
 EngineCheck = Callable[[MakeEngine], None]
 
 
-def check_engine(make: MakeEngine) -> None:
-    """Check that an engine keeps to the rules; raises an AssertionError that says which one it breaks."""
-    for _, check in engine_checks():
-        check(make)
-
-
 def engine_checks() -> list[tuple[str, EngineCheck]]:
     """The checks by name; each takes what makes the engine and raises an AssertionError if it fails."""
     return checks_among(globals())
@@ -123,13 +117,6 @@ def _check_tells_how_far_it_is_and_stops_when_told(make: MakeEngine) -> None:
     shards = [shard for shard, _ in handed_over]
     _require(shards == sorted(shards) and all(n > 0 for _, n in handed_over), "hand over what there is, in order")
     _require(time.monotonic() - begun < 60, "stop when told")
-
-
-def _check_can_be_closed_at_any_time(make: MakeEngine) -> None:
-    with _engine(make, _square):
-        pass
-    with _engine(make, _square) as engine:
-        _first(engine, 2)
 
 
 # What is run

@@ -6,19 +6,16 @@ import multiprocessing
 import time
 
 import joblib
-import numpy as np
 import pytest
 import sklearn
 from joblib import Parallel, delayed
 from joblib.externals.loky import reusable_executor
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Domain, Integer, breakdown, estimate, retrain, search
+from fairprobe import Domain, Integer, search
 from fairprobe.engine import make_engine
 from fairprobe.engine.as_here import AsHere
 
@@ -41,32 +38,6 @@ def at_once(monkeypatch):
         monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
 
 
-class InParts:
-    """Asks about the parts of its batch by joblib, within predict."""
-
-    def __init__(self, model, **how):
-        self.model, self.how = model, how
-
-    def predict(self, rows):
-        parts = [part for part in np.array_split(rows, 2) if len(part)]
-        return np.concatenate(Parallel(n_jobs=2, **self.how)(delayed(self.model.predict)(part) for part in parts))
-
-
-def tree():
-    return DecisionTreeClassifier(max_depth=4, random_state=0).fit(X.to_numpy(), Y)
-
-
-SPREADING = {
-    "bagging": lambda: BaggingClassifier(GaussianNB(), n_estimators=3, n_jobs=2, random_state=0).fit(X, Y),
-    "within predict": lambda: InParts(tree()),
-    "by loky, as it says": lambda: InParts(tree(), backend="loky"),
-}
-MORE = {
-    "vote": lambda: VotingClassifier([("a", GaussianNB()), ("b", tree())], n_jobs=2).fit(X, Y),
-    "forest": lambda: RandomForestClassifier(3, n_jobs=2, random_state=0).fit(X, Y),
-}
-
-
 def at_leisure(shard, seconds, report):
     """So long that other processes get their part."""
     time.sleep(0.3)
@@ -87,22 +58,6 @@ def test_our_processes_are_not_those_that_joblib_keeps_for_all(at_once):
     assert made._pool is not None
     assert reusable_executor._executor is kept
     made.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("make", (SPREADING | MORE).values(), ids=SPREADING | MORE)
-def test_a_model_that_spreads_its_own_work_in_everything(at_once, make):
-    model = make()
-    one, two = (search(model, DOMAIN, n_jobs=n_jobs, **SETTINGS) for n_jobs in (1, 2))
-    assert one.to_frame().equals(two.to_frame())
-    for call in (estimate, breakdown):
-        one, two = (
-            call(model, DOMAIN, n_experiments=4, n_samples=500, method="sample", n_jobs=n_jobs) for n_jobs in (1, 2)
-        )
-        assert str(one) == str(two)
-    if hasattr(model, "fit"):
-        first, second = (retrain(model, X, Y, DOMAIN, n_jobs=n_jobs, seed=1) for n_jobs in (1, 2))
-        assert str(first) == str(second)
 
 
 def columns_by_name(frame):

@@ -39,13 +39,6 @@ def test_strikes_again_if_python_ignored_it():
         assert not interrupts.pending
 
 
-def test_waits_for_a_place_where_it_may_strike():
-    with deferred():
-        press()
-        with pytest.raises(KeyboardInterrupt), interruptible():
-            raise AssertionError("it went on")
-
-
 def test_strikes_when_what_must_not_be_disturbed_is_done():
     with deferred() as interrupts:
         done = False
@@ -73,13 +66,6 @@ def test_one_that_came_too_late_is_pending():
         press()
         assert interrupts.pending
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_inside_another():
-    with deferred() as outer, deferred() as inner:
-        assert inner is outer
-        press()
-        assert outer.pending
 
 
 def test_what_came_too_late_does_not_strike_whoever_comes_next():

@@ -121,14 +121,6 @@ def test_which_rows_and_what_becomes_of_them():
     assert estimate(model, DOMAIN).rows_in_words() == []
 
 
-def test_a_row_with_a_value_that_is_not_compared_has_an_answer_for_each_that_is():
-    domain = Domain(PARAMETERS, {"age": [20, 25, 30]})
-    rows = pd.DataFrame({"relationship": "Single", "age": [37, 25], "race": "A", "sex": "Male"})
-    share = estimate(model, domain, rows)
-    assert share.answers.loc[0].to_dict() == {"age=20": "yes", "age=25": "no", "age=30": "no"}
-    assert share.twins["age"].tolist() == [25, 20]
-
-
 # Hidden
 
 
@@ -156,24 +148,6 @@ def test_what_is_hidden_is_said():
 
 
 # Weights and groups, wrongly
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sample_weight": [1, 2]}, "sample_weight must be one number for each of the 5 rows"),
-        ({"sample_weight": [1, 2, -1, 0, 0]}, "sample_weight must be finite and not negative, got -1.0 in row 3"),
-        ({"sample_weight": [0] * 5}, "sample_weight must not all be zero"),
-        ({"sample_weight": ["a"] * 5}, "sample_weight must be numbers"),
-        ({"groups": [1, 2]}, "groups must be one name for each of the 5 rows, got 2"),
-        ({"groups": [1, 2, None, 3, 4]}, "groups must be known for every row, got 1 missing"),
-        ({"sample_weight": pd.Series([1.0] * 5)}, "sample_weight must have the index of the rows"),
-    ],
-)
-def test_weights_and_groups_that_are_refused(options, message):
-    with pytest.raises(DataError) as caught:
-        estimate(model, DOMAIN, ROWS, **options)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["sample_weight", "groups"])

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from evaluation.coverage import NEAR, PARTS, count_cells, coverage_of, has_near, mean_hamming
 from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
@@ -80,40 +78,3 @@ def test_recall_tells_a_narrow_search_from_a_wide_one(census_tree):
     assert narrow.recall < 0.65 < wide.recall
     assert 3 * narrow.cells < wide.cells
     assert narrow.leaves < wide.leaves
-
-
-# Leaves
-
-
-def fitted(estimator):
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 20, (600, 4))
-    X[:, 3] %= 2
-    return estimator.fit(X, (X[:, 0] + 5 * X[:, 3] + rng.normal(0, 2, 600) > 12))
-
-
-TREE_DOMAIN = Domain([*(Integer(f"x{i}", 0, 19) for i in range(3)), Integer("group", 0, 1)], sensitive=["group"])
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        DecisionTreeClassifier(random_state=0),
-        RandomForestClassifier(5, random_state=0),
-        VotingClassifier(
-            [("a", DecisionTreeClassifier(max_depth=3)), ("b", RandomForestClassifier(3, random_state=0))]
-        ),
-    ],
-    ids=["tree", "forest", "vote"],
-)
-def test_leaves(estimator):
-    model = fitted(estimator)
-    found = search(model, TREE_DOMAIN, strategy="anchored", max_cases=300)
-    trees = model.estimators_ if isinstance(model, VotingClassifier) else [model]
-    X = found.cases.to_numpy()
-    pairs = []
-    for value in (0, 1):
-        X[:, 3] = value
-        pairs += [tree.apply(X.astype(np.float32)).reshape(len(X), -1) for tree in trees]
-    expected = len(np.unique(np.column_stack(pairs), axis=0))
-    assert coverage_of(found, model, n=100).leaves == expected

@@ -89,16 +89,6 @@ def test_search_spread_is_a_search(subject):
         assert figures[name] == pytest.approx(value, rel=1e-2)
 
 
-@pytest.mark.parametrize("limit", [{"max_queries": 3000}, {"max_judged": 3000}], ids=lambda limit: next(iter(limit)))
-@pytest.mark.parametrize(("subject", "expected"), [("decision-tree", "anchored"), ("fair-svm", "guided")])
-def test_runs_of_auto_are_those_of_what_it_is(subject, expected, limit):
-    assert measure.auto_strategy(subject, **limit) == {"strategy": expected}
-    auto, its, other = (
-        measure.search_spread(subject, strategy, 1000, 3, **limit) for strategy in ("auto", expected, "genetic")
-    )
-    assert auto == its != other
-
-
 def test_about_subject_counts_real_rows():
     figures = measure.about_subject("decision-tree")
     rows, labels = datasets.load_census(split="test")

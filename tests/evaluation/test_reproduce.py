@@ -13,7 +13,6 @@ from evaluation.ledger import Cell, Ledger
 from evaluation.plan import FULL, LOCKSTEP, ONE_WALKER, QUICK
 from evaluation.printed import EFFECTIVENESS
 from evaluation.run import FILE, PAGES, PARTS, reproduce, wanted_cells
-from fairprobe.errors import RunError
 
 
 def test_page_and_figures_are_written(written):
@@ -65,15 +64,6 @@ def test_figures_repeat_whatever_the_number_of_processes(written, ledger, tiny, 
     again = Ledger(tmp_path / FILE)
     for cell in wanted_cells("effectiveness", tree):
         assert again[cell] == ledger[cell]
-
-
-def test_a_measurement_that_fails_keeps_the_others(tmp_path, tiny, monkeypatch):
-    bad = Cell("share", {"subject": "no such subject"})
-    good = [Cell("first_case", {"percent": 1, "n_runs": 2, "seed": seed}) for seed in range(3)]
-    monkeypatch.setattr(runs, "wanted_cells", lambda what, plan: [*good, bad])
-    with pytest.raises(RunError, match="a measurement must not fail, got TypeError"):
-        reproduce("all", plan=tiny, out=tmp_path, n_jobs=2)
-    assert set(json.loads((tmp_path / FILE).read_text())["tasks"]) <= {"first_case"}
 
 
 # The plans

@@ -42,29 +42,6 @@ def test_bad_options(capsys, folder, arguments, part):
     assert not list(folder.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (("tables",), "must be one of figures, effectiveness, efficiency, retraining, strategies, all, got 'tables'"),
-        (("--out", "rows.csv"), "--out must be a folder that can be written, got 'rows.csv'"),
-    ],
-)
-def test_bad_values(capsys, folder, arguments, part):
-    (folder / "rows.csv").touch()
-    assert command.main(arguments) == 2
-    assert part in capsys.readouterr().err
-
-
-def test_a_damaged_ledger_is_refused_and_kept(capsys, folder):
-    (folder / "out").mkdir()
-    (folder / "out" / FILE).write_text("{")
-    assert command.main(["--quick", "--out", "out"]) == 2
-    err = capsys.readouterr().err
-    for part in (FILE, "earlier run", "--out"):
-        assert part in err
-    assert (folder / "out" / FILE).read_text() == "{"
-
-
 def test_dry_run_measures_nothing(capsys, folder):
     assert command.main(["figures", "--quick", "--dry-run"]) == 0
     assert "would take 40 measurements of 40" in capsys.readouterr().out

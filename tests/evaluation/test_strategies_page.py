@@ -8,10 +8,8 @@ import pytest
 
 from evaluation import strategies
 from evaluation.ledger import Ledger
-from evaluation.numbers import Estimate
 from evaluation.plan import FULL
 from evaluation.run import FILE, PAGES, wanted_cells
-from evaluation.strategies import Standing
 
 DOCS = Path(__file__).parents[2] / "docs"
 BUDGETS = range(4)
@@ -74,23 +72,3 @@ def test_auto_finds_about_as_much_as_the_best(ledger, number):
 @pytest.mark.parametrize("number", BUDGETS)
 def test_recall_of_auto_is_about_the_highest(ledger, number):
     assert max(its.behind(its.pick) for its in standings(ledger, number).values()) <= strategies.NEARLY_ALL
-
-
-def standing_of(pick, **figures):
-    """By strategy: its cases and its recall."""
-    return Standing(
-        pick,
-        pick=pick,
-        cases={name: Estimate(cases) for name, (cases, _) in figures.items()},
-        recall={name: recall for name, (_, recall) in figures.items()},
-    )
-
-
-def test_where_cases_and_recall_disagree_recall_comes_first():
-    its = standing_of("guided", genetic=(1000, 0.4), guided=(500, 0.7), anchored=(625, 0.68), uniform=(10, 0.69))
-    assert (its.most, its.widest, its.best) == ("genetic", "guided", "anchored")
-    assert its.part(its.most).value == 0.5
-    assert its.part(its.best).value == 0.8
-    assert its.part("guided").value == 1
-    assert standing_of("guided", guided=(0, 0.0), anchored=(0, 0.0)).part("anchored").value == 1
-    assert its.behind("genetic") == pytest.approx(0.3)

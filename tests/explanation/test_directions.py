@@ -6,13 +6,12 @@ from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from benchmarks.label_worlds import made_evidence as evidence_of
 from benchmarks.label_worlds import sampled_of
 from fairprobe import Category, Domain, Integer, Link
-from fairprobe.errors import SettingError
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation import directions
 from fairprobe.explanation.directions import directions_of, holm, symmetry
@@ -86,26 +85,6 @@ def test_classes_are_told_by_the_one_that_differs_most_or_the_good_one():
     good = explained(proba(), favourable=2)
     assert good.table["first"].tolist() == ["group=0"]
     assert good.table["second_gets"].tolist() == ["the higher probability of 2"]
-
-
-def test_two_classes_are_told_by_the_last():
-    domain = Domain([Integer("x", 0, 99), Integer("group", 0, 1)], sensitive=["group"])
-    X = domain.sample(2000, seed=0)
-    model = LogisticRegression().fit(X / [50, 1], np.where(X["x"] / 50 + X["group"] > 1.5, "yes", "no"))
-    evidence = evidence_of(model, domain, output="proba", threshold=0.001)
-    told = directions_of(evidence, evidence.judge(domain.sample_codes(500, np.random.default_rng(0))))
-    assert set(told.table["first_gets"]) == {"the lower probability of yes"}
-    assert told.table["first"].tolist() == ["group=0"]
-    for favourable, worse in (("highest", 0), ("lowest", 1), ("yes", 0), ("no", 1)):
-        evidence = evidence_of(model, domain, output="proba", threshold=0.001, favourable=favourable)
-        told = directions_of(evidence, evidence.cases)
-        assert told.table["first"].tolist() == [f"group={worse}"], favourable
-
-
-@pytest.mark.parametrize(("toy", "favourable"), [(score(), "yes"), (score(), 1), (proba(), 7)])
-def test_a_good_outcome_that_numbers_do_not_have_is_refused(toy, favourable):
-    with pytest.raises(SettingError, match="favourable must be"):
-        explained(toy, favourable=favourable)
 
 
 # Several sensitive parameters
@@ -208,45 +187,22 @@ def test_symmetric_models_are_seldom_called_one_sided(kind):
         parameters = [Integer("x", 0, 23), Category("sex", ["F", "M"]), Category("race", ["B", "W"])]
         domain = Domain(parameters, sensitive=["sex", "race"])
         evidence = evidence_of(ranked, domain, n=10, output="value", threshold=0.5)
-    called = covered = told = 0
-    for seed in range(200):
-        table = directions_of(evidence, sampled_of(evidence, 60, seed=seed)).table
-        called += bool((table["p_adjusted"] <= 0.05).any())
-        tested = table[table["p"].notna()]
-        covered += int(((tested["low"] <= 0.5) & (tested["high"] >= 0.5)).sum())
-        told += len(tested)
-    assert called <= 20
-    assert covered >= 0.95 * told - 3 * np.sqrt(told * 0.05 * 0.95)
-
-
-def test_a_one_sided_model_is_called_out():
-    domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"])], sensitive=["sex"])
-    model = lambda frame: ((frame["x"] < 8) ^ (frame["sex"] == "F")).to_numpy().astype(int)  # noqa: E731
-    evidence = evidence_of(model, domain, n=10)
-    called = [directions_of(evidence, sampled_of(evidence, 60, seed=seed)).table["p"].iloc[0] for seed in range(100)]
-    assert np.mean(np.array(called) <= 0.05) > 0.95
+    tables = [directions_of(evidence, sampled_of(evidence, 60, seed=seed)).table for seed in range(200)]
+    assert sum((table["p_adjusted"] <= 0.05).any() for table in tables) <= 20
+    tested = pd.concat(tables).dropna(subset="p")
+    covered = ((tested["low"] <= 0.5) & (tested["high"] >= 0.5)).mean()
+    assert covered >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(tested))
 
 
 # Few of everything
 
 
-@pytest.mark.parametrize(
-    ("output", "favourable"),
-    [("label", 1), ("value", "highest"), ("proba", "highest")],
-    ids=["label", "value", "proba"],
-)
-def test_no_case_gives_an_empty_result(tmp_path, output, favourable):
-    toy = never()
-    evidence = evidence_of(
-        (lambda X: np.column_stack([toy.model(X)] * 2)) if output == "proba" else toy.model,
-        toy.domain,
-        output=output,
-        threshold=None if output == "label" else 0.5,
-        favourable=favourable,
-    )
+@pytest.mark.parametrize("output", ["label", "value"])
+def test_no_case_gives_an_empty_result(tmp_path, output):
+    threshold, good = (None, 1) if output == "label" else (0.5, "highest")
+    evidence = evidence_of(never().model, never().domain, output=output, threshold=threshold, favourable=good)
     told = directions_of(evidence, sampled_of(evidence, 100))
-    assert len(told.table) == 0
-    assert told.n_found == told.n_sampled == 0
+    assert len(told.table) == told.n_found == told.n_sampled == 0
     assert told.sentences() == ["No case tells two sides apart."]
     json.dumps(told.jsonable(), allow_nan=False)
     told.plot(tmp_path / "empty.svg")
@@ -284,13 +240,3 @@ def test_members_that_do_not_exist_are_nobody(tmp_path):
     assert free["sampled"] == told.n_sampled
     assert cut["sampled"] < 0.8 * told.n_sampled
     told.plot(tmp_path / "many.svg")
-
-
-def test_the_same_bytes_again(tmp_path):
-    for name in ("one", "other"):
-        told = explained(loans())
-        told.plot(tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
-    assert "sex=Female" in (tmp_path / "one").read_text()
-    json.dumps(told.jsonable(), allow_nan=False)
-    assert "<table" in told._repr_html_()

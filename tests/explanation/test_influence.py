@@ -13,7 +13,7 @@ from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
 from fairprobe.explanation import moved_cases
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.moved_cases import Mover
-from fairprobe.testing import box, loans, never, pair, proba, score
+from fairprobe.testing import loans, never, score
 from random_domains import domains
 
 
@@ -62,15 +62,6 @@ def test_an_exclusive_or_is_the_strongest_pair():
     assert (influence.pairs["beyond"].iloc[1:] == 0).all()
     assert set(influence.table.index[:2]) == {"b2", "b5"}
     assert "b2 and b5 act together" in influence.sentences()[1]
-
-
-def test_two_that_stand_in_for_each_other_do_more_together_than_apart():
-    influence = influence_of(evidence_of(flips(lambda X: (X[:, 0] == 1) | (X[:, 1] == 1)), bits(4), n=400))
-    first = influence.pairs.iloc[0]
-    assert {first["first"], first["second"]} == {"b0", "b1"}
-    # Of the three cases, (1, 1) ends by both alone, (1, 0) and (0, 1) by one alone, and not by both.
-    assert abs(first["ended"] - 1 / 3) < 0.1
-    assert abs(first["expected"] - 2 / 3) < 0.1
 
 
 def test_scores_say_how_the_gap_changes():
@@ -264,15 +255,6 @@ def test_no_case_gives_an_empty_result(tmp_path):
     influence.plot_curves(tmp_path / "curves.svg")
 
 
-def test_one_case_tells_nothing_of_others():
-    toy = box()
-    influence = influence_of(evidence_of(toy.model, toy.domain, codes=first_case(toy)))
-    assert influence.n_cases == 1
-    assert (influence.table["low"] == 0).all()
-    assert (influence.table["high"] == 1).all()
-    json.dumps(influence.jsonable(), allow_nan=False)
-
-
 def test_no_free_parameter():
     domain = Domain([Integer("group", 0, 1), Integer("fixed", 3, 3)], sensitive=["group"])
     influence = influence_of(evidence_of(lambda X: X[:, 0], domain, n=20))
@@ -280,7 +262,7 @@ def test_no_free_parameter():
     assert "another value to be moved to" in influence.sentences()[0]
 
 
-@pytest.mark.parametrize("max_queries", [0, 1, 50, 700, 5000])
+@pytest.mark.parametrize("max_queries", [0, 50, 700, 5000])
 def test_a_budget_is_kept(max_queries):
     toy = loans()
     evidence = evidence_of(toy.model, toy.domain, max_queries=max_queries)
@@ -290,21 +272,6 @@ def test_a_budget_is_kept(max_queries):
     assert (max_queries < 700) == (influence.n_cases == 0)
     assert influence.health[0][0] == "fewer-moves"
     assert "limit on queries" in influence.health[0][1]
-
-
-def test_the_cost_is_bounded_for_many_parameters():
-    influence = influence_of(evidence_of(flips(lambda X: X[:, 0] == 0), bits(30), n=1000))
-    assert influence.n_queries <= 2 * 120_000
-    assert influence.table.index[0] == "b0"
-    assert "the limit on judged inputs" in influence.health[0][1]
-
-
-@pytest.mark.parametrize("toy", [pair(), proba(), score()], ids=["pair", "proba", "score"])
-def test_other_outputs_and_many_combinations(toy):
-    influence = influence_of(evidence_of(toy.model, toy.domain, **toy.settings))
-    assert influence.table.index[0] == "x0"
-    assert influence.table["ended"].iloc[0] > 0.6
-    json.dumps(influence.jsonable(), allow_nan=False)
 
 
 def test_hidden_parameters():
@@ -339,14 +306,3 @@ def test_the_same_bytes_again(tmp_path):
     assert all(f">{name}<" in bars for name in toy.domain.names if name != "sex")
     assert "missing" in (tmp_path / "one-curves.svg").read_text()
     assert "<table" in influence._repr_html_()
-
-
-def test_long_names_are_shortened(tmp_path):
-    words = [f"a very long name of a category, number {number}" for number in range(40)]
-    domain = Domain([Category("c" * 60, words), Integer("group", 0, 1)], sensitive=["group"])
-    model = lambda frame: (frame.iloc[:, 0].str.endswith("1") & (frame["group"] == 1)).to_numpy()  # noqa: E731
-    influence = influence_of(evidence_of(model, domain))
-    assert len(influence.curves["c" * 60]) == 24
-    influence.plot_curves(tmp_path / "curves.svg")
-    influence.plot(tmp_path / "bars.svg")
-    assert words[1] not in (tmp_path / "curves.svg").read_text()

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -23,7 +19,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from benchmarks.label_worlds import made_evidence
 from fairprobe import Category, Domain, Integer, Link
 from fairprobe.explanation.inside import TOP, inside_of
-from fairprobe.subjects.fair_svm import FairSVM
 from fairprobe.testing.toys import CountingModel
 
 DOMAIN = Domain(
@@ -94,18 +89,8 @@ def test_by_the_trees_own_paths(domain):
     assert inside.table["mass"].tolist() == pytest.approx([masses[node] for node in strongest])
     assert inside.table["parted"].tolist() == pytest.approx([parted[node] for node in strongest])
     names = X.columns if domain is NUMBERS else model[:-1].get_feature_names_out()
-    frame = pd.DataFrame(rows, columns=[str(each) for each in names])
     for node in inside.table.itertuples():
         assert node.condition == f"{names[tree.feature[node.node]]} <= {tree.threshold[node.node]:.6g}"
-        # The path in words leads there: as many conditions as it is deep, and all rows that fit them pass the node.
-        fits = np.ones(len(rows), dtype=bool)
-        conditions = [each for each in node.path.split(" and ") if each]
-        assert len(conditions) == node.depth
-        for condition in conditions:
-            feature, sign, threshold = condition.rsplit(" ", 2)
-            below = frame[feature] <= float(threshold)
-            fits &= below if sign == "<=" else ~below
-        assert fits.mean() == pytest.approx(node.mass)
 
 
 def ways(inside):
@@ -122,14 +107,7 @@ def test_who_goes_which_way():
     json.dumps(inside.jsonable(), allow_nan=False)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        DecisionTreeRegressor(random_state=0),
-        Ridge(),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@pytest.mark.parametrize("model", [DecisionTreeRegressor(random_state=0), Ridge()])
 def test_regressors(model):
     X, y = data(NUMBERS)
     evidence = evidence_of(model, NUMBERS, X, y + 3.0 * X["sex"], output="value", threshold=0.5)
@@ -142,7 +120,7 @@ def test_regressors(model):
 
 @pytest.mark.parametrize(
     "model",
-    [LogisticRegression(max_iter=1000), RidgeClassifier(), SGDClassifier(random_state=0), LinearSVC(random_state=0)],
+    [LogisticRegression(max_iter=1000), RidgeClassifier(), LinearSVC(random_state=0)],
     ids=lambda model: type(model).__name__,
 )
 def test_linear_models(model):
@@ -173,41 +151,21 @@ def test_a_linear_model_of_three_classes():
     assert set(mine["coefficient"]) == set(model.coef_[:, 2])
 
 
-def test_the_subject_that_is_linear():
-    X, y = data(NUMBERS)
-    inside = inside_of(evidence_of(FairSVM("sex"), NUMBERS, X, y))
-    assert inside.model == "FairSVM"
-    assert inside.table["feature"][0] == "sex"
-
-
 def test_links_change_what_twins_differ_in():
     domain = Domain(
-        [
-            Integer("x", 0, 9),
-            Category("role", ["Husband", "Wife", "Single"]),
-            Category("sex", ["Female", "Male"]),
-        ],
+        [Integer("x", 0, 9), Category("role", ["Husband", "Wife", "Single"]), Category("sex", ["Female", "Male"])],
         ["sex"],
         links=[Link("role", "sex", [{"Male": "Husband", "Female": "Wife"}])],
     )
-    rng = np.random.default_rng(0)
-    X = domain.decode(domain.sample_codes(500, rng))
+    X = domain.decode(domain.sample_codes(500, np.random.default_rng(0)))
     y = ((X["x"] >= 5) ^ (X["role"] == "Wife")).astype(int)
-    encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["role", "sex"]), remainder="passthrough")
-    inside = inside_of(evidence_of(make_pipeline(encoder, TREE), domain, X, y))
-    assert (inside.totals.set_index("parameter")["n_nodes"] > 0).to_dict() == {"sex": False, "role": True}
-    hidden = domain.hiding(["sex"])
-    encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["role"]), remainder="passthrough")
-    inside = inside_of(evidence_of(make_pipeline(encoder, TREE), hidden, X[["x", "role"]], y))
-    assert inside.totals["parameter"].tolist() == ["role"]
-    assert inside.n_members > 0
-
-
-def test_members_that_are_forbidden_are_not_counted():
-    domain = NUMBERS.with_constraints(["sex != 2 or x < 10"])
-    X, y = data(NUMBERS)
-    evidence = evidence_of(TREE, domain, X, y)
-    assert inside_of(evidence).n_members == int(evidence.cases.present.sum()) < 3 * evidence.n_cases
+    for compared, columns in ((domain, ["role", "sex"]), (domain.hiding(["sex"]), ["role"])):
+        encoder = make_column_transformer((OneHotEncoder(sparse_output=False), columns), remainder="passthrough")
+        evidence = evidence_of(make_pipeline(encoder, TREE), compared, X[["x", *columns]], y)
+        inside = inside_of(evidence)
+        n_nodes = inside.totals.set_index("parameter")["n_nodes"]
+        assert (n_nodes > 0).to_dict() == {name: name == "role" for name in columns[::-1]}
+        assert inside.n_members == int(evidence.cases.exist.sum())
 
 
 def test_without_cases_and_without_nodes():
@@ -228,7 +186,7 @@ def test_what_is_not_known_is_not_looked_into():
         pass
 
     assert inside_of(evidence_of(Own(), NUMBERS, X, y)) is None
-    for other in (GaussianNB(), RandomForestClassifier(3), HistGradientBoostingClassifier(max_iter=2)):
+    for other in (GaussianNB(), RandomForestClassifier(3)):
         assert inside_of(evidence_of(other, NUMBERS, X, y)) is None
     assert inside_of(evidence_of(make_pipeline(PCA(2), DecisionTreeClassifier()), NUMBERS, X, y)) is None
     assert inside_of(made_evidence(lambda X: X[:, 0] > 3, NUMBERS, n=50)) is None

@@ -200,7 +200,7 @@ def test_no_coordinate_can_come_nearer(max_queries):
 
 
 @BOTH
-@pytest.mark.parametrize("max_queries", [1, 5, 11, 24, 40, 100, 1_000, 20_000])
+@pytest.mark.parametrize("max_queries", [1, 11, 24, 100, 20_000])
 def test_the_budget_is_kept_and_what_was_reached_holds(change, max_queries):
     counting = CountingModel(both_high)
     result = change(CASES, counting, max_queries=max_queries)
@@ -223,27 +223,6 @@ def test_the_budget_is_kept_and_what_was_reached_holds(change, max_queries):
         assert "unrepaired" in dict(result.health)
 
 
-@BOTH
-def test_the_result_is_the_same_each_time(change):
-    counting = CountingModel(both_high)
-    one, other = (change(CASES, model) for model in (counting, both_high))
-    assert counting.n_rows == one.n_queries == other.n_queries
-    assert one.jsonable() == other.jsonable()
-    pd.testing.assert_frame_equal(one.cases, other.cases)
-
-
-def test_scores_and_their_budget():
-    def score(X):
-        return X[:, 0] / 100 + 0.3 * X[:, 3] * (X[:, 1] > 5_000)
-
-    counting = CountingModel(score)
-    shrunk = shrink_to_row(CASES, counting, output="score", threshold=0.2, max_queries=5_000)
-    assert counting.n_rows == shrunk.n_queries <= 5_000
-    assert shrunk.n_changes.tolist() == [1] * 3
-    assert (shrunk.outputs["case"] - shrunk.outputs["twin"]).abs().tolist() == pytest.approx([0.3] * 3)
-    assert shrunk.cases["gain"].tolist() == [5_001] * 3
-
-
 def test_a_score_comes_to_its_threshold():
     domain = Domain([Real("rate", 0, 1, 0.01), Category("job", ["x", "y"]), Integer("sex", 0, 1)], sensitive=["sex"])
     cases = pd.DataFrame({"rate": [0.6], "job": ["x"], "sex": [1]})
@@ -255,9 +234,10 @@ def test_a_score_comes_to_its_threshold():
 
 def test_a_search_has_its_own_domain_and_output():
     found = search(both_high, DOMAIN, max_cases=30, seed=0)
-    shrunk = shrink(found, both_high, towards=ROW)
-    assert shrunk.n_cases == 30
-    assert (shrunk.n_changes == 2).all()
+    one, other = (shrink(found, both_high, towards=ROW) for _ in range(2))
+    assert one.n_cases == 30
+    assert (one.n_changes == 2).all()
+    assert one.jsonable() == other.jsonable()
     with pytest.raises(SettingError, match="output is the search's own, 'label', got 'score'"):
         shrink(found, both_high, towards=ROW, output="score")
 
@@ -280,9 +260,7 @@ def test_rows_say_what_is_near():
     # Ages hardly differ among these rows, and gains do: so the gain is nearer.
     assert result.changes.tolist() == ["gain 20000 -> 5000"]
     assert dict(result.health)["rows-outside"].startswith("1 of 3 rows have values")
-
-
-def test_a_row_that_is_forbidden_still_gives_the_direction():
+    # A row that is forbidden still gives the direction.
     domain = DOMAIN.with_constraints(["age > 35 or gain > 100"])
     assert shrink_to_row(CASES, both_high, domain).cases.to_numpy().tolist() == [[41, 5_001, 40, 1]] * 3
 
@@ -347,14 +325,6 @@ def test_with_a_good_outcome_no_repair_refuses_all():
         assert repair(cases, score, domain, favourable=good, **settings).repaired["age"].tolist() == ages
 
 
-def test_what_cannot_be_ended():
-    result = repair(CASES, lambda X: X[:, 3], DOMAIN)
-    assert result.n_unrepaired == 3
-    assert result.repaired.isna().all(axis=None)
-    assert result.jsonable()["n_changes"] is None
-    assert "for 3 cases nothing was found" in dict(result.health)["unrepaired"]
-
-
 # Odd and bad input
 
 
@@ -379,20 +349,16 @@ def test_cases_that_no_longer_hold_are_counted(change):
     assert "3 no longer hold" in repr(change(CASES, lambda X: X[:, 0] > 40))
 
 
-@BOTH
-def test_a_model_that_answers_anew_each_time(change):
-    rng = np.random.default_rng(0)
-    result = change(CASES, lambda X: rng.random(len(X)) < 0.5)
-    assert result.n_cases + result.n_gone == 3
-    assert "stochastic-model" in dict(result.health)
-
-
 def test_only_sensitive_parameters():
     domain = Domain([Integer("sex", 0, 1)], sensitive=["sex"])
     cases, rows = pd.DataFrame({"sex": [0]}), pd.DataFrame({"sex": [1]})
     shrunk = shrink(cases, lambda X: X[:, 0], domain, towards=rows)
     assert (shrunk.n_changes.tolist(), shrunk.is_minimal.tolist()) == ([0], [True])
-    assert repair(cases, lambda X: X[:, 0], domain).n_unrepaired == 1
+    result = repair(cases, lambda X: X[:, 0], domain)
+    assert result.n_unrepaired == 1
+    assert result.repaired.isna().all(axis=None)
+    assert result.jsonable()["n_changes"] is None
+    assert "for 1 cases nothing was found" in dict(result.health)["unrepaired"]
 
 
 @BOTH
@@ -415,13 +381,8 @@ def test_bad_input(change, cases, settings, words):
         change(cases, both_high, **settings)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"min_plausibility": 0.1}, "min_plausibility needs a density, got 0.1 without one"),
-        ({"density": 3}, "density must be a fairprobe.Density"),
-    ],
-)
-def test_a_bad_density(settings, words):
-    with pytest.raises((DataError, SettingError), match=words):
-        repair(CASES, both_high, DOMAIN, **settings)
+def test_a_bad_density():
+    with pytest.raises(SettingError, match="min_plausibility needs a density"):
+        repair(CASES, both_high, DOMAIN, min_plausibility=0.1)
+    with pytest.raises((DataError, SettingError), match="density must be a"):
+        repair(CASES, both_high, DOMAIN, density=3)

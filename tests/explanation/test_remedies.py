@@ -119,17 +119,16 @@ def test_by_brute_force(domain, favourable):
     decisions = [each for each in Decision if favourable or each is not Decision.FAVOURABLE]
     sides = {"linked": domain, "plain": domain.without_links()} if domain.links else {"plain": domain}
     assert len(found) == len(regions) * len(decisions) * len(sides) * 2
-    for each in found:
-        assert list(each.rules) == regions[each.region]
+    for each in found.table.itertuples():
         side = sides[each.twins]
         frame, labels = X, y
         if each.population != "rows":
             frame = side.decode(side.sample_codes(FEW, evidence.rng("remedies")))
             labels = [None] * FEW
         n, before, after, right, right_after = brute_force(
-            frame, labels, side, each.rules, each.decision, favourable, "Male"
+            frame, labels, side, regions[each.region], Decision(each.remedy), favourable, "Male"
         )
-        assert (each.n, each.before, each.after) == (n, before / n, after / n)
+        assert (each.n, each.share_before, each.share_after) == (n, before / n, after / n)
         assert (each.low, each.high) == clopper_pearson(after, n, 0.95)
         if each.population == "rows":
             assert (each.accuracy_before, each.accuracy_after) == pytest.approx((right, right_after))
@@ -137,24 +136,15 @@ def test_by_brute_force(domain, favourable):
             assert math.isnan(each.accuracy_after)
 
 
-def test_outputs_say_that_it_is_a_simulation():
+@pytest.mark.parametrize("domain", [PLAIN, LINKED], ids=["plain", "linked"])
+def test_outputs_say_that_it_is_a_simulation(domain):
     X, y = rows_of(100)
-    found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=100, favourable="yes"), n=50)
-    names = (
-        "region remedy population twins n share_before share_after low high accuracy_before accuracy_after simulated"
-    )
-    assert found.table.columns.tolist() == names.split()
-    assert len(found.table) == len(found) == 3 * 3 * 2
+    found = remedies_of(RULES, made_evidence(model, domain, X, y, n=100, favourable="yes"), n=50)
+    assert len(found.table) == len(found) == 3 * 3 * 2 * (2 if domain.links else 1)
     assert found.table["simulated"].all()
     assert set(found.table["remedy"]) == {"twins-mean", "favourable", "constant-sensitive-value"}
     assert all(sentence.startswith("simulated: with region 1 decided ") for sentence in found.sentences()[:6])
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
-
-
-@pytest.mark.parametrize("domain", [PLAIN, LINKED], ids=["plain", "linked"])
-def test_the_table_has_a_row_for_each_region(domain):
-    X, y = rows_of(100)
-    found = remedies_of(RULES, made_evidence(model, domain, X, y, n=100, favourable="yes"), n=50)
     (table,) = found.blocks()
     assert [row[0] for row in table.rows] == ["as it is", "region 1", "region 2", "the first 2 regions"]
     assert len(table.columns) == (8 if domain.links else 6) == len(table.rows[0]) == len(table.rows[-1])
@@ -165,16 +155,7 @@ def test_the_table_has_a_row_for_each_region(domain):
 # What is asked
 
 
-def test_each_member_is_asked_about_once():
-    X, y = rows_of(40)
-    counting = CountingModel(model)
-    evidence = made_evidence(counting, PLAIN, X, y, n=10, favourable="yes")
-    counting.n_rows = 0
-    remedies_of([*RULES, Rule("x == 4")], evidence, n=100)
-    assert counting.n_rows == evidence.oracle.asker.n_queries == 3 * (100 + 40)
-
-
-@pytest.mark.parametrize("max_queries", [0, 1, 5, 12, 40, 300, 1000])
+@pytest.mark.parametrize("max_queries", [0, 5, 40, 1000])
 @pytest.mark.parametrize("domain", [PLAIN, LINKED])
 def test_the_budget_holds(max_queries, domain):
     X, y = rows_of(40)
@@ -183,32 +164,29 @@ def test_the_budget_holds(max_queries, domain):
     counting.n_rows = 0
     found = remedies_of(RULES, evidence, n=100)
     assert counting.n_rows == evidence.oracle.asker.n_queries <= max_queries
-    assert bool(found) == (max_queries >= 3)
-    assert all(each.n <= 100 for each in found)
+    assert max_queries < 1000 or domain.links or counting.n_rows == 3 * (100 + 40)  # each member once
+    assert bool(len(found)) == (max_queries >= 3)
+    assert (found.table["n"] <= 100).all()
 
 
 def test_nothing_to_do():
     evidence = made_evidence(model, PLAIN, n=10)
-    assert remedies_of([], evidence) == []
     assert remedies_of([], evidence).table.empty
     assert evidence.oracle.asker.n_queries == 0
     with pytest.raises(SettingError, match="n must be a whole number"):
         remedies_of(RULES, evidence, n=0)
-
-
-def test_without_cases():
     found = remedies_of(RULES, made_evidence(lambda X: np.zeros(len(X)), PLAIN, n=10), n=50)
-    assert {(each.before, each.after) for each in found} == {(0.0, 0.0)}
+    assert (found.table[["share_before", "share_after"]] == 0).all(axis=None)
 
 
 def test_rows_whose_sex_is_unknown_are_left_out():
     X, y = rows_of(40)
     X["sex"] = None
     found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=10), n=50)
-    assert {each.population for each in found} == {"domain"}
+    assert set(found.table["population"]) == {"domain"}
     X.loc[:9, "sex"] = "Male"
     found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=10), n=50)
-    assert {each.n for each in found if each.population == "rows"} == {10}
+    assert set(found.table[found.table["population"] == "rows"]["n"]) == {10}
 
 
 def test_rows_of_values_that_are_not_compared_are_judged_as_those_that_are():
@@ -216,13 +194,12 @@ def test_rows_of_values_that_are_not_compared_are_judged_as_those_that_are():
     X, y = rows_of(60)
     found = remedies_of(RULES[:1], made_evidence(model, domain, X, y, n=10, favourable="yes"), n=100)
     known = ~pd.isna(y)
-    for each in found:
-        if each.population == "rows":
-            assert each.n == 60
-            assert each.accuracy_before == pytest.approx((model(X) == y)[known].mean())
-            assert each.after == ((X["x"] <= 3) & (X["role"] != "Wife")).mean()
-    always = next(each for each in found if each.decision is Decision.FAVOURABLE and each.population == "rows")
-    assert always.accuracy_after == pytest.approx((np.where(X["x"] >= 6, "yes", model(X)) == y)[known].mean())
+    table = found.table[found.table["population"] == "rows"].set_index("remedy")
+    assert (table["n"] == 60).all()
+    assert table["accuracy_before"].tolist() == pytest.approx([(model(X) == y)[known].mean()] * 3)
+    assert (table["share_after"] == ((X["x"] <= 3) & (X["role"] != "Wife")).mean()).all()
+    always = table.loc["favourable", "accuracy_after"]
+    assert always == pytest.approx((np.where(X["x"] >= 6, "yes", model(X)) == y)[known].mean())
 
 
 # Other outputs
@@ -249,45 +226,37 @@ class Scored:
         return 100 * self.likely(X)
 
 
-@pytest.mark.parametrize(("output", "favourable"), [("score", "lowest"), ("proba", "yes"), ("proba", "highest")])
+@pytest.mark.parametrize(("output", "favourable"), [("score", "lowest"), ("proba", "yes"), ("value", "lowest")])
 def test_scores_and_probabilities(output, favourable):
     X = NUMBERS.decode(NUMBERS.sample_codes(200, np.random.default_rng(0)))
     X["sex"] = np.where(X["x"] < 9, 1, X["sex"])
     scored, y = Scored(), np.where(X["x"] > 6, "yes", "no")
-    evidence = made_evidence(scored, NUMBERS, X, y, n=50, output=output, threshold=0.15, favourable=favourable)
-    found = {(each.decision, each.population): each for each in remedies_of([Rule("x >= 7")], evidence, n=FEW)}
+    threshold = 15 if output == "value" else 0.15
+    y = scored.predict(X) if output == "value" else y
+    evidence = made_evidence(scored, NUMBERS, X, y, n=50, output=output, threshold=threshold, favourable=favourable)
+    found = remedies_of([Rule("x >= 7")], evidence, n=FEW).table
+    rows = found[found["population"] == "rows"].set_index("remedy")
     assert len(found) == 6
-    rows = {decision: found[decision, "rows"] for decision in Decision}
-    likely = scored.likely(X)
-    inside = (X["x"] >= 7).to_numpy()
-    expected = {
-        Decision.MEAN: (1 + X["x"] + 4) / 20,  # the mean of 0, 4 and 8
-        Decision.CONSTANT: (1 + X["x"] + 4) / 20,
-        Decision.FAVOURABLE: np.ones(200) if output == "proba" else (1 + X["x"]) / 20,
-    }
-    for decision, each in rows.items():
-        after = np.where(inside, expected[decision], likely)
-        assert each.before == (X["x"] >= 5).mean()
-        assert each.after == ((X["x"] >= 5) & ~inside).mean()
-        assert each.accuracy_before == pytest.approx((np.where(likely > 0.5, "yes", "no") == y).mean())
-        assert each.accuracy_after == pytest.approx((np.where(after > 0.5, "yes", "no") == y).mean())
-
-
-def test_values_have_no_accuracy():
-    X = NUMBERS.decode(NUMBERS.sample_codes(100, np.random.default_rng(0)))
-    evidence = made_evidence(
-        Scored(), NUMBERS, X, np.arange(100.0), n=50, output="value", threshold=15, favourable="highest"
-    )
-    found = remedies_of([Rule("x >= 7")], evidence, n=FEW)
-    assert len(found) == 6
-    assert all(math.isnan(each.accuracy_after) and each.after < each.before for each in found)
+    likely, inside = scored.likely(X), (X["x"] >= 7).to_numpy()
+    assert (rows["share_before"] == (X["x"] >= 5).mean()).all()
+    assert (rows["share_after"] == ((X["x"] >= 5) & ~inside).mean()).all()
+    if output == "value":
+        assert rows["accuracy_after"].isna().all()
+        return
+    assert rows["accuracy_before"].tolist() == pytest.approx([(np.where(likely > 0.5, "yes", "no") == y).mean()] * 3)
+    mean = (1 + X["x"] + 4) / 20  # of 0, 4 and 8; the constant value is the one in the middle, too
+    best = np.ones(200) if output == "proba" else (1 + X["x"]) / 20
+    for decision, outcome in ((Decision.MEAN, mean), (Decision.CONSTANT, mean), (Decision.FAVOURABLE, best)):
+        after = np.where(inside, outcome, likely)
+        expected = (np.where(after > 0.5, "yes", "no") == y).mean()
+        assert rows.loc[decision, "accuracy_after"] == pytest.approx(expected)
 
 
 def test_a_population_that_sets_the_rules_aside():
     evidence = made_evidence(model, FORBIDDEN, n=50)
     whole = replace(evidence, population=DrawnFrom("domain", FORBIDDEN.without_constraints()))
-    one, other = (remedies_of(RULES[:1], each, n=FEW)[0] for each in (whole, made_evidence(model, PLAIN, n=50)))
-    assert (one.before, one.after, one.population) == (other.before, other.after, "domain")
+    one, other = (remedies_of(RULES[:1], each, n=FEW).table for each in (whole, made_evidence(model, PLAIN, n=50)))
+    assert one.equals(other)
 
 
 # Twins on both sides of a region
@@ -347,26 +316,27 @@ def check_both_sides(kind, seed, n_rules):
     constant = values[int(np.argmax([(rows[name] == value).sum() for value in values]))]
     evidence = made_evidence(asked, domain, rows, n=100, favourable=True)
     n_both = 0
-    for each in remedies_of(rules, evidence, n=len(rows)):
+    regions = {f"region {place}": [rule] for place, rule in enumerate(rules, start=1)} | {"the first 2 regions": rules}
+    for each in remedies_of(rules, evidence, n=len(rows)).table.itertuples():
         side = domain if each.twins == "linked" else domain.without_links()
 
         def decided(X, each=each):
-            inside = np.logical_or.reduce([rule.matches(X) for rule in each.rules])
+            inside = np.logical_or.reduce([rule.matches(X) for rule in regions[each.region]])
             as_each = np.stack([asked(X.assign(**{name: value})) for value in values])
             told = {
                 Decision.FAVOURABLE: np.ones(len(X), dtype=bool),
                 Decision.CONSTANT: as_each[values.index(constant)],
                 Decision.MEAN: as_each.mean(axis=0) >= 0.5,  # of two that are level, the favourable one
             }
-            return np.where(inside, told[each.decision], asked(X))
+            return np.where(inside, told[each.remedy], asked(X))
 
-        if each.twins == "linked" and each.decision is not Decision.FAVOURABLE:
+        if each.twins == "linked" and each.remedy != Decision.FAVOURABLE:
             continue  # the twins' outcomes are those of linked twins
         drawn = (
             rows if each.population == "rows" else side.decode(side.sample_codes(len(rows), evidence.rng("remedies")))
         )
         now, then = (estimate(one, side, drawn, linked=None, batch="frame") for one in (asked, decided))
-        assert (each.n, each.before, each.after) == (now.n, now.value, then.value)
-        inside = np.logical_or.reduce([rule.matches(drawn) for rule in each.rules])
+        assert (each.n, each.share_before, each.share_after) == (now.n, now.value, then.value)
+        inside = np.logical_or.reduce([rule.matches(drawn) for rule in regions[each.region]])
         n_both += each.twins == "plain" and then.hits > (now.record.hits & ~inside[: now.n]).sum()
     assert (n_both > 0) == (kind != "table")

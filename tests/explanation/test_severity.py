@@ -39,36 +39,16 @@ def test_labels_are_told_apart_by_probabilities(fitted):
     assert np.array_equal(severity.gaps[severity.ranking["place"]], severity.ranking["severity"])
     json.dumps(severity.jsonable(), allow_nan=False)
     assert "apart in the median case" in repr(severity)
-    assert "quantile" in severity._repr_html_()
 
 
-class Frames:
-    """A model that takes frames alone: scores are asked about in the form of the labels."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def predict(self, batch):
-        return self.model.predict(batch.loc[:])
-
-    def decision_function(self, batch):
-        return self.model.decision_function(batch.loc[:])
-
-
-def test_or_by_scores(fitted):
+def test_or_by_scores_and_a_density_weighs_them(fitted):
     domain, rows, labels = fitted
     model = LinearSVC(dual=False).fit(rows, labels)
-    severity = severity_of(evidence_of(Frames(model), domain, batch="frame"))
-    assert severity.measure == "score"
-    assert np.allclose(severity.gaps, abs(model.coef_[0, -1]))
-
-
-def test_a_density_weighs_them(fitted):
-    domain, rows, labels = fitted
-    model = LogisticRegression(max_iter=1000).fit(rows, labels)
     density = Density.fit(domain, rows[rows["y"] < 3])
     evidence = evidence_of(model, domain, codes=domain.sample_codes(2000, np.random.default_rng(0)), density=density)
     severity = severity_of(evidence)
+    assert severity.measure == "score"
+    assert np.allclose(severity.gaps, abs(model.coef_[0, -1]))
     assert np.allclose(severity.ranking["product"], severity.ranking["severity"] * severity.ranking["plausibility"])
     assert severity.ranking["product"].is_monotonic_decreasing
     first = evidence.cases.codes[severity.ranking["place"].iloc[:50]]
@@ -86,21 +66,15 @@ def test_where_the_output_is_a_number_its_gap_is_the_severity(toy):
     assert same.apply(lambda places: places.is_monotonic_increasing).all()  # those found first
 
 
-def test_without_scores_all_are_as_severe():
+def test_labels_only_and_no_case():
     toy = loans()
     severity = severity_of(evidence_of(toy.model, toy.domain))
     assert severity.measure == "label"
     assert (severity.gaps == 1).all()
     assert severity.ranking["place"].tolist() == list(range(len(severity.gaps)))
     assert "labels only" in severity.sentences()[0]
-
-
-def test_no_case():
-    toy = never()
-    severity = severity_of(evidence_of(toy.model, toy.domain))
-    assert len(severity.ranking) == len(severity.gaps) == 0
-    assert severity.quantiles == {}
-    json.dumps(severity.jsonable(), allow_nan=False)
+    severity = severity_of(evidence_of(never().model, never().domain))
+    assert len(severity.ranking) == len(severity.gaps) == len(severity.quantiles) == 0
     assert "no case" in repr(severity)
 
 

@@ -72,7 +72,7 @@ def test_each_protocol_gives_what_the_model_gives(protocol):
         assert there.n_queries == here.n_queries == here.n_sent
         assert there.n_sent == served.n_rows == remote.n_sent - before
         assert there.n_sent < there.n_queries  # some rows were remembered
-        assert there.summary()["n_sent"] == there.n_sent
+        assert there.jsonable()["n_sent"] == there.n_sent
 
 
 def test_the_outputs_that_a_service_has_names_for():

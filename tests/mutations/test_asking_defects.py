@@ -50,16 +50,13 @@ def models_are_told_apart():
     assert not is_taken_up(above(20), above(30))
 
 
-def test_fingerprints_by_code_alone_are_caught(monkeypatch):
-    models_are_told_apart()
+def test_fingerprints_by_code_alone_are_caught(is_caught):
 
     def by_code(model):
         assert isinstance(model, types.FunctionType)
         return hashlib.sha256(model.__code__.co_code + repr(model.__code__.co_names).encode()).hexdigest()
 
-    monkeypatch.setattr(identity, "fingerprint", by_code)
-    with pytest.raises(AssertionError):
-        models_are_told_apart()
+    is_caught(models_are_told_apart, identity, "fingerprint", by_code)
 
 
 def what_cannot_be_told_matches_nothing():
@@ -68,11 +65,14 @@ def what_cannot_be_told_matches_nothing():
         assert not is_taken_up(model, model)
 
 
-def test_a_fingerprint_of_nothing_that_matches_is_caught(monkeypatch):
-    what_cannot_be_told_matches_nothing()
-    monkeypatch.setattr(identity, "fingerprint", lambda model: None)
-    with pytest.raises((AssertionError, AttributeError)):
-        what_cannot_be_told_matches_nothing()
+def test_a_fingerprint_of_nothing_that_matches_is_caught(is_caught):
+    is_caught(
+        what_cannot_be_told_matches_nothing,
+        identity,
+        "fingerprint",
+        lambda model: None,
+        errors=(AssertionError, AttributeError),
+    )
 
 
 # Asking again
@@ -133,16 +133,15 @@ def nothing_passes_that_depends_on_its_batch():
     assert "batch-dependent-model" in dict(found.health)
 
 
-def test_batches_that_nobody_looks_into_are_caught(monkeypatch):
-    nothing_passes_that_depends_on_its_batch()
+def nobody_looks_into_batches(patch):
     for module in (populations, searching):
-        monkeypatch.setattr(module, "unsteadiness", lambda asker, limit=None, rows=None: ())
-    with pytest.raises(AssertionError):
-        nothing_passes_that_depends_on_its_batch()
+        patch.setattr(module, "unsteadiness", lambda asker, limit=None, rows=None: ())
 
 
-def test_a_verdict_that_ignores_it_is_caught(monkeypatch):
-    nothing_passes_that_depends_on_its_batch()
-    monkeypatch.delitem(share.UNSTEADY, "batch-dependent-model")
-    with pytest.raises(AssertionError):
-        nothing_passes_that_depends_on_its_batch()
+def no_verdict_heeds_it(patch):
+    patch.delitem(share.UNSTEADY, "batch-dependent-model")
+
+
+@pytest.mark.parametrize("put_back", [nobody_looks_into_batches, no_verdict_heeds_it])
+def test_a_model_that_depends_on_its_batch_and_passes_is_caught(is_caught, put_back):
+    is_caught(nothing_passes_that_depends_on_its_batch, put_back)

@@ -47,16 +47,8 @@ def linked():
     return domain.with_links([Link("title", "sex", [{"Male": "Mr", "Female": "Ms"}])])
 
 
-def is_caught(monkeypatch, check, where, name, defect):
-    """The check holds, and no longer does with the defect put back."""
-    check()
-    monkeypatch.setattr(where, name, defect)
-    with pytest.raises(AssertionError):
-        check()
-
-
 @pytest.mark.parametrize("call", ["audit", "assert"])
-def test_a_misspelt_outcome_that_passes_is_caught(monkeypatch, call):
+def test_a_misspelt_outcome_that_passes_is_caught(is_caught, call):
     def check():
         try:
             if call == "audit":
@@ -73,10 +65,10 @@ def test_a_misspelt_outcome_that_passes_is_caught(monkeypatch, call):
     def taken(word, *_, **__):
         return favourable.Favourable(word, word, is_label=True)
 
-    is_caught(monkeypatch, check, favourable, "read_favourable", taken)
+    is_caught(check, favourable, "read_favourable", taken)
 
 
-def test_labels_counted_for_rows_are_caught(monkeypatch):
+def test_labels_counted_for_rows_are_caught(is_caught):
     frame = people().set_axis(["a", "b"] * 100)
 
     def check():
@@ -89,7 +81,7 @@ def test_labels_counted_for_rows_are_caught(monkeypatch):
         told = real(run)
         return {**told, "n_flipped": len({frame.index[flip["row"]] for flip in told["flips"]})}
 
-    is_caught(monkeypatch, check, content, "rows", by_label)
+    is_caught(check, content, "rows", by_label)
 
 
 def has_determined_column():
@@ -145,10 +137,10 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("what", REPORTS)
-def test_a_report_that_does_not_say_is_caught(monkeypatch, what):
+def test_a_report_that_does_not_say_is_caught(is_caught, what):
     check, where, name, defect = REPORTS[what]
     where = importlib.import_module(where) if isinstance(where, str) else where
-    is_caught(monkeypatch, check, where, name, defect)
+    is_caught(check, where, name, defect)
 
 
 # The checker
@@ -185,17 +177,17 @@ def is_refused(check, audit):
     return False in check.seen or not shown
 
 
-def test_a_checker_that_believes_the_question_is_caught(monkeypatch, checker):
+def test_a_checker_that_believes_the_question_is_caught(is_caught, checker):
     check, verdict = checker
 
     def holds():
         assert not is_refused(check, copy.deepcopy(violated()))
         assert is_refused(check, forged(max_share=0.9))
 
-    is_caught(monkeypatch, holds, verdict, "check_question", lambda audit, note: True)
+    is_caught(holds, verdict, "check_question", lambda audit, note: True)
 
 
-def test_a_checker_that_believes_the_bound_shares_is_caught(monkeypatch, checker):
+def test_a_checker_that_believes_the_bound_shares_is_caught(is_caught, monkeypatch, checker):
     check, verdict = checker
     audit = forged()
     audit["verdict"] |= {"bound": [], "outcomes": {}}
@@ -209,7 +201,7 @@ def test_a_checker_that_believes_the_bound_shares_is_caught(monkeypatch, checker
         return real(audit, main, *rest) if main else True
 
     monkeypatch.setattr(verdict, "check_verdict", lenient)
-    is_caught(monkeypatch, holds, verdict, "bound_shares", lambda audit, note: [])
+    is_caught(holds, verdict, "bound_shares", lambda audit, note: [])
 
 
 def test_digests_alone_prove_nothing():

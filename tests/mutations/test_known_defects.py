@@ -42,11 +42,8 @@ def put_back_wrong_order(patch):
     leave_out_random_families(patch)
 
 
-def test_a_falling_column_searched_as_a_rising_one_is_caught(monkeypatch):
-    check_falling()
-    put_back_wrong_order(monkeypatch)
-    with pytest.raises(AssertionError):
-        check_falling()
+def test_a_falling_column_searched_as_a_rising_one_is_caught(is_caught):
+    is_caught(check_falling, put_back_wrong_order)
 
 
 def check_wrapped():
@@ -71,11 +68,8 @@ def put_back_trust(patch):
     )
 
 
-def test_a_wrapped_method_taken_for_the_original_is_caught(monkeypatch):
-    check_wrapped()
-    put_back_trust(monkeypatch)
-    with pytest.raises(AssertionError):
-        check_wrapped()
+def test_a_wrapped_method_taken_for_the_original_is_caught(is_caught):
+    is_caught(check_wrapped, put_back_trust)
 
 
 def check_rare_answers():
@@ -94,8 +88,5 @@ def check_rare_answers():
     assert np.isclose(share.value, 1 / 3, atol=0.05)
 
 
-def test_random_families_left_out_is_caught(monkeypatch):
-    check_rare_answers()
-    leave_out_random_families(monkeypatch)
-    with pytest.raises((AssertionError, pytest.fail.Exception)):
-        check_rare_answers()
+def test_random_families_left_out_is_caught(is_caught):
+    is_caught(check_rare_answers, leave_out_random_families, errors=(AssertionError, pytest.fail.Exception))

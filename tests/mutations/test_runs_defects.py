@@ -52,8 +52,5 @@ def whoever_is_equal_is_a_copy(monkeypatch):
         (whoever_is_equal_is_a_copy, lambda: known.test_people_who_are_equal_by_chance_are_no_copies(0)),
     ],
 )
-def test_a_defect_put_back_is_caught(put_back, check, monkeypatch):
-    check()
-    put_back(monkeypatch)
-    with pytest.raises((AssertionError, KeyError)):
-        check()
+def test_a_defect_put_back_is_caught(put_back, check, is_caught):
+    is_caught(check, put_back, errors=(AssertionError, KeyError))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -11,50 +9,6 @@ from fairprobe import Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
-
-
-def twins_of(domain, row):
-    """The input in all combinations of sensitive values, in domain order; those a constraint forbids are no inputs."""
-    for values in itertools.product(*(range(domain[name].levels) for name in domain.sensitive)):
-        member = list(row)
-        for name, value in zip(domain.sensitive, values, strict=True):
-            member[domain.names.index(name)] = value
-        if domain.allows(np.array([member]))[0]:
-            yield tuple(member)
-
-
-def judge(domain, answers, row, output, threshold):
-    """(gap, hit, case, twin, the two outputs, class) of one input, by loops; `answers` maps inputs to outputs."""
-    members = list(twins_of(domain, row))
-    if output == "label":
-        labels = [answers[member] for member in members]
-        gap = 0 if all(label == labels[0] for label in labels) else 1
-        if gap <= threshold:
-            return gap, False
-        own = answers[tuple(row)]
-        twin = next(member for member in members if answers[member] != own)
-        return gap, True, tuple(row), twin, (own, answers[twin]), None
-    n_classes = len(answers[members[0]])
-    spans = []
-    for position in range(n_classes):
-        column = [answers[member][position] for member in members]
-        spans.append(max(column) - min(column))
-    gap = max(spans)
-    if not gap > threshold:
-        return gap, False
-    position = spans.index(gap)
-    number = {member: answers[member][position] for member in members}
-    low, high = min(number.values()), max(number.values())
-    ends = [member for member in members if number[member] in (low, high)]
-    case = tuple(row) if tuple(row) in ends else ends[0]
-    other = high if number[case] == low else low
-    twin = next(member for member in members if number[member] == other)
-    return gap, True, case, twin, (number[case], number[twin]), position if n_classes > 1 else None
-
-
-def words(rng, n):
-    return rng.choice(["yes", "no", "perhaps"], n, p=[0.8, 0.1, 0.1]).tolist()
-
 
 # Threshold
 

@@ -126,12 +126,6 @@ def test_inconclusive_fails(run):
     result.stdout.fnmatch_lines(["E * inconclusive: the limit lies within the interval.*the limit is 25%*"])
 
 
-def test_a_stochastic_model_fails_and_says_so(run):
-    result = run("noisy", "0.9")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * inconclusive: the model answers the same row differently*"])
-
-
 @pytest.mark.parametrize(
     "text", ["", "{", "\x00", '{"format": "fairprobe-cases", "format_version": 99}', '{"format": "fairprobe-cases"}']
 )
@@ -144,15 +138,8 @@ def test_saved_cases_that_cannot_be_read_are_said(run, pytester, text):
     result.stdout.fnmatch_lines([f"*no saved cases were replayed: *{file.name} must be *"])
     result = run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * note: no saved cases were replayed*", "E * saved: *"])
+    result.stdout.fnmatch_lines(["E * note: *no saved cases were replayed*", "E * saved: *"])
     assert json.loads(file.read_text())["cases"]
-
-
-def test_a_folder_that_cannot_be_written_to_is_said(run, pytester):
-    (pytester.path / ".fairprobe").write_text("a file")
-    result = run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * violated: *", "E * note: the cases could not be saved: *"])
 
 
 def test_a_changed_domain_is_said(run, pytester):
@@ -228,13 +215,6 @@ def test_bad_arguments_fail_the_test(pytester, call, why):
     result.stdout.fnmatch_lines([f"E *{why}*"])
 
 
-@pytest.mark.parametrize("option", [("--fairprobe-seed", "x"), ("--fairprobe-seed", "-1"), ("--fairprobe-budget", "0")])
-def test_bad_options_are_wrong_use(run, option):
-    result = run("flips", "0.01", "", *option)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*whole number of at least *"])
-
-
 def test_a_marker_without_names_is_wrong(run):
     more = """
 @pytest.mark.fairprobe(0.01)
@@ -244,25 +224,6 @@ def test_marked():
     result = run("blind", "0.02", more)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["E * the marker fairprobe must have arguments by name, got (0.01,)"])
-
-
-def test_a_budget_too_small_still_gives_the_verdict(run):
-    result = run("flips", "0.01", "", "--fairprobe-budget", "8")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * violated: *", "E * again: *--fairprobe-budget 8"])
-
-
-def test_a_model_that_fails_later_leaves_the_verdict(run):
-    more = """
-def fails_elsewhere(frame):
-    people = set(zip(rows["age"], rows["town"]))
-    if not people.issuperset(zip(frame["age"], frame["town"])):
-        raise OSError("who is this?")
-    return flips(frame)
-"""
-    result = run("fails_elsewhere", "0.01", more)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * violated: *", "E * worst case: *", "E * note: failed: *who is this?*"])
 
 
 def test_outside_of_a_test_nothing_is_saved(tmp_path, monkeypatch):

@@ -57,7 +57,7 @@ def audited(**options):
 def test_cases_that_tests_saved(replay):
     code, out, _ = replay(".fairprobe")
     assert code == 1
-    assert out.startswith("Of 2 cases 2 still hold, 0 were fixed.\n")
+    assert out.startswith("of 2 cases 2 still hold, 0 were fixed\n")
     assert "case 1: age=42, sex=Female, town=Ash" in out
     assert "fairprobe replay .fairprobe --model replayed_models:flips" in out
     assert replay(".fairprobe/a.json", model="blind")[0] == 0
@@ -66,7 +66,7 @@ def test_cases_that_tests_saved(replay):
     assert pd.read_csv("what.csv")["status"].tolist() == ["fixed", "fixed"]
     code, out, _ = replay(".fairprobe", "--dry-run")
     assert code == 0
-    assert "cases: 8 queries" in out
+    assert "cases        8  " in out
 
 
 def test_an_audit_needs_nothing_but_its_folder(replay):

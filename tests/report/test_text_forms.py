@@ -7,9 +7,9 @@ import pytest
 from contents import HOSTILE, bare, content, hostile, sealed
 from markdown_it import MarkdownIt
 
+from fairprobe.report.html import html
 from fairprobe.report.junit import junit
-from fairprobe.report.markdown import markdown, text
-from fairprobe.report.model_card import model_card
+from fairprobe.report.markdown import markdown, model_card, text
 from fairprobe.wording import value
 
 FORMS = [markdown, model_card]
@@ -105,7 +105,8 @@ UNTRAINED = "if the model was not trained on these rows"
 def test_a_pass_is_never_unqualified_where_the_role_of_the_rows_is_unknown(form):
     made = content(outcome="passed")
     made["question"]["max_share"] = 0.2
-    made["verdict"] |= {"condition": UNTRAINED, "sentence": f"passed, {UNTRAINED}: no more than the 20% allowed"}
+    why = "no more than the 20% allowed"
+    made["verdict"] |= {"condition": UNTRAINED, "sentence": f"passed, {UNTRAINED}: {why}", "why": why}
     text = form(sealed(made)) if form is junit else re.sub(r"\s+", " ", form(made))
     assert UNTRAINED in text
     if form is junit:
@@ -141,7 +142,7 @@ def test_hostile_values_leave_xml_well_formed():
     assert r"nul\u0000bell\u0007half\ud800" in words
 
 
-@pytest.mark.parametrize("form", [*FORMS, junit])
+@pytest.mark.parametrize("form", [*FORMS, junit, html])
 def test_the_same_content_gives_the_same_bytes(form):
     assert form(hostile()) == form(hostile())
     form(hostile()).encode()  # halves of characters are gone

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
-from planted import DOMAIN, Outside, Planted, cells
+from planted import DOMAIN, Planted, cells
 
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.errors import DataError
@@ -69,33 +68,6 @@ def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
     for n in range(5, 125, 5):
         codes, _ = pool.draw(n, np.random.default_rng(n))
         assert len(codes) == min(n, 120)
-
-
-def test_no_case_is_found():
-    codes, votes = supply(NONE, hunt(Outside())).draw(10, np.random.default_rng(0))
-    assert len(codes) == 0
-    assert votes.shape == (1, 0, 1)
-
-
-class Slow:
-    def predict(self, batch):
-        time.sleep(0.01)
-        return MODEL.predict(batch)
-
-
-def test_a_search_keeps_to_its_time():
-    wide = Domain([Integer("x", 0, 19), Integer("z", 0, 19), Integer("w", 0, 10**6), Integer("sex", 0, 1)], ["sex"])
-
-    class Wide(Slow):
-        def predict(self, batch):
-            return super().predict(np.asarray(batch)[:, [0, 1, 3]])
-
-    pool = CasePool(by_function(label, wide, CLASSES), wide, np.zeros((0, 4), dtype=np.int64), hunt(Wide(), wide), 0.3)
-    assert pool.has_cases(10**7)
-    n = len(pool.codes)
-    assert 0 < n < 10**7
-    assert pool.has_cases(10**7)
-    assert len(pool.codes) == n, "its time is used up"
 
 
 # Cases given by the caller

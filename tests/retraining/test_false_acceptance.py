@@ -28,36 +28,6 @@ def check(n_accepted, n, confidence=CONFIDENCE):
     assert chance > FALSE_ALARM, f"{n_accepted} of {n} were accepted by mistake"
 
 
-# All of it
-
-
-def is_accepted(seed, max_rounds, augment, domain=DOMAIN):
-    """Whether any round of a retraining was, where all models are discriminatory in 100 cells of 400."""
-    rng = np.random.default_rng([seed, max_rounds])
-    given, *others = (Planted(random_cells(100, rng)) for _ in range(max_rounds + 1))
-    settings = {**QUICK, "n_select": 1000, "n_report": 1, "max_accuracy_loss": 1.0, "confidence": CONFIDENCE}
-    result = retrain(
-        given, *rows(20, seed), domain, trainer=Script(*others), held_out=rows(800, seed + 10**6), augment=augment,
-        labels="mean", max_rounds=max_rounds, seed=seed, **settings,
-    )  # fmt: skip
-    assert augment == "flip" or len(result.rounds) == max_rounds
-    return result.accepted
-
-
-def simulate(n, max_rounds, augment):
-    check(sum(is_accepted(seed, max_rounds, augment) for seed in range(n)), n)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("max_rounds", "augment"), [(1, ["flip"]), (2, ["flip"]), (5, ["flip"]), (5, "flip")])
-def test_a_retraining_is_seldom_fooled(max_rounds, augment):
-    """Were the error not split, five rounds would be accepted in nearly every second run."""
-    simulate(300, max_rounds, augment)
-
-
-# The rule alone, on counts
-
-
 def change(n, share, rng, confidence):
     """Two models with the same share, independent of each other, on the same inputs."""
     only_one = share * (1 - share)

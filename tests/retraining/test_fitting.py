@@ -200,8 +200,3 @@ def test_a_model_that_takes_no_weights_is_refused_before_any_work(make):
     with pytest.raises(SettingError, match="sample_weight must go with a model that takes weights, got KNeighbors"):
         Fitter(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True, is_weighted=True)
     Fitter(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True)
-
-
-def test_a_search_keeps_its_own_words():
-    trainer = Fitter(WEIGHTED["search"], None, DOMAIN, as_frame=True, is_weighted=True)
-    assert WEIGHTED["search"].scoring == trainer.fit(LabelledRows(X, y, np.ones(len(X)))).scoring == "f1"

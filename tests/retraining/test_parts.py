@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError
 from fairprobe.retraining.parts import checked_rows, classes_of, split
@@ -69,16 +68,6 @@ def test_parts_are_disjoint_complete_and_in_proportion(n, seed, classes):
         assert part.frame["sex"].fillna("unknown").tolist() == own["sex"].fillna("unknown").tolist()
         counts = stratum_sizes(own).reindex(strata.index, fill_value=0)
         assert (counts - share * strata).abs().max() <= FEW
-
-
-def test_every_row_may_come_into_any_part():
-    frame, labels = make(100, 3)
-    place = {number: i for i, number in enumerate(frame["number"])}
-    every = [split_of(frame, labels, seed) for seed in range(60)]
-    for name in ("select", "report"):
-        assert (
-            p_if_uniform([place[number] for one in every for number in numbers(getattr(one, name))], 100) > SURPRISING
-        )
 
 
 @settings(max_examples=12)

@@ -17,7 +17,6 @@ from fairprobe.retraining.recipes import (
     checked_augment,
     checked_parts,
     first_tries,
-    less_flipped,
     neighbours,
     schedule,
 )
@@ -74,41 +73,6 @@ def test_several_augmentations():
         checked_augment([])
     with pytest.raises(SettingError, match="got 'auto'"):
         checked_augment(["auto", "flip"])
-
-
-@st.composite
-def recipes(draw):
-    parts = draw(st.sampled_from(NAMES))
-    percent = draw(st.floats(1, 100))
-    return Recipe(parts, percent, draw(st.floats(1, 100)), draw(st.sampled_from([1, 2, 4])))
-
-
-@given(recipes())
-def test_neighbours_are_other_recipes_within_bounds(recipe):
-    near = neighbours(recipe)
-    assert recipe not in near
-    assert len(set(near)) == len(near)
-    for other in near:
-        assert other.parts == recipe.parts
-        assert 1 <= other.percent <= 100
-        assert 1 <= other.flipped <= 100
-        assert other.copies in (1, 2, 4)
-        changed = [name for name in ("percent", "flipped", "copies") if getattr(other, name) != getattr(recipe, name)]
-        assert len(changed) == 1
-        if changed == ["percent"]:
-            assert recipe.uses_cases
-        if changed == ["flipped"]:
-            assert {"flip", "linked"} & set(recipe.parts)
-
-
-@given(recipes())
-def test_fewer_rows_flipped(recipe):
-    for fewer in less_flipped(recipe):
-        assert fewer in neighbours(recipe) or recipe.flipped <= 100 / 3
-        assert 10 <= fewer.flipped < recipe.flipped
-        assert (fewer.parts, fewer.percent, fewer.copies) == (recipe.parts, recipe.percent, recipe.copies)
-    adds_rows = bool({"flip", "linked"} & set(recipe.parts))
-    assert bool(less_flipped(recipe)) == (adds_rows and recipe.flipped / 3 >= 10)
 
 
 @pytest.mark.parametrize("parts", NAMES)

@@ -7,11 +7,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from planted import DOMAIN, QUICK, Keeping, Planted, Script, cells, noisy_rows, rows
+from planted import DOMAIN, QUICK, Planted, Script, cells, noisy_rows, rows
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import compare, estimate, retrain, search
+from fairprobe import estimate, retrain, search
 from fairprobe.errors import HealthWarning
 from fairprobe.retraining.rounds import best_of
 from random_domains import every_input
@@ -45,19 +45,6 @@ def test_discriminatory_inputs_are_rarer_and_accuracy_stays(improved):
     assert improved.accuracy_after >= improved.accuracy_before - 0.01
     assert estimate(improved.model, DOMAIN).value == 0
     assert improved.model is not improved.before
-
-
-def test_the_published_comparison_is_that_of_compare(model, improved):
-    seed = improved.before["domain"].seed
-    alone = compare(model, improved.model, DOMAIN, n_experiments=2, seed=seed)
-    change = improved.changes["domain"]
-    assert (change.low, change.high, change.only_a, change.only_b) == (
-        alone.low,
-        alone.high,
-        alone.only_a,
-        alone.only_b,
-    )
-    assert (improved.before["domain"].hits, improved.after["domain"].hits) == (alone.a.hits, alone.b.hits)
 
 
 def test_the_result_says_how_it_was_measured(improved):
@@ -94,19 +81,6 @@ def test_the_data_given_are_never_touched(model):
     pd.testing.assert_frame_equal(cases, kept)
     np.testing.assert_array_equal(y, copies[1])
     np.testing.assert_array_equal(HELD_OUT[1], copies[3])
-
-
-def test_without_rows_held_out_a_clone_on_the_same_rows_is_compared(model):
-    keeping = Keeping(tree())
-    result = retrain(model, X, y, DOMAIN, trainer=keeping, labels="mean", augment=["flip"], max_rounds=1, **QUICK)
-    reference = tree().fit(*keeping.calls[0][:2])
-    assert len(keeping.calls[0][0]) == result.n_rows["fit"]
-    assert sum(result.n_rows.values()) == len(X)
-    seed = result.before["domain"].seed
-    assert result.before["domain"].hits == estimate(
-        reference, DOMAIN, method="sample", n_experiments=2, seed=seed
-    ).hits  # fmt: skip
-    assert "Before is a clone of the model given" in " ".join(result.how)
 
 
 # The same again

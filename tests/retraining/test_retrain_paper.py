@@ -91,16 +91,3 @@ TREE = DecisionTreeClassifier(random_state=0, min_samples_leaf=5)
 )
 def test_row_by_row(estimator, domain, seed, options, n_accepted):
     assert sum(check(estimator, domain, seed, **{"confidence": 0.8, **options})) == n_accepted
-
-
-@pytest.mark.slow
-def test_a_linear_model():
-    assert sum(check(LogisticRegression(), DOMAIN, 10, confidence=0.5, max_rounds=2)) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("domain", [DOMAIN, GROUPS], ids=["sex", "sex and race"])
-@pytest.mark.parametrize("accept", ["shown", "paper"])
-@pytest.mark.parametrize("seed", range(10, 30))
-def test_row_by_row_in_full(domain, accept, seed):
-    check(TREE, domain, seed, confidence=0.8, accept=accept)

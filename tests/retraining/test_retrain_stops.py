@@ -9,7 +9,7 @@ from planted import DOMAIN, QUICK, Keeping, Outside, Planted, Script, cells, noi
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, retrain, search
-from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
+from fairprobe.errors import HealthWarning
 from fairprobe.progress import Status
 from fairprobe.retraining.time_budget import TimeBudget
 
@@ -45,21 +45,6 @@ def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
     assert result.model is GOOD
 
 
-@pytest.mark.parametrize("is_known", [False, True], ids=["held out", "of X"])
-def test_fits_are_timed_on_a_few_rows(is_known):
-    """Only where nothing was fitted before: the clone that a model is compared with tells as much."""
-    script = Script(GIVEN)
-    options = {**QUICK, "held_out": None if is_known else HELD_OUT, "augment": ["flip"], "labels": "mean"}
-    result = retrain(GIVEN, *rows(6000, 3), DOMAIN, trainer=script, max_rounds=1, **{**options, "max_seconds": 500})
-    *before, last = (len(y) for _, y, _ in script.calls)
-    assert last == 2 * result.n_rows["fit"]
-    if is_known:
-        assert before == [result.n_rows["fit"]]
-    else:
-        assert before
-        assert max(before) <= 4002, "a row of each label besides"
-
-
 # A trainer that fails
 
 
@@ -77,12 +62,6 @@ def test_rounds_before_a_failure_are_kept(augment):
     assert dict(result.health)["round-failed"].endswith("; the 2 rounds before it are kept")
     assert all("MemoryError" in control.why_not for name, control in result.controls.items())
     assert result.jsonable()["failure"] == result.failure
-
-
-@pytest.mark.parametrize("held_out", [HELD_OUT, None], ids=["held out", "of X"])
-def test_a_trainer_that_fails_at_once(held_out):
-    with pytest.raises(ModelError, match="the trainer must give a model, got RuntimeError: no luck"):
-        run(Script(RuntimeError("no luck")), held_out=held_out)
 
 
 # Interrupted
@@ -144,17 +123,6 @@ def test_labels_given():
         assert result.n_cases == 30, "what a search finds has no label"
 
 
-def test_labels_given_need_a_column():
-    cases = pd.DataFrame({"x": [1], "z": [1], "sex": [0]})
-    X, y = rows(100, 1)
-    with pytest.raises(DataError, match="a column 'income' or 'label', got none"):
-        retrain(GIVEN, X, pd.Series(y, name="income"), DOMAIN, trainer=Script(GOOD), cases=cases, labels="given")
-    with pytest.raises(SettingError, match="labels='given' needs cases with a column of labels, got no cases"):
-        run(Script(GOOD), labels="given")
-    with pytest.raises(DataError, match="names of y, 0, 1; got 7 from the cases"):
-        run(Script(GOOD), labels="given", augment="case", cases=cases.assign(label=7))
-
-
 BEYOND = Domain([Integer("x", 0, 19), Integer("z", 0, 19), Integer("sex", 0, 1)], ["sex"])
 
 
@@ -180,15 +148,6 @@ def test_there_are_no_cases(augment, reason, n_rounds):
     assert result.stop_reason == reason
     assert len(result.rounds) == n_rounds
     assert "no case was found to add" in result.sentence()
-
-
-def test_without_cases_rows_can_be_flipped_still():
-    result = retrain(
-        Outside(), *beyond_rows(200, 1), BEYOND, trainer=Script(Alike()), held_out=beyond_rows(600, 2),
-        max_accuracy_loss=1, labels="mean", **QUICK,
-    )  # fmt: skip
-    assert {each.recipe.augment for each in result.rounds} == {"flip"}
-    assert result.accepted
 
 
 # Progress

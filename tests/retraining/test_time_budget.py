@@ -102,14 +102,6 @@ def test_no_round_fits(ticking):
     assert result.seconds < 60
 
 
-@pytest.mark.parametrize("augment", ["flip", ["flip"]])
-def test_no_further_round_fits(ticking, augment):
-    result = run(ticking, fit=13.0, max_seconds=60, augment=augment, max_rounds=9)
-    assert 1 <= len(result.rounds) <= 3
-    assert result.stop_reason == "max-seconds"
-    assert result.seconds <= 60
-
-
 def test_a_search_for_cases_leaves_time_for_rounds():
     """Two minutes to search, where all is to take a second: half of what is left is the most."""
     result = retrain(

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairprobe import Category, Domain, Integer
+from fairprobe import Domain, Integer
 
 WEIGHTS = np.array([3.0, -2.0, 1.0, 0.5, -1.0, 0.2, 4.0])
 DOMAIN = Domain([*(Integer(f"x{i}", 0, 30) for i in range(6)), Integer("group", 0, 1)], sensitive=["group"])
-MIXED = Domain(
-    [Category("x0", tuple(range(31))), *(Integer(f"x{i}", 0, 30) for i in range(1, 6)), Integer("group", 0, 1)],
-    sensitive=["group"],
-)
 
 
 class Linear:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from fairprobe import Domain, Integer, search
 from fairprobe.errors import ModelError, RunError
-from fairprobe.model.asking import Asker
 from fairprobe.searching import STRATEGIES, Walk, register
 from fairprobe.testing import CountingModel
 
@@ -65,17 +63,6 @@ def test_the_look_for_the_guilty_row_keeps_to_the_limit(limit):
     with pytest.raises(ModelError):
         search(counted, DOMAIN, **(SETTINGS | {"max_queries": limit}))
     assert counted.n_rows <= limit
-
-
-def test_without_room_the_row_is_not_looked_for():
-    def refuses(X):
-        raise KeyError("nobody")
-
-    asker = Asker(refuses, DOMAIN)
-    asker.limit = 10
-    with pytest.raises(ModelError, match="leaves no room to look for which"):
-        asker.ask(DOMAIN.sample_codes(10, np.random.default_rng(0)))
-    assert asker.n_queries == 10
 
 
 class Clumsy(Walk):

@@ -9,11 +9,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import Ridge
 
-from fairprobe import Domain, Found, search, testing
-from fairprobe.datasets import census_domain, load_census
+from fairprobe import Found, search, testing
+from fairprobe.datasets import census_domain
 from fairprobe.errors import HealthWarning
 from fairprobe.searching import STRATEGIES
 
@@ -42,16 +40,6 @@ def test_frames_fit_together(name):
     assert not found.cases.drop(columns=sensitive).duplicated().any()
     assert found.gaps.name == "gap"
     assert list(found.outputs.columns[:2]) == ["case", "twin"]
-
-
-@pytest.mark.parametrize("name", ["pair", "score"])
-def test_gaps_are_the_difference_of_the_two_outputs(name):
-    toy = dict(testing.all_toys())[name]
-    found = search(toy.model, toy.domain, **settings_of(toy))
-    np.testing.assert_array_equal((found.outputs["case"] - found.outputs["twin"]).abs(), found.gaps)
-    assert (found.gaps > found.threshold).all()
-    np.testing.assert_array_equal(found.outputs["case"], toy.model(found.cases.to_numpy()))
-    np.testing.assert_array_equal(found.outputs["twin"], toy.model(found.twins.to_numpy()))
 
 
 def test_probabilities_name_the_class():
@@ -122,7 +110,7 @@ def test_yield_is_distinct_cases_by_distinct_inputs(strategy):
 def test_summary_is_ready_for_json():
     toy = testing.loans()
     found = search(toy.model, toy.domain, **settings_of(toy), seed=7)
-    summary = json.loads(json.dumps(found.summary()))
+    summary = json.loads(json.dumps(found.jsonable()))
     assert summary["n_cases"] == found.n_cases
     assert summary["yield"] == found.yield_
     assert summary["seed"] == 7
@@ -138,15 +126,7 @@ def test_found_can_be_kept():
     found = search(toy.model, toy.domain, **settings_of(toy))
     again = pickle.loads(pickle.dumps(found))
     assert again.to_frame().equals(found.to_frame())
-    assert again.summary() == found.summary()
-
-
-def test_arguments_are_left_alone():
-    toy = testing.loans()
-    start = toy.domain.sample(50, seed=0)
-    before = start.copy(deep=True)
-    search(toy.model, toy.domain, start=start, max_inputs=500)
-    pd.testing.assert_frame_equal(start, before)
+    assert again.jsonable() == found.jsonable()
 
 
 # No false positives
@@ -169,29 +149,6 @@ def test_cases_of_the_census_tree_are_cases(census_tree, strategy, sensitive):
     domain = census_domain(sensitive=sensitive)
     found = search(model, domain, strategy=strategy, max_cases=2000, max_inputs=100_000)
     recheck(found, lambda frame: model.predict(frame.to_numpy()))
-
-
-@pytest.mark.parametrize("strategy", ["random", "fully-directed"])
-@pytest.mark.parametrize("output", ["label", "score", "proba"])
-def test_cases_of_models_fitted_on_frames_are_cases(strategy, output):
-    X, y = load_census()
-    columns = ["sex", "age", "hours-per-week", "education", "race"]  # not the domain's order
-    X = X[columns].iloc[:3000]
-    domain = Domain.from_frame(X[sorted(columns)], sensitive=["race", "sex"])
-    model = RandomForestClassifier(5, random_state=0).fit(X, y.iloc[:3000])
-    threshold = None if output == "label" else 0.3
-    found = search(model, domain, strategy=strategy, output=output, threshold=threshold, max_cases=300, max_inputs=3000)
-    ask = {"label": model.predict, "score": lambda rows: model.predict_proba(rows)[:, 1], "proba": model.predict_proba}
-    recheck(found, lambda frame: ask[output](frame[columns]))
-
-
-def test_cases_of_a_regressor_are_cases():
-    X, _ = load_census()
-    frame = X[["age", "education", "sex", "race"]]
-    domain = Domain.from_frame(frame, sensitive=["sex", "race"])
-    model = Ridge().fit(frame, X["hours-per-week"])
-    found = search(model, domain, output="value", threshold=3.0, max_cases=500)
-    recheck(found, model.predict)
 
 
 # Health
@@ -235,21 +192,6 @@ def test_small_budget(settings):
     toy = testing.box()
     _, names = heard(toy.model, toy.domain, strategy="random", n_global=1000, max_cases=None, **settings)
     assert names == ["small-budget"]
-
-
-@pytest.mark.parametrize(("settings", "is_small"), [({"max_inputs": 100}, True), ({"max_inputs": 101}, False)])
-def test_a_strategy_that_starts_early_needs_less(settings, is_small):
-    toy = testing.box()
-    _, names = heard(toy.model, toy.domain, strategy="anchored", max_cases=None, **settings)
-    assert ("small-budget" in names) == is_small
-
-
-def test_health_is_silenced_by_name():
-    toy = testing.never()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message="unused-sensitive", category=HealthWarning)
-        search(toy.model, toy.domain, max_inputs=3000, n_global=500)
 
 
 def test_a_health_warning_points_at_the_caller():

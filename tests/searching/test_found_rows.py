@@ -37,11 +37,6 @@ def score(frame):
     return (frame["role"] == "Husband") / 3
 
 
-def test_columns_that_twins_may_differ_in():
-    assert Domain(PARAMETERS, ["sex"]).families.varying == ("sex",)
-    assert Domain(PARAMETERS, ["sex", "race"], links=[LINK]).families.varying == ("sex", "race", "role", "code")
-
-
 def test_a_frame_of_cases_from_rows():
     domain = Domain(PARAMETERS, ["sex", "race"], links=[LINK])
     found = search(by_role, domain, start=ROWS, max_changes=1, max_inputs=500)
@@ -50,8 +45,8 @@ def test_a_frame_of_cases_from_rows():
     assert list(frame.columns[5:]) == [*expected, "parameters", "row", "n_changes"]
     assert set(frame["row"]) <= set(ROWS.index)
     assert set(frame["parameters"]) == {"sex"}
-    assert found.summary()["parameters"] == {"sex": found.n_cases}
-    assert found.summary()["n_start_rows"] == 3
+    assert found.jsonable()["parameters"] == {"sex": found.n_cases}
+    assert found.jsonable()["n_start_rows"] == 3
     assert list(search(by_role, domain, max_inputs=500).to_frame().columns[5:]) == [*expected, "parameters"]
 
 

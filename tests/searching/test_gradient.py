@@ -8,7 +8,7 @@ import importlib.util
 import pytest
 from scored import DOMAIN, WEIGHTS, Linear
 
-from fairprobe import Category, Domain, Integer, search
+from fairprobe import search
 from fairprobe.errors import SettingError
 from fairprobe.searching.registry import choose_strategy
 from fairprobe.testing import strategy_checks
@@ -58,48 +58,6 @@ def test_gradients_guide(n_outputs):
     assert Linear().is_case(found.cases.to_numpy()).all()
     assert found.yield_ > 0.65
     assert choose_strategy(linear()) == "gradient"
-
-
-@needs_torch
-@pytest.mark.parametrize("strategy", ["anchored", "guided", "gradient"])
-def test_a_module_is_not_changed(strategy):
-    module = linear()
-    before = [parameter.clone() for parameter in module.parameters()]
-    search(module, DOMAIN, strategy=strategy, **(SETTINGS | {"max_inputs": 2_000}))
-    assert all(map(torch.equal, before, module.parameters()))
-    assert all(parameter.grad is None for parameter in module.parameters())
-
-
-@needs_torch
-@pytest.mark.parametrize("n", [2, 999, 1500, 9_999])
-def test_gradients_are_queries(n):
-    rows = []
-
-    class Counting(torch.nn.Linear):
-        def forward(self, batch):
-            rows.append(len(batch))
-            return super().forward(batch)
-
-    module = Counting(7, 1)
-    module.load_state_dict(linear().state_dict())
-    found = search(module, DOMAIN, strategy="gradient", **(SETTINGS | {"max_inputs": None, "max_queries": n}))
-    assert found.n_queries == sum(rows) <= n
-
-
-@needs_torch
-def test_more_classes_than_two():
-    module = torch.nn.Linear(7, 3)
-    found = search(module, DOMAIN, strategy="gradient", **(SETTINGS | {"max_inputs": 2_000}))
-    assert found.n_judged == 2_000
-
-
-@needs_torch
-def test_what_a_module_cannot_be_asked():
-    words = Domain([Category("x", ("a", "b")), Integer("group", 0, 1)], sensitive=["group"])
-    with pytest.raises(SettingError, match="a torch module needs numbers"):
-        search(torch.nn.Linear(2, 1), words)
-    with pytest.raises(SettingError, match="output='proba' needs probabilities"):
-        search(linear(), DOMAIN, output="proba", threshold=0.1)
 
 
 @needs_torch

@@ -125,34 +125,3 @@ def test_before_the_first_answer():
     )
     result = outcome(process)
     assert (result["reason"], result["n_cases"], result["n_judged"]) == ("interrupted", 0, 0)
-
-
-@pytest.mark.slow
-def test_at_any_moment():
-    """400 times, a few hundredths of a second after the start: whatever was under way, the figures fit together."""
-    process = start(
-        """
-        import random
-        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-        whole = search(BOX.model, BOX.domain, max_inputs=300_000, **SETTINGS).to_frame()
-        random.seed(1)
-        wrong = []
-        for _ in range(400):
-            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.005, 0.06))
-            try:
-                found = search(BOX.model, BOX.domain, **SETTINGS)
-            except KeyboardInterrupt:
-                continue  # before the search began
-            frame = found.to_frame()
-            fits = (
-                found.stop_reason == "interrupted"
-                and found.n_queries >= 2 * found.n_judged  # and what was being asked, and hits asked about again
-                and found.n_cases <= found.n_inputs <= found.n_judged
-                and (frame.empty or frame.equals(whole.head(len(frame))))
-            )
-            if not fits:
-                wrong.append(f"{found}, {found.n_judged} judged")
-        print(json.dumps(wrong))
-        """
-    )
-    assert outcome(process) == []

@@ -39,25 +39,6 @@ MODELS = {
 }
 
 
-class Logged:
-    """A model that, wherever it is, has the recorder write down what it keeps."""
-
-    def __init__(self, model, path):
-        self.model, self.path = model, path
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        self.watch()
-
-    def __call__(self, X):
-        return self.model(X)
-
-    def watch(self):
-        from fairprobe.searching import recorder
-
-        recorder.Recorder._keep = logging(recorder.Recorder._keep, self.path)
-
-
 def logging(keep, path):
     keep = getattr(keep, "plain", keep)
 
@@ -90,7 +71,7 @@ def interrupted(seconds, model, **settings):
         return None
 
 
-def check(tmp_path, seed, n_jobs=1, latest=0.3):
+def check(tmp_path, seed, latest=0.3):
     rng = np.random.default_rng(seed)
     name = list(MODELS)[seed % len(MODELS)]
     strategy = list(STRATEGIES)[rng.integers(len(STRATEGIES))]
@@ -100,13 +81,9 @@ def check(tmp_path, seed, n_jobs=1, latest=0.3):
     path = str(tmp_path / f"log-{seed}")
     try:
         model = MODELS[name]()
-        if n_jobs == 1:
-            recorder._keep = logging(plain, path)
-        else:
-            model = Logged(rule, path)
-        after = (1.5 if n_jobs > 1 else 0.0) + 10 ** rng.uniform(-2.5, latest)
-        settings = {"strategy": strategy, "accelerate": accelerate, "seed": seed, "n_jobs": n_jobs}
-        found = interrupted(after, model, **settings)
+        recorder._keep = logging(plain, path)
+        settings = {"strategy": strategy, "accelerate": accelerate, "seed": seed}
+        found = interrupted(10 ** rng.uniform(-2.5, latest), model, **settings)
     finally:
         recorder._keep = plain
     if found is None or not os.path.exists(path):
@@ -127,8 +104,3 @@ def test_at_some_moments(tmp_path):
 def test_at_many_moments(tmp_path):
     """200 random moments, of every strategy, accelerated and not."""
     assert sum(check(tmp_path, seed) for seed in range(200)) > 100
-
-
-@pytest.mark.slow
-def test_at_many_moments_of_two_processes(tmp_path):
-    assert sum(check(tmp_path, seed, n_jobs=2) for seed in range(40)) > 20

@@ -90,13 +90,6 @@ def test_links_and_what_is_derived_go_along():
     assert plain.n_cases == 0
 
 
-def test_without_a_limit_on_changes_walkers_walk_from_the_rows():
-    X = rows()
-    found = search(model, DOMAIN, start=X, batch="frame", **QUICK)
-    assert found.settings.strategy == "anchored"
-    assert found.origins["n_changes"].max() > 2
-
-
 @pytest.mark.parametrize(
     "options",
     [

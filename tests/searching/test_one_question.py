@@ -10,7 +10,6 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search
@@ -60,11 +59,6 @@ def test_members_that_do_not_count(domain):
     assert (model.predict(found.cases) != model.predict(found.twins)).all()
 
 
-def test_a_deadline_cuts_batches():
-    model = fitted(MODELS["logistic"])
-    pd.testing.assert_frame_equal(run(model, max_seconds=3600).cases, run(model).cases)
-
-
 @pytest.mark.parametrize("n", [300, 2000, 5000])
 def test_a_limit_on_queries_is_kept(n):
     model = fitted(MODELS["logistic"])
@@ -93,9 +87,3 @@ def test_labels_that_do_not_follow_are_asked_for(monkeypatch):
     assert "are not those that follow from the model's score, so it was asked for both" in text
     pd.testing.assert_frame_equal(found.cases, plain.cases)
     assert found.n_queries - plain.n_queries <= 4 * CHECKED_BOTH
-
-
-def test_a_model_of_which_it_is_not_known_is_asked_twice():
-    found = run(fitted(SVC()), max_inputs=1500, n_global=500)
-    assert found.n_queries > 2.5 * found.n_judged
-    assert not found.health

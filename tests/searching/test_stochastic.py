@@ -63,33 +63,7 @@ def test_a_model_that_repeats_itself_is_asked_about_each_case_once_more(strategy
     assert not messages
 
 
-class Flips:
-    """Looks at age alone, but each answer is turned with a small chance."""
-
-    def __init__(self, chance, seed):
-        self.chance = chance
-        self.rng = np.random.default_rng(seed)
-
-    def __call__(self, X):
-        return (X[:, 0] > 50) ^ (self.rng.random(len(X)) < self.chance)
-
-
 SMALL = Domain([Integer("age", 0, 99), Integer("years", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
-
-
-def never_in_silence(seed, chance, strategy):
-    settings = {"n_walkers": 100, "n_global": 1000, "n_local": 50, "max_inputs": 20_000, "max_cases": None}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HealthWarning)
-        found = search(Flips(chance, seed), SMALL, strategy=strategy, seed=seed, **settings)
-    names = [name for name, _ in found.health]
-    assert not found.n_cases or "stochastic-model" in names, (seed, chance, strategy)
-
-
-@pytest.mark.parametrize("chance", [0.1, 1e-2, 1e-3, 1e-4])
-def test_noise_is_no_case(chance):
-    for seed in range(5):
-        never_in_silence(seed, chance, "fully-directed")
 
 
 def test_limits_hold_while_confirming():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -60,14 +58,6 @@ def test_as_many_words_as_it_takes(n, words):
     assert keys.n_words in (words, words + 1)
     codes = domain.sample_codes(500, np.random.default_rng(0))
     assert len({tuple(key) for key in keys.of(codes).tolist()}) == len({family(domain, row) for row in codes})
-
-
-def test_the_last_family_of_a_full_word_does_not_overflow():
-    domain = Domain([*(Integer(f"x{i}", 0, 2**21 - 1) for i in range(3)), Integer("s", 0, 1)], sensitive=["s"])
-    ends = np.array(list(itertools.product([0, 2**21 - 1], repeat=3)))
-    keys = Keys(domain).of(np.column_stack([ends, np.zeros(8, int)]))
-    assert len({tuple(key) for key in keys.tolist()}) == 8
-    assert (keys >= 0).all()
 
 
 WORDS = st.integers(1, 3).flatmap(
@@ -152,11 +142,3 @@ def test_coverage_is_a_set(data, domain):
         assert np.asarray(coverage.add(keys.of(codes))).tolist() == new
         assert coverage.left == domain.n_families - len(seen)
         assert copy.left == coverage.left + len(new)
-
-
-def test_coverage_counts_what_constraints_leave():
-    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"], [lambda frame: frame["x"] + frame["s"] >= 8])
-    coverage = Coverage.of(domain)
-    assert coverage.left == 3
-    coverage.add(Keys(domain).of(np.array([[7, 1], [8, 0], [8, 1], [9, 1]])))
-    assert coverage.left == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -78,49 +77,3 @@ def test_ended_at_random_moments(tmp_path, number, times):
     assert times < 50 or 10 < n_before < len(finished(run))
     assert out.read_bytes() == bytes_of(fairprobe.search(kept_run.model, DOMAIN, **SETTINGS | {"max_cases": cases}))
     assert not list((run / "shards").glob(".*.part")) or number == signal.SIGKILL
-
-
-def mounted(folder: Path, *options: str) -> None:
-    done = subprocess.run(["mount", *options, str(folder)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a file system can be mounted by root only: {done.stderr.strip()}")
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    if os.geteuid() if hasattr(os, "geteuid") else True:
-        pytest.skip("a file system can be mounted by root only")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted(folder, "-t", "tmpfs", "-o", "size=160k", "tmpfs")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("becomes", ["full", "read-only"])
-def test_a_disk_that_lets_nothing_more_be_written(small_disk, tmp_path, whole, becomes):
-    run, out = small_disk / "run", tmp_path / "cases"
-    command = [sys.executable, str(SCRIPT), str(run), str(out)]
-    if becomes == "full":
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = "a run must be stored, got No space left on device"
-    else:
-        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while len(finished(run)) < 2:
-            time.sleep(0.01)
-        # While a file is being written, a file system does not become read only.
-        remount = ["mount", "-o", "remount,ro", str(small_disk)]
-        while subprocess.run(remount, capture_output=True, check=False).returncode:
-            assert process.poll() is None
-        _, text = process.communicate(timeout=60)
-        done, said = subprocess.CompletedProcess(command, process.returncode, "", text), "Read-only file system"
-    assert done.returncode
-    assert said in done.stderr
-    before = finished(run)
-    assert before
-    subprocess.run(["mount", "-o", "remount,rw,size=100m", str(small_disk)], check=True)
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    assert out.read_bytes() == whole
-    assert {name: finished(run)[name] for name in before} == before

@@ -8,7 +8,7 @@ import pytest
 
 import fairprobe
 from fairprobe import Domain, Integer, breakdown, estimate, search
-from fairprobe.errors import HealthWarning, RunError, SettingError
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.store.hashes import hash_of_model
 from fairprobe.store.run_folder import RunReader
 
@@ -70,12 +70,6 @@ def test_a_model_that_cannot_be_told_is_named(call, tmp_path):
             call(model, tmp_path / "two", model_id="logging 2")
     with (tmp_path / "two" / "run.toml").open("rb") as about:
         assert tomllib.load(about)["model"]["id"] == "logging 1"
-
-
-def test_canaries_see_to_it_that_a_name_is_kept(tmp_path):
-    found(above(0), tmp_path / "run", model_id="mine")
-    with pytest.raises((SettingError, RunError), match="canary"):
-        found(lambda X: X[:, 0] > 60, tmp_path / "run", model_id="mine")
 
 
 def test_a_constraint_that_cannot_be_told(tmp_path):

@@ -151,16 +151,6 @@ def test_a_folder_that_cannot_be_made_costs_a_warning(tmp_path, monkeypatch, fit
     assert fits == [NAME, NAME]
 
 
-def test_a_disk_that_is_full_leaves_nothing_behind(folder, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.warns(HealthWarning, match="No space left on device"):
-        assert_sound(subjects.load(NAME))
-    assert list(folder.iterdir()) == []
-
-
 def test_another_definition_or_other_data_have_another_file(folder):
     made = subjects.make("ensemble")
     paths = {

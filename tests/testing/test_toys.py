@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fairprobe import search, testing
-from fairprobe.testing import check_model
 from random_domains import every_input
 
 SMALL = {
@@ -69,12 +68,6 @@ def test_the_share_is_exact(name):
     assert toy.domain.n_families == n_families
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_toys_conform(name):
-    toy = SMALL[name]
-    check_model(toy.model, toy.domain, output=toy.settings.get("output", "label"))
-
-
 @pytest.mark.parametrize(("name", "toy"), testing.all_toys())
 def test_toys_can_be_sent_to_another_process(name, toy):
     again = pickle.loads(pickle.dumps(toy))
@@ -83,28 +76,3 @@ def test_toys_can_be_sent_to_another_process(name, toy):
     settings = {"max_inputs": 500, "n_global": 100, "max_cases": None}
     one, two = (search(each.model, each.domain, **settings, **each.settings) for each in (toy, again))
     assert one.to_frame().equals(two.to_frame())
-
-
-def test_names():
-    names = [name for name, _ in testing.all_toys()]
-    assert len(set(names)) == len(names)
-    assert {"box", "checkerboard", "sparse", "never", "always", "pair", "score", "proba", "loans"} <= set(names)
-
-
-def test_sparse_is_seeded():
-    one, again, other = (testing.sparse(seed=seed).is_case.keywords for seed in (1, 1, 2))
-    assert one == again != other
-
-
-@pytest.mark.parametrize("make", [testing.score, testing.proba])
-@pytest.mark.parametrize("levels", [1, 3, 10])
-def test_levels_that_floats_do_not_hold(make, levels):
-    with pytest.raises(ValueError, match="levels must be a power of two"):
-        make(levels=levels)
-
-
-def test_models_answer_empty_batches():
-    for _, toy in testing.all_toys():
-        frame = toy.domain.sample(0)
-        batch = frame.to_numpy() if all(p.is_numeric for p in toy.domain.parameters) else frame
-        assert len(toy.model(batch)) == 0

@@ -169,13 +169,7 @@ def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) ->
 
 
 def begin(
-    model: Any,
-    domain: Domain,
-    X: Any,
-    y: Any,
-    settings: AuditSettings,
-    seed: int,
-    progress: bool | Progress = False,
+    model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings, seed: int, progress: bool | Progress = False
 ) -> AuditState:
     """The state of an audit whose arguments fit together."""
     if y is None and settings.retrain:

@@ -19,7 +19,8 @@ from fairprobe.auditing.folder import told
 from fairprobe.auditing.gating import id_of
 from fairprobe.auditing.privacy import MASKED, Mask
 from fairprobe.auditing.state import AuditState, step
-from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
+from fairprobe.domain import Domain
+from fairprobe.domain.description import described
 from fairprobe.domain.values import is_missing
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.explanation import Explanation
@@ -96,47 +97,12 @@ def _question(run: AuditState, population: str) -> dict[str, Any]:
 
 
 def domain_words(domain: Domain, mask: Mask) -> dict[str, Any]:
-    """The domain in words, masked."""
-    n_valid = domain.n_valid if domain.is_restricted else None
-    parameters = [
-        {
-            "name": each.name,
-            "kind": type(each).__name__.lower(),
-            "words": MASKED if each.name in mask.columns else words_of(each),
-            "is_sensitive": each.name in domain.sensitive,
-        }
-        for each in domain.parameters
-    ]
-    told = {
-        "parameters": parameters,
-        "constraints": list(map(rule_words, domain.constraints)),
-        "links": [link.words() for link in domain.links],
-        "hidden": domain.hidden,
-        "n_inputs": str(domain.size),
-        "n_valid": None if n_valid is None else str(n_valid),
-    }
-    return mask.everywhere(plain(told))
-
-
-def rule_words(rule: Any) -> str:
-    """The text of a constraint, or the name of a function."""
-    return rule.text if isinstance(rule, Rule) else getattr(rule, "__name__", "a function")
-
-
-def words_of(parameter: Parameter) -> str:
-    """The values that a parameter may have.
-
-    >>> from fairprobe.domain import Integer
-    >>> words_of(Integer("age", 17, 90))
-    '17 to 90'
-    """
-    missing = ", or missing" if parameter.missing else ""
-    if isinstance(parameter, (Category, Ordinal)):
-        return f"{', '.join(map(str, parameter.values))}{missing}"
-    if isinstance(parameter, Derived):
-        return f"follows from {parameter.source}"
-    low, high, step = (getattr(parameter, name) for name in ("low", "high", "step"))
-    return f"{low} to {high}{f' by {step:g}' if step != 1 else ''}{missing}"
+    """The domain in words, masked; counts are texts, as they may have any number of digits."""
+    words = described(domain)
+    for each in words["parameters"]:
+        each["words"] = MASKED if each["name"] in mask.columns else each["words"]
+    n_valid = str(words["n_valid"]) if domain.is_restricted and words["n_valid"] is not None else None
+    return mask.everywhere(plain({**words, "n_inputs": str(domain.size), "n_valid": n_valid}))
 
 
 ROLES = {

@@ -15,18 +15,17 @@ from fairprobe.auditing.state import AuditState
 from fairprobe.domain.values import are_same
 from fairprobe.estimation import Share
 from fairprobe.estimation.drawing import has_history
-from fairprobe.estimation.share import as_number
 from fairprobe.searching import Found
 
 MOST_POINTS = 200
 """Points of a running mean; chosen, as a drawing shows no more."""
 
-NUMBERS = ("value", "low", "high", "lower", "upper")
 FIELDS = (
-    *("population", "hits", "n", "confidence", "method", "n_not_comparable", "n_left_out", "weight_compared"),
-    *("n_queries", "seed", "threshold", "resolution", "design", "worse_off", "detail"),
+    *("population", "sensitive", "hits", "n", "value", "low", "high", "lower", "upper", "confidence", "method"),
+    *("n_not_comparable", "n_left_out", "weight_compared", "n_queries", "seed", "threshold", "resolution", "design"),
+    *("worse_off", "detail", "health"),
 )
-"""The fields of a share that the content has as they are."""
+"""The figures of a share that the content has as they are."""
 
 
 def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
@@ -39,17 +38,15 @@ def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
 
 def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str, Any]:
     """A share as plain values; the sentence of a main one has digits that tell it from the limit."""
+    figures = share.jsonable()
     told = {
         "id": id_of(share),
         "twins": share.compared,
-        "sensitive": share.sensitive,
         "is_main": is_main,
-        **{name: as_number(getattr(share, name)) for name in NUMBERS},
-        **{name: getattr(share, name) for name in FIELDS},
+        **{name: figures[name] for name in FIELDS},
         "sentence": replace(share, plain=None).sentence(limit if is_main else None),
         "history": None,
         "outcomes": None,
-        "health": [remark.jsonable() for remark in share.health],
         "evidence": _evidence(share, is_main),
     }
     if share.history is not None and has_history(share):

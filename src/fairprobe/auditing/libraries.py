@@ -23,14 +23,10 @@ MOST_LOOKED_AT = 5_000
 
 def versions_of(model: Any) -> dict[str, str]:
     """By name: this package, Python, the packages that every audit uses, and those that the model comes from."""
-    names = {*PACKAGES}
-    for root in _roots(model) - {"fairprobe", *sys.stdlib_module_names}:
-        names |= {*_by_module().get(root, ())}
-    return {
-        "fairprobe": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in sorted(names)},
-    }
+    roots = _roots(model) - {"fairprobe", *sys.stdlib_module_names}
+    names = {*PACKAGES}.union(*(_by_module().get(root, ()) for root in roots))
+    told = {"fairprobe": __version__, "python": platform.python_version()}
+    return told | {name: version(name) for name in sorted(names)}
 
 
 @cache

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fairprobe.auditing.content import rule_words
 from fairprobe.auditing.gating import at_confidence, judged
 from fairprobe.auditing.state import AuditState
 from fairprobe.domain import Domain
+from fairprobe.domain.description import rule_words
 from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
 from fairprobe.estimation.populations import known_rows
@@ -87,18 +87,17 @@ def measure_impact(run: AuditState) -> None:
     """Measure how often real rows get the good outcome as they are, by sensitive value."""
     if run.favourable is None or not run.favourable.is_label:
         return
+    import pandas as pd
+
     asker = Asker(run.model, run.domain, output="label", batch=run.settings.batch)
     rows, _ = known_rows(run.domain.rows(run.rows))  # as for shares: rows of an unknown value are not asked about
     good = np.asarray(asker.ask_frame(rows) == run.favourable.word)
     run.sampled("impact", "rows as they are", "all rows given", len(rows))
     for name in run.domain.sensitive:
-        column = rows[name].astype(object)
-        values = sorted(column.dropna().unique(), key=lambda value: (str(type(value)), value))
-        groups = {value: good[(column == value).to_numpy()] for value in values}
-        best = max((float(group.mean()) for group in groups.values()), default=0.0)
-        for value, group in groups.items():
-            rate = float(group.mean())
-            told = {"sensitive": name, "value": value, "n": len(group), "favourable": int(group.sum())}
+        rates = pd.Series(good).groupby(rows[name].astype(object).to_numpy()).agg(["size", "sum", "mean"])
+        best = rates["mean"].max()
+        for value, n, favourable, rate in rates.itertuples():
+            told = {"sensitive": name, "value": value, "n": n, "favourable": favourable}
             run.impact.append({**told, "rate": rate, "ratio": rate / best if best else None})
 
 

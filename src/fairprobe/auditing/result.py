@@ -124,26 +124,19 @@ class Audit(Result):
         """The cases of the report, one per row: masked, with real rows only if these were asked for."""
         import pandas as pd
 
-        cases, names = self.content["cases"], [each["name"] for each in self.content["domain"]["parameters"]]
-        pairs = [f"{side} {name}" for side in ("case", "twin") for name in names]
-        table = pd.DataFrame([_flat(each) for each in cases], dtype=object)
-        order = dict.fromkeys(["id", *pairs, *table.columns])
+        names = [each["name"] for each in self.content["domain"]["parameters"]]
+        ends = ("case", "twin")
+        records = []
+        for each in self.content["cases"]:
+            row = {f"{end} {name}": value for end in ends for name, value in each[end].items()}
+            row |= {f"output of the {end}": output for end, output in zip(ends, each["outputs"], strict=True)}
+            row |= {name: each[name] for name in ("id", "gap", "severity", "parameters")}
+            pair = each["plausibility"] or [None, None]
+            row |= {f"plausibility of the {end}": value for end, value in zip(ends, pair, strict=True)}
+            records.append({**row, "row": each["origin"] and each["origin"]["row"]})
+        table = pd.DataFrame(records, dtype=object)
+        order = dict.fromkeys(["id", *(f"{end} {name}" for end in ends for name in names), *table.columns])
         return table[[name for name in order if name in table.columns]]
-
-
-def _flat(case: dict[str, Any]) -> dict[str, Any]:
-    """A case of the content as one row."""
-    plausibility = case["plausibility"] or [None, None]
-    return {
-        **{f"case {name}": value for name, value in case["case"].items()},
-        **{f"twin {name}": value for name, value in case["twin"].items()},
-        "output of the case": case["outputs"][0],
-        "output of the twin": case["outputs"][1],
-        **{name: case[name] for name in ("id", "gap", "severity", "parameters")},
-        "plausibility of the case": plausibility[0],
-        "plausibility of the twin": plausibility[1],
-        "row": None if case["origin"] is None else case["origin"]["row"],
-    }
 
 
 def _region_words(region: dict[str, Any]) -> str:

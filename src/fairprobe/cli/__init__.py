@@ -1,8 +1,8 @@
 """The command line. A file a command: its options, what it does, what it says.
 
 `entry` runs a command and gives the exit code, `app` makes commands of the files, `command` has the steps that they
-share, `options` the options that they share; `data` and `loading` read what options name, `destination` writes, `words`
-shows.
+share, `options` the options that they share; `data` and `values` read what options name, `files` reads tables and
+writes results, `words` shows.
 
 A new command is a new file, with `run` and `OPTIONS`, and a line in `COMMANDS` of `app`. Where it asks a model, `run`
 starts a subclass of `Command`.

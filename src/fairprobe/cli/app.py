@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -30,27 +30,14 @@ COMMANDS = {
 """By name, which is that of the file too, a line for the list. A file is imported when its command is asked for."""
 
 
-class _Commands(Mapping[str, Any]):
-    """The commands by name, each made when it is asked for."""
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        return _made(name)
-
-
 class _Group(TyperGroup):
-    """The list of commands."""
+    """The list of commands, each made when it is asked for."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.commands = _Commands()  # type: ignore[assignment]
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _made(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):

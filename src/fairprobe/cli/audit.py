@@ -4,56 +4,61 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 
+from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.auditing import Audit, audit
-from fairprobe.auditing.auditing import begin
+from fairprobe.auditing.auditing import begin, choose_populations
 from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.settings import AuditSettings
-from fairprobe.blocks import Remark
+from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, Request, check_linked
+from fairprobe.cli.command import Command, Request
 from fairprobe.cli.config import OUTSIDE, Config
-from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option
 from fairprobe.cli.values import names, number_or_text
-from fairprobe.cli.words import note, progress, say, say_blocks
-from fairprobe.domain import Density
-from fairprobe.errors import DataError, InputError, RunError, SettingError
+from fairprobe.cli.words import note, progress
+from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.share import ROLES
 from fairprobe.wording import counted
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 TOLD = "What is told"
-N_SHOWN = 5
-"""Regions shown."""
 
 PANELS = {
+    o.WHAT: ("trust_config",),
     o.VERDICT: ("max_share", "gate", "min_comparable", "favourable"),
     TOLD: ("show_rows", "mask", "report_cases", "title", "name", "date", "selfcheck"),
-    o.RESULTS: ("store", "model_id", "folder"),
+    o.RESULTS: ("store", "model_id", "folder", "html"),
 }
 
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        config: settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options
+            override it; by default that of the current folder, where there is one.
+        trust_config: take what runs code, tells secrets or leads elsewhere from the config named.
+        html: write the report as .html; an older file is overwritten.
+    """
+
+    config: ReadFile | None = None
+    trust_config: Flag = False
+    html: WrittenFile | None = None
+
+
 OPTIONS = [
-    o.own(
-        "config",
-        "ReadFile | None",
-        "settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options "
-        "override it; by default that of the current folder, where there is one.",
-        is_positional=True,
-    ),
+    *o.options_of(Own, PANELS, positional=("config",)),
     Option(replace(o.INPUTS[0].argument, default=None)),  # the model, which a config may name
     *o.INPUTS[1:],
-    o.own(
-        "trust_config", "Flag", "take what runs code, tells secrets or leads elsewhere from the config named.", o.WHAT
-    ),
     *o.options_of(audit, PANELS, but=("sensitive", "data_name", "command"), names={"folder": "out"}),
-    o.own("html", "WrittenFile | None", "write the report as .html; an older file is overwritten."),
     *o.PRINTED,
 ]
 
@@ -75,21 +80,20 @@ class AuditCommand(Command):
     """One audit."""
 
     name = "the audit"
+    files: ClassVar = {"html": (".html",)}
+    result: Audit | None = None
 
     def __init__(self, request: Request, config: Config) -> None:
         given = request.given
-        self.config = config
         super().__init__(Request(request.context, given | config.settings, OPTIONS))
-        self.is_run = not given["dry_run"] or self._is_harmless(given, self.config.dangers)
+        self.is_run = not given["dry_run"] or self._is_harmless(given, config.dangers)
         for name, what in (("model", "the model"), ("data", "the rows")):
             if self.request[name] is None:
                 raise SettingError(f"--{name} must name {what}, or a config must (see fairprobe init); got neither")
-        self.html = Destination.of(self.request["html"], (".html",), "--html", may_be_stdout=False)
         if self.request["out"] is not None and not given["dry_run"]:
             RunFolder(self.request["out"])
         self.keywords = self._keywords()
         self.settings = AuditSettings(**self.keywords)
-        self.audit: Audit | None = None
 
     def _is_harmless(self, given: dict[str, Any], taken: dict[str, str]) -> bool:
         """Whether loading the model runs nothing of the config."""
@@ -104,13 +108,16 @@ class AuditCommand(Command):
     def _keywords(self) -> dict[str, Any]:
         request = self.request
         keywords = request.keywords(audit)
-        for name in ("y", "sensitive", "domain", "folder", "progress", "command", "data_name"):
+        for name in ("y", "sensitive", "domain", "progress", "command"):
             keywords.pop(name, None)
-        keywords["mask"] = names(request["mask"] or ())
-        keywords["populations"] = names(request["populations"] or ()) or None
-        keywords["max_share"] = limits_of(request["max_share"] or ())
-        keywords["name"] = request["name"] or request.model_name
-        return keywords
+        return keywords | {
+            "mask": names(request["mask"] or ()),
+            "populations": names(request["populations"] or ()) or None,
+            "max_share": limits_of(request["max_share"] or ()),
+            "name": request["name"] or request.model_name,
+            "folder": request["out"],
+            "data_name": Path(str(request["data"])).name,
+        }
 
     def load(self) -> None:
         """The domain, the rows and their labels, the model; whether the rows were training rows, if nobody said."""
@@ -119,10 +126,8 @@ class AuditCommand(Command):
         if source.label is not None:
             self.domain, self.rows, self.labels = source.load_labelled()
         else:
-            self.domain, rows = source.load()
-            assert rows is not None
-            self.rows = rows
-        check_linked(self.request["linked"], self.domain)
+            self.domain, self.rows = source.load()
+        self.check_linked()
         self.model: Any = self.load_model() if self.is_run else None
         if self.is_run:
             good = self.good_outcome(self.domain, self.rows)
@@ -130,96 +135,74 @@ class AuditCommand(Command):
             self.settings = self.settings.but(favourable=self.keywords["favourable"])
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
             self.keywords["rows_are"] = asked_role()
+            if self.keywords["rows_are"] is None:
+                note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
 
     def work(self) -> None:
         """The audit; what is known when it fails or is interrupted is kept."""
+        # The report's command leaves out what only says where the results go.
+        aside = dict.fromkeys((*o.NOT_SETTINGS, "out", "html"))
+        command = self.request.again(seed=self.keywords["seed"], **aside)
+        told: dict[str, Any] = {"domain": self.domain, "command": command, **self.keywords}
         with progress() as show:
             try:
-                self.audit = audit(
-                    self.model,
-                    self.rows,
-                    self.labels,
-                    domain=self.domain,
-                    folder=self.request["out"],
-                    data_name=Path(str(self.request["data"])).name,
-                    command=self._command(),
-                    progress=show,
-                    **self.keywords,
-                )
+                self.result = audit(self.model, self.rows, self.labels, progress=show, **told)
             except RunError as failure:
                 self.failures.append(failure)
-                self.audit = failure.found if isinstance(failure.found, Audit) else None
-        self.interrupted = self.audit is not None and self.audit.interrupted is not None and not self.failures
-        if self.html is not None and self.audit is not None:
-            self.html.write_by(self.audit.to_html)
+                self.result = failure.found if isinstance(failure.found, Audit) else None
+        result = self.result
+        if result is not None:
+            self.interrupted = result.interrupted is not None and not self.failures
+            self.write("html", lambda target: target.write_by(result.to_html))
+            if self.request["out"] is not None:
+                self.written["out"] = self.request["out"]
 
     # What came of it
 
     def figures(self) -> dict[str, Any]:
         """All but the certificate, the cases and the plots, which are in the folder's audit.json."""
-        told = {} if self.audit is None else self.audit.jsonable()
-        return {**told, "out": self.request["out"], "html": self.request["html"], "interrupted": self.interrupted}
+        return {**super().figures(), "out": self.request["out"]}
 
-    def show(self) -> None:
-        """The verdict, the shares, the worst regions, and where the report is."""
-        if self.audit is None:
-            return
-        about = self.audit.content["about"]
-        say_blocks(block for block in self.audit.blocks() if not isinstance(block, Remark))
-        others = len(about["attempts"]) - 1
+    def blocks(self) -> Sequence[Block]:
+        """The verdict, the shares and the worst regions."""
+        blocks = list(super().blocks())
+        others = 0 if self.result is None else len(self.result.content["about"]["attempts"]) - 1
         if others:
-            say(f"{counted(others, 'other attempt')} on the same model and data: the report lists all of them.")
-        for name in (self.request["out"], self.request["html"]):
-            if name is not None and not self.failures:  # else `finish` says what is there
-                say(f"The report is in {name}.")
-        if not (self.request["out"] or self.request["html"]):
-            say("No report was written: --out FOLDER keeps everything, --html FILE the page alone.")
+            said = f"{counted(others, 'other attempt')} on the same model and data: the report lists all of them."
+            blocks.append(Sentence(said))
+        if blocks and not (self.request["out"] or self.request["html"]):
+            blocks.append(Sentence("No report was written: --out FOLDER keeps everything, --html FILE the page alone."))
+        return blocks
 
     def kept(self) -> str:
         """The phases that are done."""
-        if self.audit is None:
-            return "nothing"
-        done, out = ", ".join(self.audit.shares) or "no share", self.request["out"]
-        return f"{done}; {out} holds what could be written" if out else done
+        return "nothing" if self.result is None else ", ".join(self.result.shares) or "no share"
 
     def code_of_result(self) -> int:
-        """That of the verdict."""
-        return 0 if self.audit is None else self.audit.verdict.exit_code
+        """The exit code of the verdict."""
+        return 0 if self.result is None else self.result.verdict.exit_code
 
-    def _command(self) -> str:
-        """The command, without the options that only say where the results go."""
-        return self.request.again(seed=self.keywords["seed"], **dict.fromkeys((*o.NOT_SETTINGS, "out", "html")))
-
-    def again(self) -> tuple[str, str] | None:
+    def again(self) -> Code | None:
         """The command as the report has it."""
-        if self.audit is None or self.interrupted or self.failures:
+        if self.result is None or self.interrupted or self.failures:
             return None
-        return "The same again", str(self.audit.content["about"]["command"])
+        return Code(str(self.result.content["about"]["command"]), "The same again")
 
     # The dry run
 
     def bounds(self) -> dict[str, int | None]:
         """The queries of each population, of the search and of the explanation."""
-        if self.is_run:
-            begin(self.model, self.domain, self.rows, self.labels, self.settings, 0)  # which refuses what does not fit
-        else:
+        settings = self.settings
+        if not self.is_run:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
-        every: dict[str, Any] = {"rows": self.rows, "domain": "domain"}
-        if self.domain.constraints:
-            every["valid"] = "valid"
-        try:
-            every["density"] = Density.fit(self.domain, self.rows)
-        except DataError as error:
-            note(f"no-density: {error}")
+            settings = settings.but(favourable=None, max_share=None)
+        run = begin(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
+        choose_populations(run)
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
-        arguments = {name: self.keywords[name] for name in names}
-        bounds: dict[str, int | None] = {
-            name: plan(self.domain, population, **arguments).n_queries
-            for name, population in every.items()
-            if self.settings.populations is None or name in self.settings.populations
-        }
-        searched = self.settings.max_judged * len(self.domain.families)
-        return {**bounds, "search": searched, "why": self.settings.explain_queries}
+        asked = {name: self.keywords[name] for name in names}
+        shares = {name: plan(self.domain, each, **asked).n_queries for name, each in run.populations.items()}
+        searched = settings.max_judged * len(self.domain.families)
+        return {**shares, "search": searched, "why": settings.explain_queries}
 
 
 def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:
@@ -235,17 +218,14 @@ def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:
         if isinstance(value, str):
             raise SettingError(f'--max-share must be a number, or as in "sex=Female: 0.01"; got {text!r}')
         limits[who.strip()] = value
-    if not limits:
-        return None
     if "" in limits and len(limits) > 1:
         raise SettingError("--max-share must be one limit, or limits by who is worse off; got both")
-    return limits.get("", limits)
+    return limits.get("", limits or None)
 
 
 def asked_role() -> str | None:
-    """What the rows were to the model: asked for on a terminal, else not known."""
+    """The role of the rows to the model, asked for on a terminal; None if it is not known."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
         return None
     answer = typer.prompt(f"The rows are to the model ({', '.join(ROLES)})", default=ROLES[-1], err=True)
     return answer if answer in ROLES else None

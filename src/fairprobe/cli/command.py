@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,13 +17,16 @@ import numpy as np
 import typer
 
 from fairprobe.arguments import REQUIRED, arguments_of, filled
+from fairprobe.blocks import Block, Code, Items, Remark, Result, Section, Sentence, Table
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
+from fairprobe.cli.files import Destination
 from fairprobe.cli.flags import NONE, flag, in_flags
 from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declared_name
 from fairprobe.cli.values import pairs
-from fairprobe.cli.words import notes, say, say_parts, spinner, to_copy
-from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
+from fairprobe.cli.words import notes, say, say_blocks, spinner
+from fairprobe.domain import Domain
+from fairprobe.domain.description import described
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
@@ -31,7 +35,7 @@ from fairprobe.model.measuring import measured
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
 from fairprobe.oracle import Oracle
-from fairprobe.wording import counted, duration, magnitude, percent
+from fairprobe.wording import duration, magnitude, percent
 
 MOST_MEASURED = 10_000
 """Inputs judged at a time, at most, to measure how fast a model is; chosen."""
@@ -65,6 +69,13 @@ class Request:
         given = {name: self.given[name] for name in optional if self.given.get(name) is not None}
         return filled(function, {name: None if value == NONE else value for name, value in given.items()})
 
+    def destination(self, name: str, endings: Sequence[str]) -> Destination | None:
+        """The file that an option names, checked; None if it was not given. Some commands overwrite none unasked."""
+        if self.given[name] is None:
+            return None
+        overwrite = name != "out" or bool(self.given.get("overwrite", True))
+        return Destination.of(self.given[name], endings, flag(name), overwrite=overwrite)
+
     def again(self, **changes: Any) -> str:
         """The command as it was given, with some options changed."""
         words = self.context.command_path.split()
@@ -81,40 +92,27 @@ class Request:
         return shlex.join(words)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """The most that a part of the work takes."""
-
-    part: str
-    n_queries: int | None = None
-    """Rows sent to the model; None where nothing limits them."""
-    seconds: float | None = None
-    """None where it is not known."""
-
-    def words(self) -> str:
-        """The cost in a line."""
-        queries = "no limit on queries" if self.n_queries is None else counted(self.n_queries, "query")
-        if self.n_queries is None and self.seconds is not None:
-            return f"{self.part}: {duration(self.seconds)}"
-        seconds = "time not measured" if self.seconds is None else duration(self.seconds)
-        return f"{self.part}: {queries}" + (f", {seconds}" if self.n_queries is not None else "")
-
-
 class Command(ABC):
     """A command that asks a model, in steps that `run` takes. `__init__` refuses wrong options before any loading."""
 
     name: ClassVar[str]
-    """The work, in a sentence."""
+    """The work, as a noun with its article."""
+    files: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """By option, the endings that the file which it names may have."""
     keywords: dict[str, Any]
     """The arguments of the function of the library."""
     domain: Domain
     model: Any
+    result: Result | None = None
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.failures: list[RunError] = []
         """Errors of the work; the results from before them are shown and kept."""
         self.interrupted = False
+        self.targets = {name: request.destination(name, endings) for name, endings in self.files.items()}
+        self.written: dict[str, str] = {}
+        """By option, the file that was written."""
 
     @abstractmethod
     def load(self) -> None:
@@ -128,42 +126,52 @@ class Command(ABC):
     def bounds(self) -> dict[str, int | None]:
         """By part of the work, the rows that it sends to the model at most; None where nothing limits them."""
 
-    @abstractmethod
     def figures(self) -> dict[str, Any]:
         """The results, for JSON."""
+        return {} if self.result is None else self.result.jsonable()
 
-    @abstractmethod
-    def show(self) -> None:
-        """Show the results to people."""
+    def blocks(self) -> Sequence[Block]:
+        """The results, for people. Remarks were shown when they were made."""
+        return [] if self.result is None else [each for each in self.result.blocks() if not isinstance(each, Remark)]
 
-    @abstractmethod
     def kept(self) -> str:
-        """The results that are there although the work did not end well."""
+        """The results that there are although the work did not end well."""
+        first = next((block.text for block in self.blocks() if isinstance(block, Sentence)), "nothing")
+        return in_flags(first.rstrip("."))
 
     def code_of_result(self) -> int:
         """The exit code if all went well."""
         return 0
 
-    def again(self) -> tuple[str, str] | None:
-        """A title, and the command that gives the same result again."""
+    def again(self) -> Code | None:
+        """The command that gives the same result again."""
         if self.interrupted or self.failures:
             return None
         changes = {"seed": self.keywords["seed"]} if "seed" in self.request.given else {}
-        return "The same again", self.request.again(**changes)
+        return Code(self.request.again(**changes), "The same again")
+
+    # What the steps use
+
+    def write(self, option: str, write: Callable[[Destination], object]) -> None:
+        """Let a function write the file that an option names, where it was given."""
+        target = self.targets[option]
+        if target is not None:
+            write(target)
+            self.written |= {} if target.stream is not None else {option: target.name}
 
     def load_model(self) -> Any:
         """Load the model, while a terminal shows that this may take a while."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
         given: dict[str, Any] = {}
-        for each in LOADING:
-            is_mapping = "Mapping" in each.argument.annotation or "Headers" in each.argument.annotation
+        for each in LOADING[1:]:
             value = self.request[each.name]
-            given[declared_name(each)] = pairs(each.name, value) if is_mapping else value
-        options = {key: value for key, value in given.items() if value is not None and key != "source"}
+            if value is not None:
+                is_mapping = any(word in each.argument.annotation for word in ("Mapping", "Headers"))
+                given[declared_name(each)] = pairs(each.name, value) if is_mapping else value
         try:
             with spinner(f"loading {self.request.model_name}{fitted}"):
-                return load_model(name, **options)
+                return load_model(name, **given)
         except InputError as error:
             for each in LOADING:
                 error = error.calling(declared_name(each), each.name)
@@ -174,6 +182,15 @@ class Command(ABC):
         asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
         return favourable_in(self.request["favourable"], self.model, domain, rows, as_text=True, **asked)
 
+    def check_linked(self) -> None:
+        """Refuse --linked where nothing is linked."""
+        if self.request["linked"] and not self.domain.links:
+            raise SettingError(
+                "--linked needs a domain with links, got none: say them by --link, or in the --domain file"
+            )
+
+    # The steps
+
     def run(self) -> int:
         """Take all steps; gives the exit code."""
         is_dry = self.request["dry_run"]
@@ -182,21 +199,17 @@ class Command(ABC):
             self.load()
             if is_dry:
                 warn_of_health(health_of_domain(self.domain))
-                costs = self.costs()
+                plan = self._plan()
             else:
                 self._work()
-        if is_dry:
-            self._show_plan(costs)
-            return 0
         if self.request["json"]:
-            _print_json({**self.figures(), "error": "; ".join(map(in_flags, self.failures)) or None})
+            content = plan if is_dry else self._content()
+            sys.stdout.write(json.dumps(content, default=str) + "\n")
         else:
-            self.show()
-            again = self.again()
-            if again is not None:
-                to_copy(*again, err=self.is_stdout_taken())
-        self.finish()
-        return self.exit_code()
+            target = self.targets.get("out")
+            is_taken = target is not None and target.stream is not None
+            say_blocks(self._plan_blocks(plan) if is_dry else self._shown(), err=is_taken)
+        return 0 if is_dry else self._finish()
 
     def _work(self) -> None:
         try:
@@ -206,22 +219,55 @@ class Command(ABC):
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def is_stdout_taken(self) -> bool:
-        """Whether the standard output is for the results alone."""
-        return False
+    def _content(self) -> dict[str, Any]:
+        error = "; ".join(map(in_flags, self.failures)) or None
+        files = {name: self.written.get(name) for name in self.files}
+        return {
+            "model": self.request.model_name,
+            **self.figures(),
+            **files,
+            "interrupted": self.interrupted,
+            "error": error,
+        }
 
-    def exit_code(self) -> int:
-        """The exit code."""
-        if self.interrupted:
-            return INTERRUPTED
-        return self.failures[0].exit_code if self.failures else self.code_of_result()
+    def _shown(self) -> list[Block]:
+        """The results with lines of the data's file, the files written, and the command that does it again."""
+        blocks = [self._told(block) for block in self.blocks()]
+        again = self.again() if blocks else None
+        files = [Sentence(f"Written: {', '.join(self.written.values())}")] if self.written else []
+        return [*blocks, *files, *([] if again is None else [again])]
 
-    def finish(self) -> None:
-        """Say how the work ended, if not well."""
+    def _told(self, block: Block) -> Block:
+        """A block in the words of the command line."""
+        match block:
+            case Sentence():
+                return replace(block, text=in_flags(block.text))
+            case Items():
+                texts = (re.sub(r"\Arow (\d+)(?=[:,])", self._with_line, text) for text in block.texts)
+                return Items(tuple(map(in_flags, texts)))
+            case Section():
+                return replace(block, blocks=tuple(map(self._told, block.blocks)))
+        return block
+
+    def _with_line(self, row: re.Match[str]) -> str:
+        """A row's index, with the line of the file beside it for readers who open the file."""
+        lines, place = self.request.source.lines or [], int(row[1])
+        return f"{row[0]} (line {lines[place]})" if place < len(lines) else row[0]
+
+    def _finish(self) -> int:
+        """Say how the work ended, if not well; gives the exit code."""
         for failure in self.failures:
             say(f"error: {in_flags(failure)}", err=True)
         if self.interrupted or self.failures:
-            say(f"{'interrupted; ' if self.interrupted else ''}kept: {self.kept()}", err=True)
+            files = f"; written: {', '.join(self.written.values())}" if self.written else ""
+            say(f"{'interrupted; ' if self.interrupted else ''}kept: {self.kept()}{files}", err=True)
+        return self.exit_code()
+
+    def exit_code(self) -> int:
+        """The exit code, however the work ended."""
+        if self.interrupted:
+            return INTERRUPTED
+        return self.failures[0].exit_code if self.failures else self.code_of_result()
 
     # The dry run
 
@@ -232,114 +278,70 @@ class Command(ABC):
         given = self.request.given
         return {name: self.keywords.get(name) if given.get(name) is None else given[name] for name in names}
 
-    def costs(self) -> list[Cost]:
-        """The most that each part of the work takes, by the measured speed of the model."""
-        bounds, speed = self.bounds(), self.seconds_per_query()
-        return [Cost(part, n, None if n is None or speed is None else n * speed) for part, n in bounds.items()]
+    def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
+        """By part of the work, the seconds that it takes at most, by the measured speed of the model."""
+        speed = None if self.model is None else self._seconds_per_query()
+        return {part: None if n is None or speed is None else n * speed for part, n in bounds.items()}
 
-    def seconds_per_query(self) -> float | None:
-        """The time that the model takes for a row, measured for about a second; None for a model that is not loaded."""
-        if self.model is None:
-            return None
+    def _seconds_per_query(self) -> float:
+        """The time that the model takes for a row, measured for about a second."""
         domain, rng = self.domain.without_constraints(), np.random.default_rng(0)
         asker = Asker(self.model, domain, output=self.keywords["output"], batch=self.keywords["batch"])
         oracle = Oracle(asker, self.keywords["threshold"])
         seen = measured(lambda n: int(oracle.judge(domain.sample_codes(n, rng)).hits.sum()), MOST_MEASURED)
         return seen.per_input / len(domain.families)
 
-    def _show_plan(self, costs: Sequence[Cost]) -> None:
-        model, domain, settings = self.request.model_name, self.domain, self.shown_settings()
-        parameters = {p.name: describe_parameter(p) for p in domain.parameters}
-        n_members, width = len(domain.combinations), max(map(len, parameters))
-        if self.request["json"]:
-            about = {
-                "n_inputs": domain.size,
-                "n_valid": domain.n_valid,
-                "parameters": parameters,
+    def _plan(self) -> dict[str, Any]:
+        """What would be done, and the most that it would take, as JSON has it."""
+        bounds, domain = self.bounds(), self.domain
+        health = [{"check": name, "message": message} for name, message in health_of_domain(domain)]
+        seconds = self.seconds(bounds)
+        return {
+            "dry_run": True,
+            "model": self.request.model_name,
+            "domain": {
+                **described(domain),
                 "sensitive": list(domain.sensitive),
-                "hidden": list(domain.hidden),
-                "n_twins": n_members - 1,
-                "constraints": [constraint_words(each) for each in domain.constraints],
-                "links": [link.words() for link in domain.links],
-                "health": [{"check": name, "message": message} for name, message in health_of_domain(domain)],
-            }
-            content = {"dry_run": True, "model": model, "domain": about, "settings": settings, **settings}
-            content |= {"n_queries": {cost.part: cost.n_queries for cost in costs}}
-            _print_json({**content, "seconds": {cost.part: cost.seconds for cost in costs}})
-            return
-        shown = {name: value for name, value in settings.items() if value is not None and not isinstance(value, dict)}
-        told = ", ".join(f"{flag(name)} {value}" for name, value in shown.items())
-        lines = [
-            f"  model      {model}",
-            f"  sensitive  {sensitive_words(domain)}: an input has {counted(n_members - 1, 'twin')} and costs "
-            f"{counted(n_members, 'query')}",
-            f"  settings   {told}",
-            f"  domain     {size_words(domain)}",
-            *(f"    {line}" for line in rule_lines(domain)),
-            *(f"    {name:{width}}  {values}" for name, values in parameters.items()),
+                "n_twins": len(domain.combinations) - 1,
+                "health": health,
+            },
+            "settings": self.shown_settings(),
+            "n_queries": bounds,
+            "seconds": seconds,
+        }
+
+    def _plan_blocks(self, plan: Mapping[str, Any]) -> list[Block]:
+        shown = {
+            flag(name): str(value)
+            for name, value in plan["settings"].items()
+            if value is not None and not isinstance(value, dict)
+        }
+        queries = {part: "no limit" if n is None else magnitude(n) for part, n in plan["n_queries"].items()}
+        costs = [
+            (part, queries.get(part, ""), "not measured" if seconds is None else duration(seconds))
+            for part, seconds in plan["seconds"].items()
         ]
-        title = f"A dry run: this is what {self.name} would do. Nothing is written."
-        would = [("It would take at most:", 0), *((f"  {cost.words()}", 4) for cost in costs)]
-        say_parts([[(title, 0)], [(line, 13) for line in lines], would])
+        return [
+            Sentence(f"A dry run: this is what {self.name} would do. Nothing is written."),
+            *domain_blocks(self.domain),
+            Table.of_facts({"--model": plan["model"], **shown}, "Settings:"),
+            Table.of(["part", "#queries", "time"], costs, "It would take at most:"),
+        ]
 
 
-def _print_json(content: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(content, default=str) + "\n")
-
-
-def check_linked(linked: bool | None, domain: Domain) -> None:
-    """Refuse --linked where nothing is linked."""
-    if linked and not domain.links:
-        raise SettingError("--linked needs a domain with links, got none: say them by --link, or in the --domain file")
-
-
-# Domains in words
-
-
-def sensitive_words(domain: Domain) -> str:
-    """Who is compared."""
-    return ", ".join(f"{name} ({domain[name].levels} values)" for name in domain.sensitive)
-
-
-def size_words(domain: Domain) -> str:
-    """How large it is, and how much of that is allowed."""
-    size = f"{counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}"
-    if not domain.is_restricted:
-        return size
-    allowed = domain.n_valid
-    if allowed is None:
-        return f"{size}, of which those that are allowed are too many to count"
-    return f"{size}, {magnitude(allowed)} of them allowed ({percent(allowed / domain.size)})"
-
-
-def rule_lines(domain: Domain) -> list[str]:
-    """What cannot be, what changes along and what is hidden, a line each."""
+def domain_blocks(domain: Domain) -> list[Block]:
+    """A domain for people: its size, who is compared, its rules and its parameters."""
+    told = described(domain)
+    size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
+    if domain.is_restricted:
+        n = domain.n_valid
+        allowed = "too many of them allowed to count" if n is None else f"{magnitude(n)} of them allowed"
+        size += f", {allowed}" + ("" if n is None else f" ({percent(n / domain.size)})")
+    n_twins = len(domain.combinations) - 1
+    rules = [f"{kind}: {words}" for kind in ("constraint", "link") for words in told[f"{kind}s"]]
+    rules += [f"hidden: {name}, which the model does not take" for name in domain.hidden]
+    parameters = [f"{each['name']}: {each['kind']}, {each['words']}" for each in told["parameters"]]
     return [
-        *(f"constraint: {constraint_words(each)}" for each in domain.constraints),
-        *(f"link: {link.words()}" for link in domain.links),
-        *(f"hidden: {name}, which the model does not take" for name in domain.hidden),
+        Sentence(f"{size}; sensitive: {', '.join(domain.sensitive)}; twins of an input: {n_twins}.", "Domain"),
+        Items((*rules, *parameters)),
     ]
-
-
-def constraint_words(constraint: Any) -> str:
-    """A constraint as its text, or as the name of its function."""
-    return constraint.text if isinstance(constraint, Rule) else getattr(constraint, "__name__", repr(constraint))
-
-
-def describe_parameter(parameter: Parameter) -> str:
-    """What values a parameter may take, in a line.
-
-    >>> from fairprobe.domain import Integer
-    >>> describe_parameter(Integer("age", 17, 90))
-    'integer, 17 to 90'
-    """
-    missing = ", or missing" if parameter.missing else ""
-    if isinstance(parameter, (Category, Ordinal)):
-        listed = ", ".join(map(str, parameter.values))
-        shown = listed if len(listed) <= 40 else f"{len(parameter.values)} values: {listed[:32].rsplit(',', 1)[0]}, ..."
-        return f"{parameter.kind}, {shown}{missing}"
-    if isinstance(parameter, Derived):
-        return f"follows from {parameter.source}"
-    low, high, step = (getattr(parameter, name) for name in ("low", "high", "step"))
-    by = f" by {step:g}" if step != 1 else ""
-    return f"{parameter.kind}, {low} to {high}{by}{missing}"

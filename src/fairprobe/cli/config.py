@@ -38,18 +38,18 @@ class Config:
 
     def __init__(self, given: Mapping[str, Any], options: Iterable[Argument]) -> None:
         self.keys: Keys = {each.name: each for each in options if each.name not in NOT_SETTINGS}
-        self.file, settings = _found(given["config"], given["model"], is_trusted=bool(given["trust_config"]))
+        self.file = _found(given["config"], given["model"], is_trusted=bool(given["trust_config"]))
+        content = {} if self.file is None else _content(self.file, is_named=bool(given["config"]))
+        checked = {name: value for name, value in self._checked(content).items() if given[name] is None}
         self.settings: dict[str, Any] = {}
         """What the options do not say: by the name of the option, as the option would have it."""
         self.dangers: dict[str, str] = {}
         """The harm that a setting of the file could do, by its name, where it is not harmless."""
-        if self.file is None:
-            return
-        checked = self._checked(settings, self.file)
         for name, value in checked.items():
+            assert self.file is not None
             danger = danger_of(self.keys[name], value, self.file, is_named=bool(given["config"]))
-            if danger is not None and given[name] is None:
-                self.dangers[name] = danger
+            self.dangers |= {} if danger is None else {name: danger}
+            self.settings[name] = _as_option(self.keys[name], value, self.file)
         if self.dangers and not given["trust_config"]:
             got = ", ".join(f"{key_of(name)} ({danger})" for name, danger in self.dangers.items())
             raise SettingError(
@@ -57,16 +57,11 @@ class Config:
                 f"you trust it; got {got}: say {' and '.join(map(flag, self.dangers))} on the command line after the "
                 f"file, or trust the file: fairprobe audit {shlex.quote(str(self.file))} --trust-config"
             )
-        self.settings = {
-            name: _as_option(self.keys[name], value, self.file)
-            for name, value in checked.items()
-            if given[name] is None
-        }
 
-    def _checked(self, settings: Any, file: Path) -> dict[str, Any]:
+    def _checked(self, settings: Any) -> dict[str, Any]:
         """The settings, every key known and every value of its kind."""
         if not isinstance(settings, dict):
-            raise SettingError(f"{file}: [tool.fairprobe] must be a table, got {settings!r}")
+            raise SettingError(f"{self.file}: [tool.fairprobe] must be a table, got {settings!r}")
         checked: dict[str, Any] = {}
         old = {before: each.name for each in self.keys.values() for before in each.old_names}
         for given, value in settings.items():
@@ -75,46 +70,44 @@ class Config:
             if name not in self.keys:
                 known = sorted(map(key_of, self.keys))
                 near = nearest(given, known)
-                raise SettingError(f"{file}: a key must be one of {', '.join(known)}; got {given!r}{near}")
+                raise SettingError(f"{self.file}: a key must be one of {', '.join(known)}; got {given!r}{near}")
             kind = self.keys[name].kind
             if kind is None or not RULES[kind.rule](value):
-                raise SettingError(f"{file}: {key_of(name)} must be {kind and kind.rule}, got {value!r}")
+                raise SettingError(f"{self.file}: {key_of(name)} must be {kind and kind.rule}, got {value!r}")
             checked[name] = value
         return checked
 
     def in_keys(self, error: InputError) -> InputError:
         """An error about a setting of the file, in the words of the file."""
         name = error.argument
-        if name is None or name not in self.settings:
-            return error
-        return error.calling(name, f"{self.file}: {key_of(name)}")
+        return error.calling(name, f"{self.file}: {key_of(name)}") if name in self.settings and name else error
 
 
-def _found(named: str | None, model: str | None, *, is_trusted: bool) -> tuple[Path | None, Any]:
-    """The file that counts, and what it holds for fairprobe."""
+def _found(named: str | None, model: str | None, *, is_trusted: bool) -> Path | None:
+    """The file that counts."""
     if is_trusted and named is None:
         raise SettingError(f"--trust-config must stand beside the config to trust, got none named, as {OWN}")
-    here = (each for each in (Path(OWN), Path(PROJECT)) if each.is_file())
-    file = Path(named) if named else None if model else next(here, None)
-    if file is None:
-        return None, None
-    settings: Any = _load(file)
-    if file.name == PROJECT:
-        tools = settings.get("tool", {})
-        settings = tools.get("fairprobe") if isinstance(tools, dict) else None
-        if settings is None and named:
-            raise SettingError(f"{named} must have a table [tool.fairprobe], got none")
-    return (None, None) if settings is None else (file, settings)
+    if named is not None or model is not None:
+        return None if named is None else Path(named)
+    return next((each for each in (Path(OWN), Path(PROJECT)) if each.is_file()), None)
 
 
-def _load(file: Path) -> dict[str, Any]:
+def _content(file: Path, *, is_named: bool) -> Any:
+    """What a file holds for fairprobe."""
     try:
-        return read_toml(file)
+        settings = read_toml(file)
     except OSError as error:
         near = nearest(file.name, (each.name for each in file.parent.glob("*")))
         raise SettingError(f"a config must be a file that can be read, got {error.strerror}: {file}{near}") from None
     except ValueError as error:
         raise SettingError(f"{file} must be TOML in UTF-8, got an error: {error}") from None
+    if file.name != PROJECT:
+        return settings
+    tools = settings.get("tool")
+    found = tools.get("fairprobe") if isinstance(tools, dict) else None
+    if is_named and found is None:
+        raise SettingError(f"{file} must have a table [tool.fairprobe], got none")
+    return {} if found is None else found
 
 
 def danger_of(argument: Argument, value: Any, file: Path, *, is_named: bool = True) -> str | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Column, DataFile, DomainSource, SensitiveNames
 from fairprobe.checks import nearest
+from fairprobe.cli.files import lines_of, read_frame
 from fairprobe.cli.flags import flag
-from fairprobe.cli.link_option import parse_link
-from fairprobe.cli.tables import lines_of, read_frame
-from fairprobe.cli.values import Compared, as_options, compared_values, names, values_of
+from fairprobe.cli.values import Compared, as_options, compared_values, names, parse_link, values_of
 from fairprobe.cli.words import note
 from fairprobe.csv_tables import restored
 from fairprobe.domain import Domain, Link, Parameter
@@ -80,8 +79,7 @@ class Source:
         if self.data is not None:
             rows = self.inputs_of(self.table())
             return self._domain_of(rows), rows
-        about_data = ("label", "ignore", "missing", "sample_weight", "groups")
-        for name in about_data:
+        for name in ("label", "ignore", "missing", "sample_weight", "groups"):
             if getattr(self, name):
                 raise SettingError.about(name, "is about the columns of --data, got no --data")
         return self._domain_of(None), None
@@ -90,11 +88,16 @@ class Source:
         """The domain, the rows of the data and their labels."""
         if self.label is None:
             raise SettingError("--label must name the column of --data to predict, got none")
+        rows, labels = self.rows_and_labels()
+        return self._domain_of(rows), rows, labels
+
+    def rows_and_labels(self) -> tuple[pd.DataFrame, pd.Series]:
+        """The rows of the data and their labels."""
         table = self.table()
         rows = self.inputs_of(table)
         if self.label not in table.columns:  # a domain file may remember another
-            raise self._no_column("--label", self.label, table)
-        return self._domain_of(rows), rows, labels_of(table, self.label, str(self.data))
+            raise self._no_column("--label", str(self.label), table)
+        return rows, labels_of(table, str(self.label), str(self.data))
 
     def table(self, path: str | None = None, *, is_ours: bool = False) -> pd.DataFrame:
         """The table of --data, or of a file beside it, which may be of another kind, or one that we wrote."""
@@ -115,44 +118,26 @@ class Source:
 
     @cached_property
     def lines(self) -> list[int] | None:
-        """The line of the file that each row begins on; None for a file that has no lines."""
-        return lines_of(str(self.data))
-
-    def with_lines(self, texts: Iterable[str], rows: Iterable[Any]) -> list[str]:
-        """Texts that begin with "row" and its index, with the line of the file beside it, for those who open that."""
-        if self.lines is None:
-            return list(texts)
-        pairs = zip(texts, rows, strict=False)
-        return [text.replace(f"row {row}", f"row {row} (line {self.lines[row]})", 1) for text, row in pairs]
+        """The line of the file that each row begins on; None without data, and for a file that has no lines."""
+        return None if self.data is None else lines_of(self.data)
 
     def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns that are inputs of the model: all but the label, the weights, the groups and those ignored."""
         from fairprobe.domain.health import health_of_label, warn_of_health
 
         asked = [("ignore", name) for name in names(self.ignore or ())]
-        others = ("label", "sample_weight", "groups")
-        asked += [(option, getattr(self, option)) for option in others if getattr(self, option)]
+        asked += [(option, getattr(self, option)) for option in LEFT_OUT if getattr(self, option)]
         for option, name in asked:
             # Rows to be judged may well come without the label that a domain file remembers.
             if name not in table.columns and option not in (self.remembered or ()):
                 raise self._no_column(flag(option), name, table)
-        left_out = [name for _, name in asked if name in table.columns]
-        rows = table.drop(columns=left_out)
+        rows = table.drop(columns=[name for _, name in asked if name in table.columns])
         unnamed = [name for name in rows.columns if str(name).startswith("Unnamed: ")]
         if unnamed:
             raise DataError(f"every column must have a name, got none: leave it out by --ignore {unnamed[0]!r}")
         if self.label in table.columns:
             warn_of_health(health_of_label(rows, table[self.label]))
         return rows
-
-    def _check_left_out(self, domain: Domain) -> None:
-        """What is left out of the inputs can be none of them."""
-        for option in ("label", "sample_weight", "groups"):
-            if getattr(self, option) in domain.names:
-                raise DataError(
-                    f"{flag(option)} must name a column that is no parameter of the domain, as it is left out of the "
-                    f"inputs, got {getattr(self, option)!r}"
-                )
 
     @staticmethod
     def _no_column(option: str, name: str, table: pd.DataFrame) -> DataError:
@@ -170,7 +155,10 @@ class Source:
         if self.domain is not None:
             domain = self._given(self.domain, compared)
             if rows is not None:
-                self._check_left_out(domain)
+                for option in LEFT_OUT:
+                    if getattr(self, option) in domain.names:
+                        rule = "must name a column that is no parameter of the domain"
+                        raise DataError(f"{flag(option)} {rule}, got {getattr(self, option)!r}")
                 check_columns(rows, domain)
                 warn_of_health(health_of_rules(rows, domain))
             return domain
@@ -182,30 +170,17 @@ class Source:
 
         parameters = infer_parameters(rows)
         sensitive = only_seen(rows, parameters, _sensitive(parameters, compared))
-        domain = Domain(
-            parameters,
-            sensitive,
-            self.constraint or (),
-            self._links(parameters),
-            names(self.hidden or ()),
-        )
+        links, hidden = self._links(parameters), names(self.hidden or ())
+        domain = Domain(parameters, sensitive, self.constraint or (), links, hidden)
         warn_of_health(health_of_data(rows, domain))
         return domain
 
     def _given(self, reference: str, compared: Compared) -> Domain:
         """The domain that --domain names; the other options add to it."""
         domain = _named_domain(reference, compared)
-        if self.constraint:
-            domain = domain.with_constraints(self.constraint)
-        if self.link:
-            domain = domain.with_links(self._links(domain.parameters))
-        hidden = names(self.hidden or ())
-        for name in hidden:
-            if name not in domain.sensitive:
-                known = ", ".join(domain.sensitive)
-                near = nearest(name, domain.sensitive)
-                raise SettingError(f"--hidden must name sensitive parameters, {known}; got {name!r}{near}")
-        return domain.hiding(hidden) if hidden else domain
+        domain = domain.with_constraints(self.constraint) if self.constraint else domain
+        domain = domain.with_links(self._links(domain.parameters)) if self.link else domain
+        return domain.hiding(names(self.hidden)) if self.hidden else domain
 
     def _links(self, parameters: Sequence[Parameter]) -> list[Link]:
         by_name = {parameter.name: parameter for parameter in parameters}
@@ -214,6 +189,10 @@ class Source:
             return values_of(by_name[name], [text])[0] if name in by_name else text  # which the domain refuses
 
         return [parse_link(text, value) for text in self.link or ()]
+
+
+LEFT_OUT = ("label", "sample_weight", "groups")
+"""Options that name columns which are no inputs of the model."""
 
 
 def _is_object(reference: str) -> bool:
@@ -225,14 +204,17 @@ def _named_domain(reference: str, compared: Compared) -> Domain:
     """The domain of a file or of an object; --sensitive takes the place of its sensitive parameters."""
     from fairprobe.domain.toml import read
 
-    is_object = _is_object(reference)
-    given: Any = load_domain(reference) if is_object else read(reference)
-    if is_object and not compared:
-        return cast("Domain", given)
+    given: Any = _domain_object(reference) if _is_object(reference) else read(reference)
     sensitive, links, hidden = given.sensitive, given.links, given.hidden
     if compared:
         sensitive = _sensitive(given.parameters, compared)
-        links, hidden = _still_sensitive(links, hidden, compared)
+        links = [link for link in given.links if link.sensitive in compared]
+        for link in given.links:
+            if link not in links:
+                said = f"the link of {link.column!r} to {link.sensitive!r} is set aside"
+                note(f"link-aside: {said}, as --sensitive does not name {link.sensitive!r}")
+    elif isinstance(given, Domain):
+        return given
     try:
         return Domain(given.parameters, sensitive, given.constraints, links, hidden)
     except DomainError as error:
@@ -240,7 +222,7 @@ def _named_domain(reference: str, compared: Compared) -> Domain:
         raise error if compared else DomainError(f"{reference}: {error}") from None
 
 
-def load_domain(reference: str) -> Domain:
+def _domain_object(reference: str) -> Domain:
     """The domain behind `module:attribute`; a function is called for it."""
     found = load_object(reference, "--domain")
     if callable(found) and not isinstance(found, type):
@@ -249,26 +231,8 @@ def load_domain(reference: str) -> Domain:
         except Exception as error:
             raise SettingError(f"{reference} must give a Domain, got {what_happened(error)}") from error
     if not isinstance(found, Domain):
-        raise SettingError(
-            f"--domain {reference} must be a fairprobe.Domain, got {type(found).__name__}: {found!r:.80}"
-        )
+        raise SettingError(f"--domain must be a fairprobe.Domain, got {type(found).__name__}: {found!r:.80}")
     return found
-
-
-def _still_sensitive(links: Iterable[Link], hidden: Iterable[str], compared: Compared) -> tuple[list[Link], list[str]]:
-    """The links of a domain that --sensitive leaves a meaning; what is hidden must stay sensitive."""
-    kept = [link for link in links if link.sensitive in compared]
-    for link in links:
-        if link not in kept:
-            said = f"the link of {link.column!r} to {link.sensitive!r} is set aside"
-            note(f"link-aside: {said}, as --sensitive does not name {link.sensitive!r}")
-    for name in hidden:
-        if name not in compared:
-            raise SettingError(
-                f"a hidden parameter must stay sensitive, got --sensitive {','.join(compared)} without {name!r}: "
-                f"name it too, or leave it out of the domain"
-            )
-    return kept, list(hidden)
 
 
 def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str, Sequence[Any] | None]:

@@ -4,33 +4,55 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fairprobe.arguments import REQUIRED, arguments_of
+import tomli_w
+
+from fairprobe.arguments import REQUIRED, Flag, WrittenFile, arguments_of
+from fairprobe.blocks import Code, Items
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Request, rule_lines, sensitive_words, size_words
+from fairprobe.cli.command import Request, domain_blocks
 from fairprobe.cli.data import Source
-from fairprobe.cli.destination import Destination
-from fairprobe.cli.mine import Mined
+from fairprobe.cli.files import STDOUT, Destination
 from fairprobe.cli.options import Option
-from fairprobe.cli.values import names
-from fairprobe.cli.words import notes, say
+from fairprobe.cli.values import link_text, names
+from fairprobe.cli.words import note, say_blocks
+from fairprobe.domain import Domain, Link, MinedRule
+from fairprobe.domain.domain import MIN_EXPECTED
+from fairprobe.domain.families import comparable
 from fairprobe.domain.health import health_of_domain, warn_of_health
-from fairprobe.domain.toml import write
+from fairprobe.domain.mining import rows_needed
+from fairprobe.domain.toml import link_table, write
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_MEMBERS = 2_000_000
+"""Members of families that are looked at to count rows without a twin; rows of more are thinned out. Chosen."""
+
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        mine: look for rules that the rows never break, for parameters that follow from another and for links, and
+            write them with a comment each.
+        out: write it as .toml; an older file is overwritten; by default, or as -, it goes to the standard output.
+    """
+
+    mine: Flag = False
+    out: WrittenFile | None = None
+
 
 OPTIONS = [
     Option(replace(arguments_of(Source)["data"], default=REQUIRED)),
     *o.COLUMNS,
-    o.own(
-        "mine",
-        "Flag",
-        "look for rules that the rows never break, for parameters that follow from another and for links, and write "
-        "them with a comment each.",
-    ),
-    o.out("write it as .toml; an older file is overwritten; by default, or as -, it goes to the standard output."),
+    *o.options_of(Own, panel=o.RESULTS),
 ]
-
 
 COMMENT = """\
 # What an input may be. Edit it, then pass it to a command as --domain FILE.
@@ -51,27 +73,134 @@ def run(request: Request) -> int:
     With --mine, rules that the rows keep are written too; those that name a sensitive parameter, and links, only as
     comments, for you to decide about.
     """
-    target = Destination.of(request["out"] or "-", (".toml",))
-    assert target is not None
-    with notes():
-        source = request.source
-        domain, rows = source.load()
-        mined = None
-        if request["mine"]:
-            assert rows is not None  # --data is needed for a domain to be inferred
-            mined = Mined.of(domain, rows)
-            domain = mined.domain
-        warn_of_health(health_of_domain(domain))
+    target = Destination.of(request["out"] or STDOUT, (".toml", STDOUT), "--out")
+    source = request.source
+    domain, rows = source.load()
+    mined = None
+    if request["mine"]:
+        assert rows is not None  # --data is needed for a domain to be inferred
+        mined = Mined.of(domain, rows)
+        domain = mined.domain
+    warn_of_health(health_of_domain(domain))
     remembered = {"label": source.label, "ignore": names(source.ignore or ()), "missing": list(source.missing or ())}
     with tempfile.TemporaryDirectory(prefix="fairprobe-") as folder:
         path = Path(folder) / "domain.toml"
         write(path, domain.without_constraints() if mined else domain, remembered)
         text = path.read_text(encoding="utf-8")
-        target.write_text(COMMENT + (mined.commented(text) if mined else text))
-    if not target.is_stdout:
-        say(f"{target.name}: {size_words(domain)}, sensitive: {sensitive_words(domain)}")
-        for line in mined.lines() if mined else rule_lines(domain):
-            say(line, 2)
-        data = f" --data {shlex.quote(request['data'])}"
-        say(f"next: look at its bounds, then fairprobe search --model module:attribute --domain {target.name}{data}")
+    target.write_text(COMMENT + (mined.commented(text) if mined else text))
+    if target.stream is None:
+        found = [] if mined is None else mined.lines()
+        again = (
+            f"fairprobe search --model module:attribute --domain {target.name} --data {shlex.quote(request['data'])}"
+        )
+        parts = [Items(tuple(found))] if found else []
+        title = f"{target.name} is written. Look at its bounds, then"
+        say_blocks([*domain_blocks(domain), *parts, Code(again, title)])
     return 0
+
+
+# Rules and links that rows tell, as parts of a domain file with a comment each
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What was found in rows."""
+
+    domain: Domain
+    """The domain with the derived parameters and the rules."""
+    given: Domain
+    """The domain as the options say it."""
+    rules: tuple[MinedRule, ...]
+    derived: tuple[MinedRule, ...]
+    aside: tuple[tuple[MinedRule, str], ...]
+    """Rules that name sensitive parameters, which are not used, each with what it would do."""
+    links: tuple[tuple[Link, str], ...]
+    """Links that are proposed, each with what it rests on."""
+
+    @classmethod
+    def of(cls, domain: Domain, rows: pd.DataFrame) -> Mined:
+        """What rows tell of a domain inferred from them."""
+        found, proposals = domain.mine_constraints(rows), domain.propose_links(rows)
+        if not found and not proposals:
+            note(
+                f"nothing-mined: nothing was found in {len(rows):,} rows. A rule about two values, each of half of the "
+                f"rows, needs {rows_needed(MIN_EXPECTED):,} rows"
+            )
+        aside = [rule for rule in found if rule.names & set(domain.sensitive)]
+        derived = tuple(rule for rule in found if rule.derived is not None and rule not in aside)
+        rules = tuple(rule for rule in found if rule not in aside and rule not in derived)
+        ruled = domain.with_derived(rule.derived for rule in derived if rule.derived).with_constraints(rules)
+        why = tuple((rule, _why_aside(rule, ruled, rows, proposals)) for rule in aside)
+        return cls(ruled, domain, rules, derived, why, tuple(zip(proposals, proposals.evidence, strict=True)))
+
+    def commented(self, text: str) -> str:
+        """The domain's file, which holds no constraints yet, with the rules and the proposals in it."""
+        head, mark, tables = text.partition("\n[")
+        text = "\n".join([head.rstrip("\n"), *self._constraint_lines(), *self._link_lines()]) + f"\n{mark}{tables}"
+        for rule in self.derived:
+            assert rule.derived is not None
+            table = f"[[parameter]]\nname = {_quoted(rule.derived.name)}\n"
+            text = text.replace(table, f"# Mined: follows from another. {rule.evidence()}.\n{table}", 1)
+        return text
+
+    def _constraint_lines(self) -> Iterator[str]:
+        yield "constraints = ["
+        for given in self.given.constraints:
+            yield f"    {_quoted(given.text)},"  # type: ignore[union-attr]  # options have no other constraints
+        for rule in self.rules:
+            yield f"    # Mined: {rule.evidence()}."
+            yield f"    {_quoted(rule.text)},"
+        for rule, why in self.aside:
+            yield f"    # Mined, but not used, as it {_on_one_line(why)}. {rule.evidence()}."
+            yield f"    # {_quoted(rule.text)},"
+        yield "]"
+
+    def _link_lines(self) -> Iterator[str]:
+        for link, why in self.links:
+            yield ""
+            yield "# Proposed, but not used: what changes along with a sensitive value. Take the # away if it is right."
+            yield f"# {_on_one_line(why)}."
+            for line in tomli_w.dumps({"link": [link_table(link)]}).splitlines():
+                yield f"# {line}".rstrip()
+
+    def lines(self) -> list[str]:
+        """What was found, for people."""
+        lines = [
+            *(f"mined: {_follows(rule)}: {rule.evidence()}" for rule in self.derived),
+            *(f"mined: {rule.words()}" for rule in self.rules),
+            *(f"set aside: {rule.words()}; it {why}" for rule, why in self.aside),
+            *(f"link proposed: {link_text(link)} ({why})" for link, why in self.links),
+        ]
+        return [_on_one_line(line) for line in lines]
+
+
+def _why_aside(rule: MinedRule, domain: Domain, rows: pd.DataFrame, proposals: Sequence[Link]) -> str:
+    n_rows = min(len(rows), max(1, MOST_MEMBERS // len(domain.combinations)))
+    some = rows.iloc[:: max(1, len(rows) // n_rows)]
+    n_without_twin = _n_without_twin(domain.with_constraints([rule]), some) - _n_without_twin(domain, some)
+    has_link = any({link.column, link.sensitive} <= rule.names for link in proposals)
+    sensitive = " and ".join(name for name in domain.sensitive if name in rule.names)
+    return (
+        f"names the sensitive parameter {sensitive}, and would make {n_without_twin:,} of {len(some):,} rows not "
+        f"comparable{'; see the link proposed in its place' if has_link else ''}"
+    )
+
+
+def _follows(rule: MinedRule) -> str:
+    assert rule.derived is not None
+    return f"{rule.derived.name} follows from {rule.derived.source}"
+
+
+def _n_without_twin(domain: Domain, rows: pd.DataFrame) -> int:
+    members = domain.families.of_frame(rows)
+    return int((~comparable(members.present, len(rows), members.kinds)).sum())
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML has it, on one line."""
+    return tomli_w.dumps({"text": text}).removeprefix("text = ").rstrip("\n")
+
+
+def _on_one_line(text: str) -> str:
+    """A text without characters that would end a line or may not stand in a comment."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

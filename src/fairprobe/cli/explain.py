@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fairprobe.blocks import Remark
+from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder
+from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.destination import Destination, checked_folder
-from fairprobe.cli.flags import NONE, flag, in_flags
+from fairprobe.cli.files import FOLDER
+from fairprobe.cli.flags import NONE, flag
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import note, progress, say, say_blocks
+from fairprobe.cli.words import note, progress
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
-from fairprobe.explanation import Explanation, explain
+from fairprobe.explanation import explain
 from fairprobe.explanation.evidence import MAX_QUERIES
 from fairprobe.explanation.given_cases import Budget, as_inputs
 from fairprobe.explanation.region_learning import MAX_REGIONS
@@ -36,25 +39,33 @@ EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_doma
 
 _ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
 
+PANELS = {EXPLAINING: ("population",), o.WHAT: ("cases",), o.RESULTS: ("out", "plots")}
+
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        cases: explain these, as fairprobe search --out writes them, and search for none.
+        population: whose inputs regions are measured on: "domain", "valid" (its allowed part) or "density" (fitted to
+            `data`); by default what the search keeps to.
+        out: write all figures as .json; an older file is overwritten.
+        plots: draw influence, curves and directions as .svg files in it, over older ones.
+    """
+
+    cases: ReadFile | None = None
+    population: str | None = None
+    out: WrittenFile | None = None
+    plots: WrittenFolder | None = None
+
+
 OPTIONS = [
     *o.INPUTS,
-    o.own(
-        "cases", "ReadFile | None", "explain these, as fairprobe search --out writes them, and search for none.", o.WHAT
-    ),
     *searching.SEARCHING,
-    o.own(
-        "population",
-        "str | None",
-        'whose inputs regions are measured on: "domain", "valid" (its allowed part) or "density" (fitted to `data`); '
-        "by default what the search keeps to.",
-        EXPLAINING,
-    ),
+    *o.options_of(Own, PANELS),
     *o.options_of(
         explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
-    ),
-    o.out("write all figures as .json; an older file is overwritten."),
-    o.own(
-        "plots", "WrittenFolder | None", "draw influence, curves and directions as .svg files in it, over older ones."
     ),
     *o.PRINTED,
 ]
@@ -77,13 +88,13 @@ class Explain(Search):
     """A search, or cases given, and the explanation of what was found."""
 
     name = "the explanation"
+    files: ClassVar = {"out": (".json",), "plots": (FOLDER,)}
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.plots = checked_folder(request["plots"], "--plots")
         for each in searching.SEARCHING:
             if request["cases"] is not None and each.name not in NOT_ABOUT_SEARCH and request[each.name] is not None:
-                option = "--from" if each.name == "start_from" else flag(each.name)
+                option = flag(each.name)
                 raise SettingError(f"{option} is about a search, got --cases, which need none: leave one of them out")
         asked = request["population"]
         if asked is not None and asked not in POPULATIONS:
@@ -96,22 +107,13 @@ class Explain(Search):
         checked_count("max_regions", self.max_regions)
         self.cases: Any = None
         self.labels: Any = None
-        self.why: Explanation | None = None
-        self.drawn: list[Path] = []
-
-    def destination(self) -> Destination | None:
-        """A file of figures; on the standard output, --json writes them."""
-        return Destination.of(self.request["out"], (".json",), may_be_stdout=False)
 
     # What is explained
 
     def load(self) -> None:
         """The domain, rows and labels, the cases or what a search needs, the model."""
         super().load()
-        if self.domain.links and not self.keywords["linked"]:
-            self.compared = self.domain.without_links()
-        else:
-            self.compared = self.domain
+        self.compared = self.domain if self.keywords["linked"] else self.domain.without_links()
         source = self.request.source
         if self.rows is not None and source.label is not None and source.label in source.table().columns:
             self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
@@ -120,39 +122,30 @@ class Explain(Search):
         self.population = self._population()
         if self.request["cases"] is None:
             self._limit_cases()
-        else:
-            self._load_cases()
-
-    def _load_cases(self) -> None:
+            return
         path = self.request["cases"]
-        table = self.request.source.table(path, is_ours=True)
+        self.cases = source.table(path, is_ours=True)
         try:
-            as_inputs(self.compared, table)
+            as_inputs(self.compared, self.cases)
         except DataError as error:
             raise DataError(f"--cases {path}: {error}") from None
-        self.cases = table[list(self.compared.names)]
+        self.cases = self.cases[list(self.compared.names)]
 
     def _limit_cases(self) -> None:
-        """The search needs to find no more cases than can be asked about again, unless it was told to."""
-        fits = max(1, self.max_queries // (4 * self._cost()))
-        most = self.keywords["max_cases"]
-        if (most is not None and most <= fits) or self.request["max_cases"] not in (None, NONE):
-            return
-        self.keywords["max_cases"] = fits
-        _, self.limits = settled(**self.keywords)
-        why = f"as --explain-queries {self.max_queries:,} must do to ask about each and its twins again"
-        note(f"fewer-cases: the search ends at {counted(fits, 'case')}, {why}")
-
-    def _oracle(self) -> Oracle:
+        """Let the search find no more cases than can be asked about again, unless it was told to."""
         asker = Asker(self.model, self.compared, output=self.keywords["output"], batch=self.keywords["batch"])
-        return Oracle.careful(asker, self.keywords["threshold"])
-
-    def _cost(self) -> int:
-        """Queries that a case and its twins take; of a model that may not repeat itself, twice as many."""
-        return Budget(self._oracle(), None).cost
+        cost = Budget(Oracle.careful(asker, self.keywords["threshold"]), None).cost
+        fits, most = max(1, self.max_queries // (4 * cost)), self.keywords["max_cases"]
+        if (most is None or most > fits) and self.request["max_cases"] in (None, NONE):
+            self.keywords["max_cases"] = fits
+            _, self.limits = settled(**self.keywords)
+            note(
+                f"fewer-cases: the search ends at {counted(fits, 'case')}: --explain-queries {self.max_queries:,} "
+                "allows no more to be asked about again"
+            )
 
     def _check_labels(self, classes: Any) -> None:
-        """Labels that the model never gives can't say whether it learned from them."""
+        """Refuse labels that the model never gives: they can't show whether it learned from them."""
         if self.labels is None or classes is None or self.keywords["output"] == "value":
             return
         import pandas as pd
@@ -166,7 +159,7 @@ class Explain(Search):
             )
 
     def _population(self) -> Any:
-        """What the library takes for it; None for the search's own."""
+        """What `explain` takes for it; None for the search's own."""
         asked = self.request["population"]
         if asked != "density":
             # Cases given are measured on what the search that --data ask for would have kept to.
@@ -179,16 +172,12 @@ class Explain(Search):
 
     def work(self) -> None:
         """Search, explain and write; the results from before a failure or an interruption are kept."""
+        told: dict[str, Any] = {}
         if self.cases is None:
             self.find()
-            if self.interrupted or self.failures or self.found is None:
+            if self.interrupted or self.failures:
                 return
-        self._explain()
-        self._write()
-
-    def _explain(self) -> None:
-        told: dict[str, Any] = {}
-        if self.cases is not None:
+        else:
             told = {"domain": self.compared, **{name: self.keywords[name] for name in ("output", "threshold")}}
         with progress() as watch:
             why = explain(
@@ -205,78 +194,35 @@ class Explain(Search):
                 batch=self.keywords["batch"],
                 progress=watch,
             )
-        self.why = why
+        self.result = why
         for part in (why.directions, why.influence, why.severity):
             for check, message in part.health:
                 note(f"{check}: {message}")
-
-    def _write(self) -> None:
-        """The figures, then the plots."""
-        assert self.why is not None
-        if self.out is not None:
-            text = json.dumps(self.figures(), indent=1, ensure_ascii=False, default=str)
-            self.out.write_text(f"{text}\n")
-            self.written = self.out.name
-        if self.plots is not None:
-            try:
-                self.drawn = self.why.plot(self.plots)
-            except OSError as error:
-                raise RunError(f"the plots must be written, got {error.strerror}: {self.plots}") from None
+        text = json.dumps(self.figures(), indent=1, ensure_ascii=False, default=str)
+        self.write("out", lambda target: target.write_text(f"{text}\n"))
+        try:
+            self.write("plots", lambda target: why.plot(Path(target.name)))
+        except OSError as error:
+            raise RunError(f"the plots must be written, got {error.strerror}: {self.request['plots']}") from None
 
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """Those of the explanation, and in short those of the search."""
-        search = None if self.found is None else {**self.found.summary(), "from": self.start}
-        return {
-            "model": self.request.model_name,
-            **({} if self.why is None else self.why.jsonable()),
-            "search": search,
-            "cases": self.request["cases"],
-            "out": self.request["out"] if self.why is not None else None,
-            "plots": [str(path) for path in self.drawn],
-            "interrupted": self.interrupted,
-        }
+        """The explanation, and the figures of the search."""
+        search = None if self.found is None else {**self.found.jsonable(), "from": self.start}
+        why = {} if self.result is self.found else Command.figures(self)
+        return {**why, "search": search, "cases": self.request["cases"]}
 
-    def show(self) -> None:
-        """A sentence, the regions, what else is known, and how to do it again."""
-        why = self.why
-        if why is None:
-            if self.cases is None:
-                super().show()
-            return
-        say_blocks(block for block in why.blocks() if not isinstance(block, Remark))
-        if why.n_cases and self.request["favourable"] is None:
-            say("--favourable OUTCOME says which outcome is worse.")
-        say()
-        say(self._effort(why))
-        if self.written is not None:
-            say(f"All figures are in {self.written}.")
-        if self.drawn:
-            say(f"Drawn: {', '.join(map(str, self.drawn))}.")
+    def blocks(self) -> Sequence[Block]:
+        """The explanation; of a search that ended before, its cases."""
+        blocks = super().blocks()
+        if self.result is None or self.result is self.found or self.request["favourable"] is not None:
+            return blocks
+        return [*blocks, Sentence("--favourable OUTCOME says which outcome is worse.")]
 
-    def _effort(self, why: Explanation) -> str:
-        took = f"{counted(why.n_queries, 'query')} and {why.seconds:.1f} s to explain, seed {why.seed}"
-        if self.found is None:
-            return took
-        reason = in_flags(self.found.stop_reason.sentence)
-        searched = f"{counted(self.found.n_queries, 'query')} and {self.found.seconds:.1f} s to search"
-        return f"{searched} {counted(self.found.n_distinct, 'distinct input')} ({reason}), {took}"
-
-    def again(self) -> tuple[str, str] | None:
+    def again(self) -> Code | None:
         """As after a search, unless cases were given."""
-        if self.why is not None and (self.interrupted or self.failures):
-            return None
         return super().again() if self.cases is None else Command.again(self)
-
-    def kept(self) -> str:
-        """What was found or written."""
-        if self.why is not None:
-            files = [*([self.written] if self.written else []), *map(str, self.drawn)]
-            return f"the explanation{f', written to {listed(files)}' if files else ', shown above'}"
-        if self.found is None or not self.found.n_cases:
-            return "nothing, as no case was explained" if self.cases is not None else super().kept()
-        return f"{counted(self.found.n_cases, 'case')} found, none explained"
 
     # The dry run
 

@@ -51,8 +51,8 @@ def in_flags(said: object) -> str:
 def help_of(argument: Argument) -> str:
     """The help of an option: the first sentence of its argument, the form of its value, and its default.
 
-    >>> help_of(Argument("linked", "bool | None", None, "True compares linked twins, `seed` aside; None both. More."))
-    '--linked compares linked twins, seed aside; neither both.'
+    >>> help_of(Argument("linked", "bool | None", None, "True compares linked twins, `pay` aside; None both. More."))
+    '--linked compares linked twins, pay aside; neither both.'
     """
     kind, default, own = argument.kind, argument.default, flag(argument.name)
     assert kind is not None

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import textwrap
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from fairprobe.arguments import REQUIRED
+from fairprobe.arguments import REQUIRED, Column, Flag, ModelSource, ReadFile, WrittenFile
+from fairprobe.blocks import Code, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
+from fairprobe.cli.audit import asked_role
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN, danger_of
-from fairprobe.cli.destination import Destination
+from fairprobe.cli.files import Destination, read_frame
 from fairprobe.cli.flags import reworded
-from fairprobe.cli.tables import read_frame
-from fairprobe.cli.words import say
+from fairprobe.cli.words import say_blocks
 from fairprobe.errors import DataError
 from fairprobe.estimation.share import ROLES
 
@@ -28,13 +27,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-OPTIONS = [
-    o.own("data", "ReadFile", f"a table of rows: {o.TABLE}", default=REQUIRED, is_positional=True),
-    o.own("model", "ModelSource | None", "the model: module:attribute, or a file.", o.WHAT),
-    o.own("label", "Column | None", "the column to predict; by default guessed by its name.", o.WHAT),
-    o.own("out", "WrittenFile | None", f"where to write it; by default {OWN}.", o.RESULTS, "--out", "-o"),
-    o.own("overwrite", "Flag", "overwrite a file that is there."),
-]
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        data: a table of rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
+        model: the model: module:attribute, or a file.
+        label: the column to predict; by default guessed by its name.
+        out: where to write it; by default fairprobe.toml.
+        overwrite: overwrite a file that is there.
+    """
+
+    data: ReadFile
+    model: ModelSource | None = None
+    label: Column | None = None
+    out: WrittenFile | None = None
+    overwrite: Flag = False
+
+
+OPTIONS = o.options_of(Own, {o.RESULTS: ("out", "overwrite")}, panel=o.WHAT, positional=("data",))
 
 KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in o.NOT_SETTINGS}
 """What a config may set."""
@@ -76,33 +88,39 @@ def run(request: Request) -> int:
 
     Sensitive columns are guessed by their names, and so is the label: look at them. Then: fairprobe audit.
     """
-    out = Destination.of(request["out"] or OWN, (".toml",), may_be_stdout=False, overwrite=bool(request["overwrite"]))
-    assert out is not None
+    name = request["out"] or OWN
+    out = Destination.of(name, (".toml",), "--out", overwrite=bool(request["overwrite"]))
     rows = read_frame(request["data"])
     if request["label"] is not None and request["label"] not in rows.columns:
         raise DataError(f"--label must be one of the columns {', '.join(rows.columns)}; got {request['label']!r}")
     label = request["label"] or next(reversed(named(LABEL, rows.columns)), None)
-    sensitive = [name for name in named(SENSITIVE, rows.columns) if name != label]
-    out.write_text(config_text(request["data"], request["model"], rows, label, sensitive, _role(), Path(out.name)))
-    say(f"{out.name} is written. Guessed by name, so look at it:")
-    say(f"  sensitive: {', '.join(sensitive) or 'none found; name them yourself'}")
-    say(f"  label: {label or 'none found'}")
-    say(f"next: fairprobe audit {out.name}{_trust(request['model'], Path(out.name))}")
+    sensitive = [column for column in named(SENSITIVE, rows.columns) if column != label]
+    model = request["model"]
+    known = {
+        "model": place(model, name) if model and Path(model).exists() else model or "package.module:model",
+        "data": place(request["data"], name),
+        "max_share": 0.01,
+        "seed": 0,
+        "out": "audit",
+        "label": label,
+        "sensitive": sensitive,
+        "rows_are": asked_role(),
+    }
+    trust = " --trust-config" if danger_of(KEYS["model"], known["model"], Path(name)) else ""
+    out.write_text(config_text(known, rows, f"fairprobe audit {Path(name).name}{trust}"))
+    guessed = f"sensitive: {', '.join(sensitive) or 'none found'}; label: {label or 'none found'}"
+    say_blocks(
+        [
+            Sentence(f"{name} is written. Look at what was guessed by name: {guessed}."),
+            Code(f"fairprobe audit {name}{trust}", "Then"),
+        ]
+    )
     return 0
 
 
-def _trust(model: str | None, path: Path) -> str:
-    """The option that a config needs to be taken whole."""
-    return " --trust-config" if danger_of(KEYS["model"], _model(model, path), path) else ""
-
-
-def _model(given: str | None, path: Path) -> str:
-    return _from(given, path) if given and Path(given).exists() else given or "package.module:model"
-
-
-def _from(name: str, path: Path) -> str:
+def place(name: str, config: str) -> str:
     """A file as a config names it: from its own folder, if it is there."""
-    file, folder = Path(name).resolve(), path.resolve().parent
+    file, folder = Path(name).resolve(), Path(config).resolve().parent
     return (file.relative_to(folder) if file.is_relative_to(folder) else file).as_posix()
 
 
@@ -116,55 +134,26 @@ def named(pattern: str, columns: Iterable[Any]) -> list[str]:
     return [str(name) for name in columns if words.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)))]
 
 
-def _role() -> str | None:
-    """Asked for on a terminal alone."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return None
-    answer = typer.prompt(f"The rows are to the model ({', '.join(ROLES)})", default=ROLES[-1], err=True)
-    return answer if answer in ROLES else None
-
-
-def config_text(
-    data: str,
-    model: str | None,
-    rows: pd.DataFrame,
-    label: str | None,
-    sensitive: list[str],
-    role: str | None,
-    path: Path,
-) -> str:
+def config_text(known: dict[str, Any], rows: pd.DataFrame, command: str) -> str:
     """The file: what is known, then all other settings as comments, with their defaults or an example."""
-    also = [name for name in named(ALSO, rows.columns) if name not in (*sensitive, label)]
-    known: dict[str, Any] = {"model": _model(model, path), "data": _from(data, path), "max_share": 0.01, "seed": 0}
-    known |= {"out": "audit", "label": label, "sensitive": sensitive, "rows_are": role}
-    examples = {**EXAMPLES, "favourable": _good(rows, label)}
+    label = known["label"]
+    also = [name for name in named(ALSO, rows.columns) if name not in (*known["sensitive"], label)]
+    labels = [] if label is None else sorted(rows[label].dropna().unique().tolist(), key=str)
+    examples = {**EXAMPLES, "favourable": labels[-1] if 0 < len(labels) <= 20 else "yes"}
     lines = [
-        f"# An audit by fairprobe. Run it: fairprobe audit {path.name}{_trust(model, path)}",
+        f"# An audit by fairprobe. Run it: {command}",
         "# A model that is run (module:attribute, command:PROGRAM) or asked (https://...) needs --trust-config.",
         "# Columns were guessed by their names: look at them.",
         *([f"# Maybe sensitive, too: {', '.join(also)}"] if also else []),
     ]
     for name in dict.fromkeys([*FIRST, *KEYS]):
         argument = KEYS[name]
+        is_known = known.get(name) not in (None, [])
         default = None if argument.default in (REQUIRED, ()) else argument.default
-        is_known = name in known and known[name] not in (None, [])
         value = known[name] if is_known else examples.get(name, default)
         sentence = reworded(argument.sentence, {"True": "true", "False": "false", "None": "no value"}, str)
-        comments = [*textwrap.wrap(sentence, 110), *HINTS.get(name, ())]
-        lines += ["", *(f"# {line}" for line in comments)]
-        lines.append(
-            f"# {name} =" if value is None else _said(name, value, known=bool(known.get(name)) or name == "seed")
-        )
+        lines += ["", *(f"# {line}" for line in (*textwrap.wrap(sentence, 110), *HINTS.get(name, ())))]
+        # TOML writes such values as JSON does.
+        text = "" if value is None else f" {json.dumps(value, ensure_ascii=False, default=str)}"
+        lines.append(f"{'' if is_known else '# '}{name} ={text}".replace("\x7f", "\\u007F"))
     return "\n".join(lines) + "\n"
-
-
-def _good(rows: pd.DataFrame, label: str | None) -> Any:
-    """Some label, to show what is meant."""
-    values = [] if label is None else rows[label].dropna().unique().tolist()
-    return sorted(values, key=str)[-1] if values and len(values) <= 20 else "yes"
-
-
-def _said(name: str, value: Any, *, known: bool = True) -> str:
-    """A line; what is only an example, or the default, as a comment. TOML writes such values as JSON does."""
-    text = json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007F")
-    return f"{'' if known else '# '}{name} = {text}"

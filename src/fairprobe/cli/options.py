@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairprobe.arguments import REQUIRED, Argument, arguments_of
+from fairprobe.arguments import REQUIRED, Argument, Flag, arguments_of
 from fairprobe.cli.data import Source
 from fairprobe.cli.flags import ARGUMENTS, flag, help_of
 from fairprobe.cli.values import PARSERS, or_none
@@ -30,8 +30,6 @@ class Option:
 
     argument: Argument
     panel: str = WHAT
-    flags: tuple[str, ...] = ()
-    """Where they are not the argument's own."""
     is_positional: bool = False
 
     def __post_init__(self) -> None:
@@ -65,31 +63,20 @@ class Option:
         if self.is_positional:
             made = typer.Argument(**shared)
         else:
-            made = typer.Option(*(self.flags or self._flags()), rich_help_panel=self.panel, **shared)
+            made = typer.Option(*self._flags(), rich_help_panel=self.panel, **shared)
         annotation: Any = Annotated[value if is_needed else value | None, made]
         default = inspect.Parameter.empty if is_needed else None
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     def _flags(self) -> list[str]:
         own = flag(self.name)
-        return [f"{own}/--no-{own[2:]}"] if "bool" in self.argument.annotation else [own]
+        if "bool" in self.argument.annotation:
+            return [f"{own}/--no-{own[2:]}"]
+        return [own, "-o"] if self.name == "out" else [own]
 
     def _completion(self) -> Callable[[], list[str]] | None:
         kind, choices = self.argument.kind, self.argument.choices
         return (lambda: choices) if choices and kind is not None and kind.metavar == "NAME" else None
-
-
-def own(
-    name: str,
-    annotation: str,
-    text: str,
-    panel: str = RESULTS,
-    *flags: str,
-    default: Any = None,
-    is_positional: bool = False,
-) -> Option:
-    """An option of the command line alone, which no function of the library has an argument for."""
-    return Option(Argument(name, annotation, default, text), panel, flags, is_positional)
 
 
 def options_of(
@@ -99,6 +86,7 @@ def options_of(
     but: Collection[str] = (),
     names: Mapping[str, str] | None = None,
     panel: str = HOW,
+    positional: Collection[str] = (),
 ) -> list[Option]:
     """Options for the arguments of a function that a text can stand for.
 
@@ -108,15 +96,17 @@ def options_of(
     panel_of = {name: title for title, each in (panels or {}).items() for name in each}
     arguments = arguments_of(function).values()
     return [
-        Option(each.named((names or {}).get(each.name, each.name)), panel_of.get(each.name, panel))
+        Option(
+            each.named((names or {}).get(each.name, each.name)),
+            panel_of.get(each.name, panel),
+            is_positional=each.name in positional,
+        )
         for each in arguments
         if each.name not in but and each.kind is not None
     ]
 
 
 # Options that several commands share
-
-TABLE = ".csv, .csv.gz (UTF-8, commas, a header) or .parquet."
 
 LOADING = [
     *options_of(load_model, names={"source": "model", "weights": "model_weights"}, panel=WHAT),
@@ -138,18 +128,33 @@ def declared_name(option: Option) -> str:
     return option.argument.old_names[-1] if option.argument.old_names else option.name
 
 
-ASKED = ("output", "threshold", "batch", "seed")
-"""Arguments that say how the model is asked."""
-
 NOT_SETTINGS = frozenset({"json", "dry_run", "config", "trust_config"})
 """Options that say nothing about the work: no config can hold them."""
 
-PRINTED = [
-    own("json", "Flag", "Print the figures as one JSON object."),
-    own("dry_run", "Flag", "Only say what would be done, and how long it would take at most."),
-]
+
+@dataclass
+class Printed:
+    """Options that say what is printed.
+
+    Args:
+        json: print the figures as one JSON object.
+        dry_run: only say what would be done, and how long it would take at most.
+    """
+
+    json: Flag = False
+    dry_run: Flag = False
 
 
-def out(text: str) -> Option:
-    """The option for where the result goes."""
-    return own("out", "WrittenFile | None", text, RESULTS, "--out", "-o")
+@dataclass
+class Seed:
+    """The option of commands that bring their own models.
+
+    Args:
+        seed: another seed draws other inputs.
+    """
+
+    seed: int = 0
+
+
+PRINTED = options_of(Printed, panel=RESULTS)
+SEED = options_of(Seed)

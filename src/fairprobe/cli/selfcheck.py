@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fairprobe.blocks import Sentence, Table
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.entry import FAILED
-from fairprobe.cli.words import say
-from fairprobe.errors import SettingError
+from fairprobe.cli.words import say_blocks
 
-OPTIONS = [o.own("seed", "int", "another seed draws other inputs.", o.HOW, default=0)]
+OPTIONS = o.SEED
 
 
 def run(request: Request) -> int:
@@ -18,11 +18,7 @@ def run(request: Request) -> int:
     """
     from fairprobe.testing.selfcheck import selfcheck
 
-    seed = request["seed"] or 0
-    if seed < 0:
-        raise SettingError(f"--seed must be a whole number of at least 0, got {seed}")
-    result = selfcheck(seed)
-    for check in result.checks:
-        say(f"  {'ok    ' if check.ok else 'FAILED'}  {check.name}{f': {check.detail}' if check.detail else ''}", 10)
-    say(result.line)
+    result = selfcheck(request["seed"] or 0)
+    facts = [("ok" if check.ok else "FAILED", f"{check.name}: {check.detail}") for check in result.checks]
+    say_blocks([Table.of_facts(facts), Sentence(result.line)])
     return 0 if result.ok else FAILED

@@ -1,9 +1,20 @@
-"""Texts of options, and the values that they stand for."""
+"""Texts of options, and the values that they stand for.
+
+A link is a line of text:
+
+    relationship~sex: Male=Husband, Female=Wife; Male=Widower, Female=Widow     roles, with a semicolon between them
+    height~sex: Male+13, Female+0                                               a shift for each sensitive value
+    tenure~age: 0.5 per unit                                                    a shift for each unit of a number
+
+Names and values that hold one of ~ : ; , = stand in quotes: "...", '...' or `...`.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +22,7 @@ import typer
 
 from fairprobe.arguments import NUMBER, WHOLE
 from fairprobe.cli.flags import NONE, flag
-from fairprobe.domain import Category, Ordinal, Parameter
+from fairprobe.domain import Category, Link, Ordinal, Parameter
 from fairprobe.errors import SettingError
 
 Compared = dict[str, list[str] | None]
@@ -101,10 +112,114 @@ def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
-def pairs(name: str, given: Sequence[str] | None) -> dict[str, str] | None:
+def pairs(name: str, given: Sequence[str]) -> dict[str, str]:
     """A mapping that was given as NAME=VALUE, once for each of its entries."""
-    split = [each.partition("=") for each in given or ()]
-    bad = next((each for each, (left, _, right) in zip(given or (), split, strict=True) if not left or not right), None)
-    if bad is not None:
-        raise SettingError(f"{flag(name)} must be NAME=VALUE, got {bad!r}")
-    return {left.strip(): right.strip() for left, _, right in split} or None
+    made: dict[str, str] = {}
+    for each in given:
+        left, _, right = each.partition("=")
+        if not left or not right:
+            raise SettingError(f"{flag(name)} must be NAME=VALUE, got {each!r}")
+        made[left.strip()] = right.strip()
+    return made
+
+
+# Links
+
+EXAMPLES = (
+    "'relationship~sex: Male=Husband, Female=Wife' (with a semicolon before another role), "
+    "'height~sex: Male+13, Female+0' or 'tenure~age: 0.5 per unit'"
+)
+
+MARKS = "~:;,="
+QUOTES = "\"'`"
+HIDDEN = str.maketrans({mark: chr(0xE000 + place) for place, mark in enumerate(MARKS)})
+SHOWN = {hidden: ord(mark) for mark, hidden in zip(MARKS, map(ord, HIDDEN.values()), strict=True)}
+"""Marks within quotes stand for themselves: they are hidden while a text is split."""
+
+_QUOTED = re.compile(r"(?:\A|(?<=[~:;,=]))\s*(?:\"[^\"]*\"|'[^']*'|`[^`]*`)")
+"""A quote opens only where a name begins: not in "driver's"."""
+
+_NUMBER = r"[+-]?\s*(?:\d+\.?\d*|\.\d+)"
+_PER = re.compile(rf"({_NUMBER})\s+per\s+unit")
+_SHIFT = re.compile(r"(.*\S)\s*([+-]\s*(?:\d+\.?\d*|\.\d+))", re.DOTALL)
+
+
+def parse_link(text: str, value: Callable[[str, str], Any]) -> Link:
+    """The link that a text says; `value` gives the value of a parameter that a text stands for.
+
+    >>> parse_link("relationship ~ sex: Male=Husband, Female=Wife", lambda name, text: text).words()
+    'relationship with sex (Male Husband, Female Wife)'
+    >>> parse_link("height~sex: Male+4, Female+0", lambda name, text: text).words()
+    'height with sex (Male +4, Female +0)'
+    >>> parse_link("tenure~age: 0.5 per unit", lambda name, text: text).words()
+    'tenure with age (+0.5 per unit)'
+    """
+    who, _, how = _QUOTED.sub(lambda quoted: quoted[0].translate(HIDDEN), text).partition(":")
+    column, sensitive = map(_bare, who.partition("~")[::2])
+    if not (column and sensitive and how.strip()):
+        raise SettingError(f"--link must be COLUMN~SENSITIVE: and what changes, as in {EXAMPLES}; got {text!r}")
+    per = _PER.fullmatch(how.strip())
+    if per is not None:
+        return Link(column, sensitive, per=_step(per[1]))
+    if "=" not in how:
+        shifts = [_shift(text, cell) for cell in how.split(",")]
+        return Link(column, sensitive, shift=_once(text, [(value(sensitive, who), step) for who, step in shifts]))
+    roles = []
+    for part in how.split(";"):
+        cells = [_cell(text, cell) for cell in part.split(",")]
+        role = _once(text, [(value(sensitive, who), value(column, player)) for who, player in cells])
+        roles.append({who: player for who, player in role.items() if player != ""})  # nobody plays an empty cell
+    return Link(column, sensitive, roles)
+
+
+def _shift(text: str, cell: str) -> tuple[str, float]:
+    found = _SHIFT.fullmatch(cell.strip())
+    if found is None:
+        rule = f"what changes must be VALUE=VALUE, VALUE+NUMBER or NUMBER per unit, as in {EXAMPLES}"
+        raise SettingError(f"--link {text!r}: {rule}; got {cell.strip()!r}")
+    return _bare(found[1]), _step(found[2])
+
+
+def _cell(text: str, cell: str) -> tuple[str, str]:
+    who, *player = map(_bare, cell.split("="))
+    if len(player) != 1 or not who:
+        raise SettingError(f"--link {text!r}: a role must be VALUE=VALUE, got {cell.strip()!r}")
+    return who, player[0]
+
+
+def _once(text: str, cells: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    for who, n in Counter(who for who, _ in cells).items():
+        if n > 1:
+            rule = "a sensitive value must stand once in a role or shift"
+            raise SettingError(f"--link {text!r}: {rule}, got {who!r} twice")
+    return dict(cells)
+
+
+def link_text(link: Link) -> str:
+    """A link by roles, as it is said to --link.
+
+    >>> link_text(Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}, {"Male": "son, in law"}]))
+    'relationship~sex: Male=Husband, Female=Wife; Male="son, in law"'
+    """
+    table = (link.roles or {}).values()
+    roles = [", ".join(f"{_quoted(key)}={_quoted(player)}" for key, player in role.items()) for role in table]
+    return f"{_quoted(link.column)}~{_quoted(link.sensitive)}: {'; '.join(roles)}"
+
+
+def _quoted(value: Any) -> str:
+    text = str(value)
+    if text.strip() == text and text and not set(MARKS) & set(text) and text[0] not in QUOTES:
+        return text
+    quote = next((quote for quote in QUOTES if quote not in text), QUOTES[0])
+    return f"{quote}{text}{quote}"
+
+
+def _step(text: str) -> int | float:
+    step = float(text.replace(" ", ""))
+    return int(step) if step.is_integer() else step
+
+
+def _bare(text: str) -> str:
+    """A name without the quotes around it."""
+    text = text.strip().translate(SHOWN)
+    return text[1:-1] if len(text) > 1 and text[0] in QUOTES and text[-1] == text[0] else text

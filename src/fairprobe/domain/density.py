@@ -21,7 +21,7 @@ from fairprobe.domain.derived import Extended
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.factors import Bins, Factor, learned
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.restrictions import PATIENCE, THINNEST
+from fairprobe.domain.restrictions import PATIENCE, THINNEST, draw_until
 from fairprobe.errors import DataError, DomainError, SettingError
 
 if TYPE_CHECKING:
@@ -220,22 +220,25 @@ class Density:
 
     def sample_codes(self, n: int, rng: np.random.Generator, floor: float = -math.inf) -> Codes:
         """`n` allowed inputs drawn from the density, with log probabilities of at least `floor`."""
-        kept = [np.empty((0, len(self.domain.levels)), dtype=np.int64)]
-        n_kept = n_drawn = 0
         highest = -math.inf
-        while n_kept < n:
-            codes = self._draw(min(BATCH, max(n - n_kept, 1000)), rng)
-            may: Mask = np.asarray(self.domain.allows(codes))
-            n_drawn += len(codes)
-            if floor > -math.inf and may.any():
+
+        def may(codes: Codes) -> Mask:
+            nonlocal highest
+            allowed = np.asarray(self.domain.allows(codes))
+            if floor > -math.inf and allowed.any():
                 likely = self.log_chances(codes)
-                highest = max(highest, float(likely[may].max()))
-                may &= likely >= floor
-            kept.append(codes[may])
-            n_kept += len(kept[-1])
+                highest = max(highest, float(likely[allowed].max()))
+                allowed &= likely >= floor
+            return allowed
+
+        def check(n_kept: int, n_drawn: int) -> None:
             if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
                 raise self._too_thin(n_kept, n_drawn, highest)
-        return np.concatenate(kept)[:n]
+
+        def draw(n_kept: int, _: int) -> Codes:
+            return self._draw(min(BATCH, max(n - n_kept, 1000)), rng)
+
+        return draw_until((n, len(self.domain.levels)), draw, may, check)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Codes:
         """Inputs drawn from the density, allowed or not."""

@@ -93,10 +93,7 @@ class Derived(Listed):
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
         """The first code of the source that each value follows from; -1 for a value that follows from none."""
-        return self._encode(values, nearest)
-
-    def _encode(self, series: Any, nearest: bool) -> Codes:
-        codes = [self._first_codes.get(plain_or_none(value), -1) for value in series]
+        codes = [self._first_codes.get(plain_or_none(value), -1) for value in values]
         return np.array(codes, dtype=np.int64)
 
     def __hash__(self) -> int:
@@ -167,9 +164,6 @@ class Extended(Parameter):
         found = pd.Series(values).astype(object).iloc[outside]
         codes[outside] = [places.get(plain_or_none(value), -1) for value in found]
         return np.where(codes < 0, self.base.encode(values, nearest=True), codes) if nearest else codes
-
-    def _encode(self, series: Any, nearest: bool) -> Codes:
-        return self.encode(series, nearest=nearest)
 
     def _categories(self) -> Sequence[Any]:
         return [*self.base._categories(), *self.extras] if self.dtype == "category" else ()

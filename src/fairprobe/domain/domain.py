@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Mask, block_of_rows, uniform_rows
 from fairprobe.checks import checked_count, checked_seed, nearest
-from fairprobe.domain import radix
 from fairprobe.domain.constraints import Rule, bind, checked
 from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.domain_checks import (
@@ -27,7 +26,7 @@ from fairprobe.domain.domain_checks import (
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links
 from fairprobe.domain.parameters import Parameter
-from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, check_yield
+from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, check_yield, draw_until
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
 from fairprobe.wording import magnitude
@@ -300,9 +299,8 @@ class Domain:
         """The number of allowed inputs; None if there are too many to look at each."""
         if self.restrictions.n is not None or self.size > ENUMERABLE:
             return self.restrictions.n
-        blocks = (np.arange(first, min(first + BLOCK, self.size)) for first in range(0, self.size, BLOCK))
-        inputs = (np.column_stack(np.unravel_index(index, self.levels.tolist())) for index in blocks)
-        return sum(int(self.allows(self.completed(codes)).sum()) for codes in inputs)
+        blocks = (block_of_rows(number, BLOCK, self.levels.tolist()) for number in range(-(-self.size // BLOCK)))
+        return sum(int(self.allows(self.completed(codes)).sum()) for codes in blocks)
 
     @cached_property
     def sensitive_columns(self) -> tuple[int, ...]:
@@ -379,26 +377,25 @@ class Domain:
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
         """`n` inputs drawn uniformly, as codes."""
         if not self.restrictions:
-            return self.completed(radix.sample(n, self.levels, rng))
+            return self.completed(uniform_rows(n, self.levels, rng))
         if not self.restrictions.callables:
             return self.completed(self.restrictions.candidates(n, rng))
         return self._sample_by_rejection(n, rng)
 
     def _sample_by_rejection(self, n: int, rng: np.random.Generator) -> Codes:
         """Draw candidates until `n` of them are allowed: only asking tells what callables allow."""
-        kept = [np.empty((0, len(self.levels)), dtype=np.int64)]
-        n_kept = n_drawn = 0
-        while n_kept < n:
+
+        def draw(n_kept: int, n_drawn: int) -> Codes:
+            # While there is nothing yet, more at a time.
+            more = 0 if n_kept else min(n_drawn, 65_536, PATIENCE - n_drawn)
+            return self.completed(self.restrictions.candidates(max(n, 1024, more), rng))
+
+        def check(n_kept: int, n_drawn: int) -> None:
             if not n_kept and n_drawn >= self.size and self.n_families == 0:
                 raise DomainError(f"the constraints must allow an input, got none of {self.size:,}: loosen them")
             check_yield(n_kept, n_drawn)
-            # While there is nothing yet, more at a time.
-            more = 0 if n_kept else min(n_drawn, 65_536, PATIENCE - n_drawn)
-            candidates = self.completed(self.restrictions.candidates(max(n, 1024, more), rng))
-            kept.append(candidates[self.allows(candidates)])
-            n_kept += len(kept[-1])
-            n_drawn += len(candidates)
-        return np.concatenate(kept)[:n]
+
+        return draw_until((n, len(self.levels)), draw, self.allows, check)
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
         """`n` inputs drawn uniformly, as a frame."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Mask, block_of_rows
 from fairprobe.domain.links import Links
 
 if TYPE_CHECKING:
@@ -186,9 +186,7 @@ class Families:
 
     def block(self, number: int, size: int) -> Codes:
         """One block of `enumerate`, from 0 on."""
-        levels = self._enumerated_levels
-        index = np.arange(number * size, min((number + 1) * size, math.prod(levels)))
-        codes = self._domain.completed(np.column_stack(np.unravel_index(index, levels)).astype(np.int64))
+        codes = self._domain.completed(block_of_rows(number, size, self._enumerated_levels))
         return codes if self.is_plain else codes[self._are_first(codes)]
 
     @property
@@ -197,7 +195,7 @@ class Families:
         levels = self._domain.levels.copy()
         if self.is_plain:
             levels[self._sensitive] = 1
-        return [int(n) for n in levels]
+        return levels.tolist()
 
     def _are_first(self, codes: Codes) -> Mask:
         """Boolean mask of the inputs that are the first allowed member of their family."""

@@ -49,8 +49,8 @@ class Parameter(ABC):
     def numbers(self, codes: Codes) -> Floats:
         """The values as floats, missing ones as NaN; only for a numeric parameter."""
 
-    @abstractmethod
-    def _encode(self, series: Any, nearest: bool) -> Codes: ...
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        raise NotImplementedError
 
     @property
     def levels(self) -> int:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
-from fairprobe.domain import radix
+from fairprobe.arrays import Codes, Mask, uniform_rows
 from fairprobe.domain.allowed import Block, Part, make_part
 from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.expressions import Formula, evaluate, names_in
@@ -163,14 +162,9 @@ class Restrictions:
         free = [n for column, n in enumerate(self.levels.tolist()) if column not in tied]
         return math.prod(free) * math.prod(tables)
 
-    @property
-    def n_states(self) -> int:
-        """The number of states of all tables."""
-        return sum(len(step.table) - 1 for block in self.blocks if isinstance(block, Block) for step in block.steps)
-
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
         """Inputs drawn uniformly from those that the rules allow. The callables may still forbid some."""
-        codes = radix.sample(n, self.levels, rng)
+        codes = uniform_rows(n, self.levels, rng)
         for block in self.blocks:
             block.sample(codes, rng)
         return codes
@@ -192,22 +186,40 @@ class _Rejecting:
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns."""
-        waiting, n_drawn, n_kept = np.arange(len(codes)), 0, 0
-        while len(waiting):
-            drawn = self._draw(max(len(waiting), 1024), rng)
-            kept = drawn[self.allows(drawn)][: len(waiting)]
-            codes[waiting[: len(kept), None], self.columns] = kept[:, self.columns]
-            waiting, n_drawn, n_kept = waiting[len(kept) :], n_drawn + len(drawn), n_kept + len(kept)
-            check_yield(n_kept, n_drawn)
+        n = len(codes)
+        drawn = draw_until(
+            codes.shape, lambda n_kept, _: self._draw(max(n - n_kept, 1024), rng), self.allows, check_yield
+        )
+        codes[:, self.columns] = drawn[:, self.columns]
 
     def _draw(self, n: int, rng: np.random.Generator) -> Codes:
         codes = np.zeros((n, len(self._levels)), dtype=np.int64)
-        codes[:, self.columns] = radix.sample(n, self._levels[self.columns], rng)
+        codes[:, self.columns] = uniform_rows(n, self._levels[self.columns], rng)
         return codes
 
     def acceptance(self, rng: np.random.Generator) -> float:
         """The fraction of drawn candidates that the rules allow."""
         return float(self.allows(self._draw(PROBE, rng)).mean())
+
+
+def draw_until(
+    shape: tuple[int, int],
+    draw: Callable[[int, int], Codes],
+    may: Callable[[Codes], Mask],
+    check: Callable[[int, int], None],
+) -> Codes:
+    """As many inputs as the shape says, of those drawn that may be.
+
+    `draw` and `check`, which may refuse, are given the numbers of inputs kept and drawn so far.
+    """
+    kept, n_kept, n_drawn = [np.empty((0, shape[1]), dtype=np.int64)], 0, 0
+    while n_kept < shape[0]:
+        check(n_kept, n_drawn)
+        codes = draw(n_kept, n_drawn)
+        kept.append(codes[may(codes)])
+        n_kept += len(kept[-1])
+        n_drawn += len(codes)
+    return np.concatenate(kept)[: shape[0]]
 
 
 def check_yield(n_kept: int, n_drawn: int) -> None:

@@ -58,14 +58,14 @@ class RowMembers:
         outside = np.asarray((self.own < 0).any(axis=0))
         if not outside.any():
             return combinations
-        more = []
-        for member in itertools.product(
-            *([*range(self._domain[name].levels), NONE] for name in self._domain.sensitive)
-        ):
-            holds = [code == NONE for code in member]
-            if any(holds) and any(_holds_only(holds, outside, changed) for changed in self._changed):
-                more.append(member)
-        return np.concatenate([combinations, np.array(more, dtype=np.int64).reshape(-1, combinations.shape[1])])
+        levels = [[*range(self._domain[name].levels), NONE] for name in self._domain.sensitive]
+        every = np.array(list(itertools.product(*levels)), dtype=np.int64)
+        holds = every == NONE
+        # A member that holds parameters is one where others change, and there are rows to hold.
+        needed = np.zeros(len(every), dtype=bool)
+        for changed in self._changed:
+            needed |= (~holds | (outside & ~np.array(changed))).all(axis=1)
+        return np.concatenate([combinations, every[needed & holds.any(axis=1)]])
 
     @cached_property
     def _is_self(self) -> Mask:
@@ -83,19 +83,14 @@ class RowMembers:
     def present(self) -> Mask:
         """By member, then row: who is compared in one of the sets, and counts."""
         wanted = np.logical_or.reduce([self.compared(changed) for changed in self._changed])
-        wanted &= self._exist()
+        for _, sensitive, roles in self._along:
+            # Somebody must play every role; a row whose values do not go together is no member, not even of its own.
+            member = self.members[:, sensitive]
+            wanted &= roles.goes_together & ((member < 0)[:, None] | (roles.played[member] >= 0))
         ask = wanted & ~self._is_self
         if self._domain.restrictions and ask.any():
             wanted[ask] = self.allowed_by(self._domain.restrictions, ask)
         return wanted
-
-    def _exist(self) -> Mask:
-        """Which members have somebody in every role; a row whose values do not go together is none, not even itself."""
-        exist = np.ones((len(self.members), len(self._frame)), dtype=bool)
-        for _, sensitive, roles in self._along:
-            member = self.members[:, sensitive]
-            exist &= roles.goes_together & ((member < 0)[:, None] | (roles.played[member] >= 0))
-        return exist
 
     def allowed_by(self, restrictions: Restrictions, mask: Mask) -> Mask:
         """Which of some members, one after the other, restrictions allow."""
@@ -202,8 +197,3 @@ def _with_values(column: pd.Series[Any], moved: Mask, held: Held, codes: Codes) 
     values = column.astype(object).to_numpy(copy=True)
     values[moved] = np.asarray(held.parameter.decode(distinct), dtype=object)[places]
     return in_dtype(pd.Series(values, dtype=object), column.dtype)
-
-
-def _holds_only(holds: Sequence[bool], outside: Mask, changed: Sequence[bool]) -> bool:
-    """Whether a member that holds these parameters is one where others change, and there are rows to hold."""
-    return all(not held or (out and not changes) for held, out, changes in zip(holds, outside, changed, strict=True))

@@ -90,7 +90,7 @@ class Engine(ABC):
                 wait(self._under_way.values(), timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
                 self._collect()
                 with interruptible():
-                    if self._work.watch is not None:
+                    if self._work.watch is not None and self._under_way:
                         self._work.watch(self._counts())
             self._fill()
             result = self._results.pop(shard)

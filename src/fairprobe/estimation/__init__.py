@@ -1,8 +1,7 @@
 """The share of discriminatory inputs in a population. Nothing here imports the search: a yield is not a share."""
 
 from fairprobe.estimation.compare import Comparison, compare
-from fairprobe.estimation.estimation import estimate
-from fairprobe.estimation.parameter_sets import breakdown, causal_score, causal_search
+from fairprobe.estimation.estimation import breakdown, causal_score, causal_search, estimate
 from fairprobe.estimation.proxies import Proxies, proxies
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.verdict import Outcome, Verdict, verdict

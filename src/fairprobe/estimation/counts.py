@@ -134,11 +134,11 @@ def combination_words(domain: Domain, position: int) -> str:
 
 @dataclass(frozen=True)
 class RowAnswers:
-    """Comparable real rows, in order: what the model said of each as every member of its family."""
+    """Comparable real rows, in order, with the model's output for every member of their families."""
 
     index: pd.Index
     places: Codes
-    """Where they stand in the frame given, from 0 on: an index may have the same label for several rows."""
+    """Positions in the frame given, from 0 on: an index may have the same label for several rows."""
     members: tuple[str, ...]
     """The combinations of sensitive values, in words."""
     outputs: NDArray[Any]

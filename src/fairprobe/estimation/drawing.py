@@ -26,12 +26,10 @@ def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> N
     panels = [shares] if isinstance(shares, Share) else list(shares)
     if not panels:
         raise SettingError("a convergence plot needs a share, got none")
-    for share in panels:
-        if not has_history(share):
-            raise SettingError(
-                f"a convergence plot needs a share that was sampled in whole experiments, got the method "
-                f"{share.method!r}: use method='sample'"
-            )
+    methods = [share.method for share in panels if not has_history(share)]
+    if methods:
+        rule = "a convergence plot needs a share that was sampled in whole experiments"
+        raise SettingError(f"{rule}, got the method {methods[0]!r}: use method='sample'")
     with svg_panels(path, WIDTH, HEIGHT, n_rows=len(panels)) as all_axes:
         for axes, share in zip(all_axes, panels, strict=True):
             _draw(axes, share)
@@ -61,25 +59,15 @@ def _draw(axes: Any, share: Share) -> None:
     room = 0.06 * (high - low)
     axes.set_ylim(low - room, high + room)
 
-    axes.set_xlabel("experiments")
-    axes.set_ylabel(f"share of {POPULATIONS[share.population]}")
     names = ", ".join(share.sensitive)
     short = names if len(names) <= 40 else f"{len(share.sensitive)} parameters"
     title = f"sensitive: {short}; {share.n:,} inputs in {n:,} experiment{'s' * (n > 1)}"
     axes.set_title(title, loc="left", fontsize=10, color=SOFT, pad=10)
-    interval = f"{percent(share.confidence)} interval:\n{percent(share.low)} to\n{percent(share.high)}"
-    axes.annotate(
-        f"{percent(share.value)}\n{interval}",
-        xy=(1, share.value),
-        xycoords=("axes fraction", "data"),
-        xytext=(8, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=9,
-        color=INK,
-        annotation_clip=False,
-    )
-
+    axes.set(xlabel="experiments", ylabel=f"share of {POPULATIONS[share.population]}")
+    figures = [f"{percent(share.confidence)} interval:", f"{percent(share.low)} to", percent(share.high)]
+    beside = {"xycoords": ("axes fraction", "data"), "xytext": (8, 0), "textcoords": "offset points"}
+    text = "\n".join([percent(share.value), *figures])
+    axes.annotate(text, (1, share.value), **beside, va="center", fontsize=9, color=INK, annotation_clip=False)
     as_shares(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -1,6 +1,6 @@
-"""Populations: who is asked about. Each gives batches of families, judged by the model, for others to count.
+"""Populations give batches of families, judged by the model, for others to count.
 
-Nothing here says what is discriminatory: that is the oracle's. Nor who is compared with whom: `domain.families` knows.
+The oracle says which are discriminatory, and `domain.families` who is compared with whom.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SAMPLES = 1
 """Tells the random numbers of an estimate from those of a search with the same seed, whose shards have one number."""
 
 FEW = 256
-"""Rows that are enough to measure a model's rounding."""
+"""Rows on which a model's rounding is measured; chosen."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class JudgedFamilies:
     outputs: NDArray[Any]
     """By member, then input (then class)."""
     present: Mask | None
-    """Which members are compared and allowed; None if all are."""
+    """Mask of the members that are compared and allowed; None if all are."""
     own: Codes
     """The sensitive parameters' codes of each input itself; -1 where its value is none of those compared."""
     counted: Mask | None = None
-    """Which inputs are of the population; None if all are."""
+    """Mask of the inputs that are of the population; None if all are."""
     members: Codes | None = None
     """The sensitive codes of each member, -1 for a value that is the input's own; None for the combinations."""
     kinds: Codes | None = None
-    """By member, then input: the same for members that are the same row to the model; None if all differ."""
+    """By member, then input, a number that members have in common if they are the same row to the model; or None."""
     second: NDArray[Any] | None = None
     """The outputs once more, where hits were asked about again; None for a model that is known to repeat itself."""
     n_contradicted: int = 0
@@ -126,7 +126,7 @@ def _ask_rows(oracle: Oracle, members: RowMembers, rows: Codes | slice) -> NDArr
 
 
 def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
-    """What is compared: linked twins, plain ones, or both, the linked ones first."""
+    """The domains with the twins to compare: linked ones, plain ones, or both, the linked ones first."""
     checked_domain(domain)
     if linked is not None and not isinstance(linked, bool):
         raise SettingError.about("linked", f"must be True, False or None, got {linked!r}")
@@ -162,7 +162,7 @@ def _as_taken(model: Any, domain: Domain) -> Domain:
 
 
 class Population:
-    """Who a call is about, and the oracle that judges them: inputs drawn uniformly or from a density, or real rows."""
+    """The inputs that a call is about, drawn at random or real rows, and the oracle that judges them."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class Population:
         self.name = "density" if self.density is not None else population if isinstance(population, str) else "rows"
         self.rows: pd.DataFrame | None = None
         self.places = np.zeros(0, dtype=np.int64)
-        """Where the rows stand in the frame given: the others are left out."""
+        """Positions of the rows in the frame given; the others are left out."""
         self.n_left_out = 0
         """Rows whose sensitive value is unknown."""
         self.weights: Floats | None = None
@@ -215,7 +215,7 @@ class Population:
         asker = Asker(model, _as_taken(model, self.domain) if may_lack else self.domain, output=output, batch=batch)
         asker.domain = self.domain
         self.twice = not is_repeatable(model)
-        """Whether hits must be asked about again: the model is not known to repeat itself."""
+        """True if hits must be asked about again: the model is not known to repeat itself."""
         self._some = None
         if self.rows is not None:
             places = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
@@ -230,7 +230,7 @@ class Population:
 
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:
-        """What tells against the model's answers; it is asked about a few rows more, once all others are judged."""
+        """Remarks on answers that change; the model is asked about a few rows more, once all others are judged."""
         asker = self.oracle.asker
         return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
 

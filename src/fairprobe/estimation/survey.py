@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,35 +29,29 @@ MOST_TOLD = 3
 """Failed shards whose reasons a remark lists; chosen."""
 
 
+@dataclass
 class Survey:
     """Counts the families of a population for some sets of sensitive parameters, and makes shares of the counts."""
 
-    def __init__(
-        self,
-        population: Population,
-        sets: Sequence[tuple[str, ...]],
-        confidence: float,
-        seed: int,
-        *,
-        n_samples: int = 1000,
-        favourable: Favourable | None = None,
-        rows_are: str | None = None,
-    ) -> None:
-        self.population = population
-        self.counts = [Count(population.oracle, names, n_samples) for names in sets]
-        self.seed = seed
-        self.detail = ""
-        self.health: list[Remark] = []
-        """Remarks on all shares."""
-        self._confidence = confidence
-        self._favourable = favourable
-        self._rows_are = checked_role(rows_are)
+    population: Population
+    sets: InitVar[Sequence[tuple[str, ...]]]
+    confidence: float
+    seed: int
+    n_samples: InitVar[int] = 1000
+    favourable: Favourable | None = None
+    rows_are: str | None = None
+    detail: str = ""
+    health: list[Remark] = field(default_factory=list)
+    """Remarks on all shares."""
+    n_lost: int = 0
+    """Inputs of which nothing is known: an upper bound counts all of them as cases, a lower bound none."""
+
+    def __post_init__(self, sets: Sequence[tuple[str, ...]], n_samples: int) -> None:
+        self.counts = [Count(self.population.oracle, names, n_samples) for names in sets]
+        self.rows_are = checked_role(self.rows_are)
         self._clock = Clock()
-        self._n_contradicted = 0
-        self._n_at_threshold = 0
+        self._n_contradicted = self._n_at_threshold = 0
         self._contradicted: Any = None
-        self.n_lost = 0
-        """Inputs of which nothing is known: an upper bound counts all of them as cases, a lower bound none."""
         self._lost: list[str] = []
         self._kept: list[tuple[Any, Any, Any]] = []
         self._answers: list[RowAnswers] = []
@@ -134,7 +128,7 @@ class Survey:
     def _pooled(self, count: Count, method: str) -> Share:
         """The share with exact bounds: lost inputs count as no cases for the lower ones, as cases for the upper."""
         n = count.n + self.n_lost
-        least, most = (count.hits, n, self._confidence), (count.hits + self.n_lost, n, self._confidence)
+        least, most = (count.hits, n, self.confidence), (count.hits + self.n_lost, n, self.confidence)
         two_sided = (intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1])
         return self._share(count, method, two_sided, (intervals.lower_bound(*least), intervals.upper_bound(*most)))
 
@@ -144,7 +138,7 @@ class Survey:
         counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
         weights = None if weights is None else weights[counted]
         groups = None if groups is None else groups[counted]
-        said = clustered(hits[counted], weights, groups, self._confidence)
+        said = clustered(hits[counted], weights, groups, self.confidence)
         design = ["weighted"] if weights is not None else []
         design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
         return self._share(
@@ -166,7 +160,7 @@ class Survey:
         if method in ("sample", "sequential"):
             fields["history"] = np.cumsum(rates) / np.arange(1, len(rates) + 1)
         if method == "sample" and len(rates) > 1 and not self.n_lost:
-            fields["mean_low"], fields["mean_high"] = intervals.mean_interval(rates, self._confidence)
+            fields["mean_low"], fields["mean_high"] = intervals.mean_interval(rates, self.confidence)
         if count is self.counts[-1]:
             fields |= self._rows_of_hits()
         return self.make(
@@ -198,7 +192,7 @@ class Survey:
     def make(self, value: float, two_sided: Interval, one_sided: Interval | None = None, **fields: Any) -> Share:
         """A share with what is common to all of the call filled in; by default, one-sided bounds are the two-sided."""
         population, oracle = self.population, self.population.oracle
-        if population.rows is not None and self._rows_are == "training":
+        if population.rows is not None and self.rows_are == "training":
             two_sided = one_sided = (math.nan, math.nan)  # these rows represent nobody else
         if oracle.asker.output != "label":
             fields["outcomes"] = named_outcomes(fields["outcomes"], classes_of(population.model))
@@ -207,7 +201,7 @@ class Survey:
             *two_sided,
             *(one_sided or two_sided),
             population=population.name,
-            confidence=self._confidence,
+            confidence=self.confidence,
             threshold=oracle.threshold,
             seconds=self._clock.seconds,
             seed=self.seed,
@@ -218,8 +212,8 @@ class Survey:
             sent=getattr(oracle.asker, "sent", None),
             linked=tuple(link.column for link in population.domain.links if link.sensitive in fields["sensitive"]),
             hidden=population.domain.hidden,
-            rows_are=self._rows_are,
-            worse_off=None if self._favourable is None else self._favourable.worse_off(fields["outcomes"]),
+            rows_are=checked_role(self.rows_are),
+            worse_off=None if self.favourable is None else self.favourable.worse_off(fields["outcomes"]),
             **{"health": tuple(self.health), **fields},
         )
 

@@ -1,4 +1,4 @@
-"""Which shares a limit binds, and the verdict on them, which says what was measured and no more."""
+"""The shares that a limit binds, and the verdict on them, which says what was measured and no more."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
 
 
 def unused_words(shares: Mapping[str, Share], share: Share) -> str:
-    """What it may mean if no share has a hit, and what it does not mean."""
+    """A sentence on what it may mean if no share has a hit, and what it does not mean."""
     is_used = any(side.hits for one in shares.values() for side in one.sides)
     if is_used or share.threshold or not share.n or share.unsteady:
         return ""

@@ -6,14 +6,13 @@ linked column these are roles. All members of a family are therefore inside, or 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, Not, joined, missing, none_of, one_of
@@ -143,45 +142,30 @@ class Axes:
         return self._rule(joined("and", [self._formula(self.each[place], each) for place, each in box.conditions]))
 
     def _formula(self, axis: Axis, condition: Condition) -> Formula:
-        if axis.link is None:
-            if isinstance(condition, Span):
-                return _interval(axis, condition, condition.low, condition.high)
-            return _among(axis.parameter, condition)
-        return self._linked(axis, condition)
-
-    def _linked(self, axis: Axis, condition: Condition) -> Formula:
-        """Roles as a formula: without the sensitive value if each value has one role under all sensitive values."""
-        link = self.domain.links[axis.link or 0]
-        sensitive = self.domain[link.sensitive]
-        played = {code: self._played(axis, condition, code) for code in range(sensitive.levels)}
-        if not isinstance(condition, Span):
-            together = frozenset(itertools.chain.from_iterable(played.values()))
-            others = {code: self._played(axis, _but(axis, condition), code) for code in played}
-            if all(not together & other for other in others.values()):
-                return _among(axis.parameter, together)
-        values = plain_values(sensitive)
-        parts = []
-        for code, codes in played.items():
-            if not codes:
-                continue
-            if isinstance(condition, Span):
-                numbers = sorted(code for code in codes if code < axis.parameter.levels - axis.parameter.missing)
-                bounds = (numbers[0], numbers[-1]) if numbers else (1, 0)
-                theirs = _interval(axis, condition, *bounds)
-            else:
-                theirs = _among(axis.parameter, codes)
-            own: Formula = Compare("==", Name(link.sensitive), Constant(values[code]))
-            parts.append(Join("and", (own, theirs)))
-        return joined("or", parts)
-
-    def _played(self, axis: Axis, condition: Condition, sensitive: int) -> Values:
-        """The codes that have the roles with a sensitive value."""
-        links = self.domain._links
-        assert links is not None
-        assert axis.link is not None
         roles = np.flatnonzero(axis.holds(condition, np.arange(axis.n)))
-        codes = links.played_by(axis.link, roles, sensitive)
-        return frozenset(codes[codes >= 0].tolist())
+        return _said(axis, roles) if axis.link is None else self._linked(axis, axis.link, roles)
+
+    def _linked(self, axis: Axis, place: int, roles: Codes) -> Formula:
+        """Roles as a formula: without the sensitive value if each value has one role under all sensitive values."""
+        link, links = self.domain.links[place], self.domain._links
+        sensitive = self.domain[link.sensitive]
+        assert links is not None
+
+        def played(roles: Codes) -> list[Codes]:
+            """By sensitive value, the codes that have the roles with it."""
+            codes = [links.played_by(place, roles, value) for value in range(sensitive.levels)]
+            return [each[each >= 0] for each in codes]
+
+        inside, others = played(roles), np.setdiff1d(np.arange(axis.n), roles)
+        together = np.concatenate(inside)
+        if not axis.is_ordered and not np.isin(together, np.concatenate(played(others))).any():
+            return _said(axis, together)
+        parts = [
+            Join("and", (Compare("==", Name(link.sensitive), Constant(value)), _said(axis, codes)))
+            for value, codes in zip(plain_values(sensitive), inside, strict=True)
+            if len(codes)
+        ]
+        return joined("or", parts)
 
 
 @dataclass(frozen=True)
@@ -200,42 +184,81 @@ class Box:
         return Box(tuple(each for each in self.conditions if each[0] != place))
 
 
-def _but(axis: Axis, condition: Values) -> Values:
-    return frozenset(range(axis.n)) - condition
-
-
-def _interval(axis: Axis, condition: Span, low: int, high: int) -> Formula:
-    """A range of a parameter's codes as a formula."""
+def _said(axis: Axis, codes: Codes) -> Formula:
+    """Codes of a parameter as a formula: a range of numbers; else one of some values, or none of the others."""
     parameter, name = axis.parameter, Name(axis.parameter.name)
+    if not axis.is_ordered or parameter.kind == "ordinal":  # listed, as text has an order of its own
+        return _among(parameter, set(codes.tolist()))
     last = parameter.levels - parameter.missing - 1
-    if parameter.kind == "ordinal":  # listed, as text has an order of its own
-        inside = frozenset(range(low, high + 1))
-        return _among(parameter, inside | {last + 1} if condition.missing else inside)
-    parts: list[Formula] = []
-    if low > high:
+    numbers = codes[codes <= last]
+    if not len(numbers):
         return missing(name)
-    if low == high:
-        parts.append(Compare("==", name, _number(parameter, low)))
-    else:
-        parts += [Compare(">=", name, _number(parameter, low))] if low > 0 else []
-        parts += [Compare("<=", name, _number(parameter, high))] if high < last else []
-    if not parts:
-        return Not(missing(name))
-    said = joined("and", parts)
-    return Join("or", (said, missing(name))) if condition.missing else said
+    low, high = int(numbers.min()), int(numbers.max())
+    bounds = [("==", low)] if low == high else [(">=", low)] * (low > 0) + [("<=", high)] * (high < last)
+    parts: list[Formula] = []
+    for sign, code in bounds:
+        value = plain(parameter.numbers(np.array([code]))[0])
+        parts.append(Compare(sign, name, Constant(int(value) if parameter.kind == "integer" else value)))
+    said = joined("and", parts) if parts else Not(missing(name))
+    return Join("or", (said, missing(name))) if len(numbers) < len(codes) else said
 
 
-def _number(parameter: Parameter, code: int) -> Constant:
-    value = plain(parameter.numbers(np.array([code]))[0])
-    return Constant(int(value) if parameter.kind == "integer" else value)
-
-
-def _among(parameter: Parameter, codes: Iterable[int]) -> Formula:
+def _among(parameter: Parameter, inside: set[int]) -> Formula:
     """One of some values, or none of the others, whichever is shorter, as a formula."""
-    values, inside = plain_values(parameter), set(codes)
+    values = plain_values(parameter)
     chosen = [value for code, value in enumerate(values) if code in inside]
     left_out = [value for code, value in enumerate(values) if code not in inside]
     n_chosen, n_left_out = (sum(value is not None for value in part) for part in (chosen, left_out))
     if n_chosen > LISTED and n_left_out < n_chosen / 2:
         return none_of(parameter.name, left_out) if left_out else Not(missing(Name(parameter.name)))
     return one_of(parameter.name, chosen or [None])
+
+
+# The condition of the highest worth on one axis
+
+
+def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """The values of positive worth; a value without inputs stays as it was before."""
+    by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
+    before = np.ones(axis.n, dtype=bool)
+    if isinstance(now, frozenset):
+        before = np.zeros(axis.n, dtype=bool)
+        before[list(now)] = True
+    inside = np.where(n > 0, by_value > 0, before)
+    if not inside.any():
+        return None
+    return frozenset(np.flatnonzero(inside).tolist()), float(by_value[inside].sum())
+
+
+def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
+    """The values that occur, in order, and the worth of their inputs."""
+    if n > len(values):
+        at, places = np.unique(values, return_inverse=True)
+        return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
+    at = np.flatnonzero(np.bincount(values, minlength=n))
+    return at, np.asarray(np.bincount(values, gains, n)[at], dtype=np.float64)
+
+
+def best_span(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """The span of the highest worth. An end stays where it was if no input lies in between."""
+    if not len(values):
+        return None
+    at, worth = _by_value(values, gains, axis.n)
+    missing_worth = 0.0
+    if axis.missing is not None and at[-1] == axis.missing:
+        missing_worth, at, worth = float(worth[-1]), at[:-1], worth[:-1]
+    takes = missing_worth > 0
+    if not len(at):
+        return Span(1, 0, True), missing_worth
+    sums = np.concatenate([[0.0], np.cumsum(worth)])
+    lowest = np.minimum.accumulate(sums[:-1])
+    end = int(np.argmax(sums[1:] - lowest))
+    start = int(np.argmin(sums[: end + 1]))
+    gain = float(sums[end + 1] - sums[start])
+    below = int(at[start - 1]) if start else -1
+    above = int(at[end + 1]) if end + 1 < len(at) else axis.last + 1
+    low, high = int(at[start]), int(at[end])
+    was = now if isinstance(now, Span) else Span(0, axis.last)
+    low = was.low if below < was.low <= low else (0 if below < 0 else (below + low + 1) // 2)
+    high = was.high if high <= was.high < above else (axis.last if above > axis.last else (high + above) // 2)
+    return Span(low, high, takes), gain + (missing_worth if takes else 0.0)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.blocks import Block, Sentence, Table, written
+from fairprobe.blocks import Block, Sentence, written
 from fairprobe.domain.constraints import Rule
-from fairprobe.domain.parameter import Parameter
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
@@ -20,7 +19,6 @@ from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import as_json, figures_of
 from fairprobe.explanation.region_rows import RegionInData
 from fairprobe.explanation.training_data import region_in_data
-from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -54,8 +52,8 @@ class Few(StrEnum):
 class CaseRegion:
     """A part of the domain that holds cases, as a rule over the other parameters, with its measurements."""
 
-    text: str
-    """The rule, as a constraint is written: it can be pasted into a domain file."""
+    rule: Rule
+    """The region as a rule of the domain."""
     n: int
     """Number of fresh inputs of the region that were judged."""
     hits: int
@@ -65,8 +63,6 @@ class CaseRegion:
     """The interval of the precision; those of all regions hold at once, at 95% confidence."""
     coverage: float
     """The part of the cases explained that are in it."""
-    share_of_population: float
-    """The part of the population's cases that are in it, by a fresh sample; NaN where the sample has no case."""
     of_domain: float | None
     """The part of the allowed domain that is in it; None where that cannot be counted."""
     of_density: float | None
@@ -76,12 +72,8 @@ class CaseRegion:
     of_rows: float | None
     directions: Directions
     """Who is worse off in it."""
-    example: pd.DataFrame | None
-    """A case in it and its twin: the most plausible one, where plausibility is known."""
     in_data: RegionInData | None = None
     """The training rows in it."""
-    parameters: tuple[Parameter, ...] = ()
-    """The parameters of the domain."""
     few: Few | None = None
     """The reason why fewer inputs were judged than planned; None if all were."""
 
@@ -93,14 +85,13 @@ class CaseRegion:
     @property
     def touches(self) -> float:
         """The part of rows (else of the density, else of the domain) that are cases in it: regions are sorted by it."""
-        inside = self.of_rows if self.of_rows is not None else self.of_density
-        inside = inside if inside is not None else self.of_domain
-        return (inside or 0.0) * (self.precision if self.n else 0.0)
+        inside = next((each for each in (self.of_rows, self.of_density, self.of_domain) if each is not None), 0.0)
+        return inside * self.precision if self.n else 0.0
 
     @property
-    def rule(self) -> Rule:
-        """The text as a rule of the domain."""
-        return Rule(self.text, parameters=self.parameters)
+    def text(self) -> str:
+        """The rule, as a constraint is written: it can be pasted into a domain file."""
+        return self.rule.text
 
     def matches(self, frame: pd.DataFrame) -> Mask:
         """Boolean mask over rows: in the region."""
@@ -122,9 +113,8 @@ class CaseRegion:
         return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
 
     def blocks(self) -> Sequence[Block]:
-        """The sentences and the example."""
-        example = [] if self.example is None else [Table.of_frame(self.example, index=True)]
-        return [Sentence(" ".join(self.sentences())), *example]
+        """The sentences."""
+        return [Sentence(" ".join(self.sentences()))]
 
     def cells(self) -> dict[str, str]:
         """The figures by column of the table of all regions; empty where a figure is not known."""
@@ -140,12 +130,8 @@ class CaseRegion:
 
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentences as plain values of JSON."""
-        figures = figures_of(self, {"example": "", "parameters": ""})
+        figures = figures_of(self, {"rule": "text"})
         return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
-
-    def summary(self) -> dict[str, Any]:
-        """Return the same as `jsonable`."""
-        return self.jsonable()
 
     def __repr__(self) -> str:
         return f"CaseRegion({self.sentence()})"
@@ -154,15 +140,15 @@ class CaseRegion:
         return written(self.blocks(), "notebook")
 
 
-def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampled: Judgement) -> list[CaseRegion]:
+def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[CaseRegion]:
     """Measure regions on fresh inputs, and sort them: those that touch most people come first."""
     n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
     fresh = _fresh(evidence, axes, boxes, n)
-    density = evidence.density
-    likely = None if density is None else density.sample_codes(N_DENSITY, evidence.rng("density"))
+    likely = None
+    if evidence.density is not None:
+        likely = axes.coordinates(evidence.density.sample_codes(N_DENSITY, evidence.rng("density")))
     regions = [
-        _measured(evidence, axes, box, inputs, len(boxes), sampled, likely, n)
-        for box, inputs in zip(boxes, fresh, strict=True)
+        _measured(evidence, axes, box, inputs, len(boxes), likely, n) for box, inputs in zip(boxes, fresh, strict=True)
     ]
     # With few queries a region may be an accident: one without a case, found or fresh, says nothing.
     kept = [region for region in regions if region.hits or region.coverage]
@@ -172,9 +158,10 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampl
 def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
     """Draw up to n inputs of each region from the population."""
     population, rng = evidence.population, evidence.rng("measuring")
-    parts = [None if population.density is not None else population.domain.part(axes.rules(box)) for box in boxes]
-    if all(part is not None and part.n_valid for part in parts):
-        return [part.sample_codes(n, rng) for part in parts if part is not None]
+    if population.density is None:
+        parts = [population.domain.part(axes.rules(box)) for box in boxes]
+        if all(part.n_valid for part in parts):
+            return [part.sample_codes(n, rng) for part in parts]
     inside: list[Codes] = [np.empty((0, len(population.domain.levels)), dtype=np.int64) for _ in boxes]
     n_drawn = 0
     while n_drawn < MOST_DRAWN and min(map(len, inside), default=n) < n:
@@ -189,20 +176,9 @@ def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list
 
 
 def _measured(
-    evidence: Evidence,
-    axes: Axes,
-    box: Box,
-    inputs: Codes,
-    n_regions: int,
-    sampled: Judgement,
-    likely: Codes | None,
-    n_wanted: int,
+    evidence: Evidence, axes: Axes, box: Box, inputs: Codes, n_regions: int, likely: Codes | None, n_wanted: int
 ) -> CaseRegion:
-    """Judge fresh inputs of a region, and count who else is in it."""
-
-    def part_inside(codes: Codes) -> float:
-        return float(axes.inside(box, axes.coordinates(codes)).mean()) if len(codes) else float("nan")
-
+    """Judge fresh inputs of a region, and count who else is in it; `likely` are coordinates drawn from the density."""
     rule, rows, domain = axes.rule(box), evidence.rows, evidence.domain
     judgement = evidence.judge(inputs)
     n, hits = int(judgement.comparable.sum()), int(judgement.hits.sum())
@@ -211,21 +187,18 @@ def _measured(
     n_inside = domain.part(axes.rules(box)).n_valid
     matches = None if rows is None else rule.matches(rows)
     return CaseRegion(
-        text=rule.text,
+        rule,
         n=n,
         hits=hits,
         low=low,
         high=high,
         coverage=float(cases.mean()),
-        share_of_population=part_inside(sampled.codes[sampled.hits]),
         of_domain=n_inside / domain.n_valid if domain.n_valid and n_inside is not None else None,
-        of_density=None if likely is None else part_inside(likely),
+        of_density=None if likely is None else float(axes.inside(box, likely).mean()),
         n_rows=None if matches is None else int(matches.sum()),
         of_rows=None if matches is None else float(matches.mean()),
         directions=directions_of(evidence, judgement),
-        example=_example(evidence, cases, judgement),
         in_data=region_in_data(rule, evidence, n_regions=n_regions),
-        parameters=domain.parameters,
         few=_why_few(n, len(inputs), n_wanted),
     )
 
@@ -237,16 +210,3 @@ def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
     if n_wanted < N_MEASURED:
         return Few.BUDGET
     return Few.APART if n < n_drawn else None
-
-
-def _example(evidence: Evidence, cases: Mask, judgement: Judgement) -> pd.DataFrame | None:
-    """The most plausible of the cases found in a region, else of the fresh ones, with its twin."""
-    some = evidence.cases.take(np.flatnonzero(cases), np.dtype(np.int64))
-    if not len(some.codes):
-        some = judgement.take(np.flatnonzero(judgement.hits), np.dtype(np.int64))
-    if not len(some.codes):
-        return None
-    place = 0 if evidence.density is None else int(evidence.density.plausibility_of(some.codes).argmax())
-    ends = evidence.oracle.ends(some.take(np.array([place]), np.dtype(np.int64)))
-    shown = evidence.domain.decode(np.concatenate([ends.case, ends.twin]))
-    return shown.assign(output=list(ends.outputs[0])).set_axis(["case", "twin"])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import changes_in_words
 from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.explanation.given_cases import GivenCases, RealRows
 from fairprobe.explanation.minimal_changes import MinimalChanges
-from fairprobe.searching.found import output_in_words
+from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +106,7 @@ class Shrunk(ChangedCases):
         others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
         whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
         changed = ", ".join(changes_in_words(case, twin, sensitive))
-        said = f"{output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
+        said = f"{answer(outputs['case'])} to {answer(outputs['twin'])}"
         return f"{', '.join(whose)}: {changed} changes {said}"
 
     def jsonable(self) -> dict[str, Any]:
@@ -182,7 +184,7 @@ class Repaired(ChangedCases):
 
     def _repair_in_words(self, place: int) -> str:
         if self._labels is not None:
-            said = f"it gets {output_in_words(self._labels.iloc[place])} as its twins do"
+            said = f"it gets {answer(self._labels.iloc[place])} as its twins do"
         else:
             said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
         return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
@@ -210,19 +212,36 @@ class Repaired(ChangedCases):
         return self.cases.assign(changes=self.changes)
 
 
-def health_of(
-    given: GivenCases, rows: RealRows | None, search: MinimalChanges, n_unsure: int, n_lost: int = 0
-) -> list[Remark]:
-    """Remarks on what was left out, or not asked about; of `n_unsure` cases, fewer changes may be enough."""
-    remarks = given.health(n_lost)
+def common_of(
+    given: GivenCases, rows: RealRows | None, search: MinimalChanges, kept: Codes, found: Mask
+) -> dict[str, Any]:
+    """The fields that both results have, for the cases kept; `found` is a mask of those that have changes."""
+    import pandas as pd
+
+    assert given.index is not None
+    index, n_lost = given.index[kept], given.n_cases - len(kept)
+    is_minimal = search.is_fewest[kept] & found
+    return {
+        "domain": given.domain,
+        "n_changes": pd.Series(search.n_changes[kept], index=index, name="n_changes", dtype="Int64").where(found),
+        "distance": pd.Series(search.distance[kept], index=index, name="distance").where(found),
+        "is_minimal": pd.Series(is_minimal, index=index, name="is_minimal"),
+        "n_gone": given.n_gone + n_lost,
+        "n_queries": given.n_queries,
+        "health": (*given.health(n_lost), *_remarks(rows, search, found, is_minimal)),
+    }
+
+
+def _remarks(rows: RealRows | None, search: MinimalChanges, found: Mask, is_minimal: Mask) -> Iterator[Remark]:
+    """Remarks on rows that were not used, and on what was not asked about, or not found."""
     if rows is not None and rows.n_unused:
         text = f"{rows.n_unused:,} of {rows.n_unused + len(rows.frame):,} rows have values that are none of the"
-        remarks.append(Remark("rows-outside", f"{text} domain's: they are not used"))
-    if n_unsure:
-        text = (
-            f"for {n_unsure:,} of {given.n_cases:,} cases max_queries is too small to ask about all with fewer changes"
-        )
-        remarks.append(Remark("not-minimal", text))
+        yield Remark("rows-outside", f"{text} domain's: they are not used")
+    if (found & ~is_minimal).any():
+        text = f"for {int((found & ~is_minimal).sum()):,} of {len(found):,} cases max_queries is too small to ask about"
+        yield Remark("not-minimal", f"{text} all inputs with fewer changes")
     if search.has_ended:
-        remarks.append(Remark("ended", "max_queries ended before every change was made as small as it can be"))
-    return remarks
+        yield Remark("ended", "max_queries ended before every change was made as small as it can be")
+    if not found.all():
+        by_then = " before max_queries ended" if search.has_ended else ""
+        yield Remark("unrepaired", f"for {int((~found).sum()):,} cases nothing was found that ends them{by_then}")

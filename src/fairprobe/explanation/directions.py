@@ -106,10 +106,6 @@ class Directions(Finding):
             f"{what} in {row['sampled']:,} of {n:,} sampled cases ({between}); {judged}, p = {row['p_adjusted']:.2g}."
         )
 
-    def shown_table(self) -> pd.DataFrame:
-        """The sides, their outcomes and the counts."""
-        return self.table[list(COUNTED[1:])]
-
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw how often it is the one way, and how often the other, as SVG."""
         from fairprobe.explanation.plots import draw_directions

@@ -16,8 +16,8 @@ from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
-from fairprobe.explanation.given_cases import GivenCases, given_cases, labels_of
+from fairprobe.estimation.favourable import Favourable
+from fairprobe.explanation.given_cases import GivenCases, given_cases, labels_of, read_good
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
@@ -128,19 +128,12 @@ def favourable_among(word: Any, evidence: Evidence, sampled: Judgement) -> Favou
 
     Where few fresh inputs were judged, an outcome that was not seen is taken, unless it looks like one that was.
     """
-    parts = (evidence.cases, sampled)
-
-    def seen() -> Iterator[list[Any]]:
-        labels = labels_of(parts)
-        if labels and evidence.labels is not None:
-            labels = in_order([*labels, *evidence.labels.dropna().unique().tolist()])
-        are_few = len(sampled.codes) < LEAST_SEEN and not nearest(word, labels)
-        yield [*labels, plain(word)] if are_few else labels
-
-    def n_classes() -> int:
-        return max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
-
-    return read_favourable(word, evidence.model, evidence.oracle.asker.output, seen(), n_classes)
+    more = [] if evidence.labels is None else evidence.labels.dropna().unique().tolist()
+    judged = [evidence.cases, sampled]
+    are_few = len(sampled.codes) < LEAST_SEEN and word is not None
+    if are_few and not nearest(word, [*more, *labels_of(judged)]):
+        more = [*more, plain(word)]
+    return read_good(word, evidence.model, evidence.oracle, judged, more)
 
 
 def evidence_of(

@@ -123,7 +123,7 @@ def explain(
     # Without cases, or without other parameters, there is no region.
     boxes = learn(learning, axes, max_regions, pool) if evidence.n_cases and len(axes) else []
     step("how good the regions are")
-    regions = measured_regions(evidence, axes, boxes, sampled) if boxes else []
+    regions = measured_regions(evidence, axes, boxes) if boxes else []
     covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
     step("through what")
     influence = influence_of(evidence)
@@ -166,7 +166,7 @@ def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str,
         "regions": can_move and not why.regions and n < LEAST_LEARNED,
         "directions": not why.directions.n_found + why.directions.n_sampled,
         "influence": can_move and not why.influence.n_cases,
-        "remedies": why.regions and not why.remedies,
+        "remedies": why.regions and not len(why.remedies),
     }
     return {name: few if name == "regions" else f"{limit} no room for it." for name, lacks in missing.items() if lacks}
 

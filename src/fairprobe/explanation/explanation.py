@@ -89,29 +89,34 @@ class Explanation(Finding):
             return "No cases were given, so there is nothing to explain. The model may still have cases."
         if not self.n_asked:
             return f"None of the {self.n_given:,} cases given was asked about again, so nothing was measured."
+        is_part = self.n_asked < self.n_given
         if not self.n_cases:
-            asked = "" if self.n_asked == self.n_given else f"{self.n_asked:,} asked about of the "
+            asked = f"{self.n_asked:,} asked about of the " if is_part else ""
             return f"None of the {asked}{self.n_given:,} cases given is one any more: there is nothing to explain."
-        cases = counted(self.n_cases, "case") + ("" if self.n_asked == self.n_given else f" of {self.n_given:,} given")
+        cases = counted(self.n_cases, "case") + (f" of {self.n_given:,} given" if is_part else "")
         if not self.regions:
             return f"No region was found that holds {cases}."
-        holds = "holds" if len(self.regions) == 1 else "hold"
-        return f"{counted(len(self.regions), 'region')} {holds} {percent(self.coverage)} of {cases}."
+        return f"{counted(len(self.regions), 'region holds', 'regions hold')} {percent(self.coverage)} of {cases}."
+
+    def _findings(self) -> dict[str, list[str]]:
+        """By heading, the sentences of all findings but the regions and the remedies."""
+        if not self.n_cases:
+            return {}
+        return {
+            "Who gets what" if self.directions.favourable is None else "Who is worse off": self.directions.sentences(),
+            "Through what": self.influence.sentences(),
+            "How severe": [*self.severity.sentences(), *self.label_sentences()],
+            "What the model looks at": [] if self.inside is None else self.inside.sentences(),
+        }
 
     def sentences(self) -> list[str]:
         """All findings in plain sentences, the most important first."""
-        missing = [f"{section}: {why}" for section, why in self.not_measured.items()]
-        if not self.n_cases:
-            return [self.title(), *missing]
         return [
             self.title(),
             *(f"{place}. {region.sentence()}." for place, region in enumerate(self.regions, start=1)),
-            *self.directions.sentences(),
-            *self.influence.sentences(),
-            *self.label_sentences(),
-            *([] if self.inside is None else self.inside.sentences()),
+            *(sentence for sentences in self._findings().values() for sentence in sentences),
             *self.remedies.sentences()[:TOLD],
-            *missing,
+            *(f"{section}: {why}" for section, why in self.not_measured.items()),
         ]
 
     def label_sentences(self) -> list[str]:
@@ -124,30 +129,25 @@ class Explanation(Finding):
 
     def blocks(self) -> Sequence[Block]:
         """The title, the regions, the other findings, the remedies, and what was not measured."""
-        missing = [Sentence(why, capital(section)) for section, why in self.not_measured.items()]
-        title = Sentence(self.title())
-        if not self.n_cases:
-            return [title, *missing, *self.health]
-        findings = {
-            "Who gets what" if self.directions.favourable is None else "Who is worse off": self.directions.sentences(),
-            "Through what": self.influence.sentences(),
-            "How severe": [*self.severity.sentences(), *self.label_sentences()],
-            "What the model looks at": [] if self.inside is None else self.inside.sentences(),
-        }
-        told = [Sentence(" ".join(sentences), name) for name, sentences in findings.items() if sentences]
-        remedies = self.remedies.blocks() if self.remedies else []
-        return [title, *self._region_blocks(), *told, *remedies, *missing, *self.health]
+        return [
+            Sentence(self.title()),
+            *self._region_blocks(),
+            *(Sentence(" ".join(sentences), name) for name, sentences in self._findings().items() if sentences),
+            *(self.remedies.blocks() if len(self.remedies) else []),
+            *(Sentence(why, capital(section)) for section, why in self.not_measured.items()),
+            *self.health,
+        ]
 
     def _region_blocks(self) -> list[Block]:
         """A table of the regions, and the meaning of the verdicts in it."""
         if not self.regions:
             return []
-        cells = [region.cells() for region in self.regions]
-        columns = [name for name in cells[0] if any(each[name] for each in cells)]
-        rows = [
-            [str(place), *(each[name] or NOT_MEASURED for name in columns), region.text]
-            for place, (region, each) in enumerate(zip(self.regions, cells, strict=True), start=1)
-        ]
+        import pandas as pd
+
+        cells = pd.DataFrame([region.cells() for region in self.regions]).replace("", NOT_MEASURED)
+        cells = cells.loc[:, (cells != NOT_MEASURED).any()]
+        cells.insert(0, "", range(1, len(cells) + 1))
+        cells["region"] = [region.text for region in self.regions]
         sampled = ""
         if self.n_sampled:
             sampled = f" (of all, {percent(self.n_sampled_cases / self.n_sampled)} are cases)"
@@ -157,7 +157,7 @@ class Explanation(Finding):
         )
         verdicts = {region.in_data.verdict for region in self.regions if region.in_data is not None}
         legend = [Sentence(closed(words), str(verdict)) for verdict, words in VERDICTS.items() if verdict in verdicts]
-        return [Table.of(["", *columns, "region"], rows, title), *legend]
+        return [Table.of(cells.columns, cells.astype(str).to_numpy().tolist(), title), *legend]
 
     # Figures and files
 

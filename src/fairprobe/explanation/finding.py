@@ -41,10 +41,6 @@ class Finding(Result):
         """The figures and the sentences as plain values of JSON."""
         return {**figures_of(self, self.json_names), "sentences": self.sentences()}
 
-    def summary(self) -> Any:
-        """Return the same as `jsonable`."""
-        return self.jsonable()
-
 
 def figures_of(of: object, names: Mapping[str, str]) -> dict[str, Any]:
     """The attributes of an object for JSON, some by other names; those whose name is empty are left out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import in_order
+from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
@@ -199,12 +199,24 @@ def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
     return codes
 
 
-def labels_of(judgements: Iterable[Judgement]) -> list[Any]:
-    """The labels that were given to inputs, in order."""
+def labels_of(judgements: Sequence[Judgement]) -> list[Any]:
+    """The labels that were given to inputs, in order; none where the outputs are classes' numbers."""
     import pandas as pd
 
-    seen = [part.outputs[part.exist] for part in judgements if part.outputs.size]
+    seen = [part.outputs[part.exist] for part in judgements if part.outputs.ndim == 2]
     return in_order(label for labels in seen for label in pd.unique(labels))
+
+
+def read_good(
+    word: Any, model: Any, oracle: Oracle, judgements: Sequence[Judgement], more: Iterable[Any] = ()
+) -> Favourable | None:
+    """Read the word for the good outcome; if the model tells no classes, by its outputs and `more` labels."""
+
+    def seen() -> Iterator[list[Any]]:
+        yield in_order([*labels_of(judgements), *more])
+
+    n_classes = max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
+    return read_favourable(word, model, oracle.asker.output, seen(), lambda: n_classes)
 
 
 @dataclass(frozen=True)

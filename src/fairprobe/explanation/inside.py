@@ -47,9 +47,8 @@ class Inside(Finding):
     table: pd.DataFrame
     """Of a tree, a row for each node that splits on a parameter in which twins differ.
 
-    - `node`, `depth`, `parameter`; `condition`: of the left branch, in the model's own feature.
+    - `node`, `parameter`; `condition`: of the left branch, in the model's own feature.
     - `left`, `right`: the values of the parameter that take either branch.
-    - `path`: the conditions that lead to the node; empty at the root.
     - `mass`: the fraction of the cases' members that pass it.
     - `parted`: the fraction of the cases whose members take both branches; the largest come first.
 
@@ -181,8 +180,7 @@ def _inside_tree(view: _View) -> Inside:
         parted[node] = len(np.intersect1d(left, right)) / max(1, view.n_cases)
     strongest = mine[np.lexsort([mine, -mass[mine], -parted[mine]])][:TOP].tolist()
     nodes = [_node(view, tree, owner, node) for node in strongest]
-    names = ["node", "depth", "parameter", "condition", "left", "right", "path"]
-    table = pd.DataFrame(nodes, columns=names).assign(mass=mass[strongest], parted=parted[strongest])
+    table = pd.DataFrame(nodes, columns=["node", "parameter", "condition", "left", "right"])
     totals = [
         (name, int((owner == name).sum()), float(passes[:, owner == name].any(axis=1).sum() / n))
         for name in view.tables
@@ -190,38 +188,26 @@ def _inside_tree(view: _View) -> Inside:
     return Inside(
         type(view.seen.final).__name__,
         len(view.rows),
-        table,
+        table.assign(mass=mass[strongest], parted=parted[strongest]),
         n_nodes=int(is_inner.sum()),
         totals=pd.DataFrame(totals, columns=["parameter", "n_nodes", "mass"]),
     )
 
 
 def _node(view: _View, tree: Any, owner: Any, node: int) -> tuple[Any, ...]:
-    """A node in words, with the path that leads to it."""
-
-    def condition(at: int, sign: str) -> str:
-        return f"{view.names[tree.feature[at]]} {sign} {tree.threshold[at]:.6g}"
-
-    path: list[str] = []
-    below = node
-    while below:
-        is_left = below in tree.children_left
-        above = int(np.flatnonzero((tree.children_left if is_left else tree.children_right) == below)[0])
-        path.insert(0, condition(above, "<=" if is_left else ">"))
-        below = above
-    table = view.tables[owner[node]]
-    values = table.values[:, np.flatnonzero(table.columns == tree.feature[node])[0]].astype(np.float32)
-    goes_left = np.where(np.isnan(values), bool(tree.missing_go_to_left[node]), values <= tree.threshold[node])
+    """A node in words."""
+    feature, threshold, table = tree.feature[node], tree.threshold[node], view.tables[owner[node]]
+    values = table.values[:, np.flatnonzero(table.columns == feature)[0]].astype(np.float32)
+    goes_left = np.where(np.isnan(values), bool(tree.missing_go_to_left[node]), values <= threshold)
     left, right = (view.values(owner[node], way) for way in (goes_left, ~goes_left))
-    return node, len(path), owner[node], condition(node, "<="), left, right, " and ".join(path)
+    return node, owner[node], f"{view.names[feature]} <= {threshold:.6g}", left, right
 
 
 def _node_words(node: Any) -> str:
-    after = f", after {node.path}," if node.path else ""
+    ways = f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other"
     return (
-        f"Node {node.node} at depth {node.depth}{after} asks for {node.condition}: it sends {node.parameter} "
-        f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other. {percent(node.mass)} of "
-        f"the cases' members pass it, and {percent(node.parted)} of the cases part there."
+        f"Node {node.node} asks for {node.condition}: it sends {node.parameter} {ways}. {percent(node.mass)} of the "
+        f"cases' members pass it, and {percent(node.parted)} of the cases part there."
     )
 
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.explanation.best_conditions import best_span, best_values
-from fairprobe.explanation.boxes import Axes, Box, Condition, Span
+from fairprobe.explanation.boxes import Axes, Box, Condition, Span, best_span, best_values
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.judged_pool import Pool
 from fairprobe.explanation.slices import Slices

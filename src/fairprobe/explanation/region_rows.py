@@ -15,13 +15,6 @@ from fairprobe.wording import capital, closed, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-MARGIN = 0.5
-"""Margin of the test of equivalence, as a part of the model's own difference on the same rows. Chosen.
-
-It is not smaller, because a model that decides by the likelier label makes a large difference in labels of a smaller
-one in rates.
-"""
-
 SHOWN = 4
 """Number of groups that a sentence names."""
 
@@ -44,54 +37,6 @@ VERDICTS = {
 """By verdict, its words."""
 
 
-@dataclass(frozen=True)
-class GroupRows:
-    """The training rows of one sensitive value, or combination of them, inside a region."""
-
-    group: str
-    n: int
-    """With a known label, where labels are given."""
-    outcome: Any = None
-    """The label whose rate is told; None for numbers, whose mean is told, and without labels."""
-    value: float = math.nan
-    """The rate or the mean."""
-    low: float = math.nan
-    high: float = math.nan
-    """Exact for a rate (Clopper and Pearson), Student's for a mean; the error is split over the regions."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two groups that the model treats differently, in the data."""
-
-    a: str
-    b: str
-    outcome: Any
-    value: float
-    """The rate (the mean) of a less that of b."""
-    p_value: float
-    """Fisher's exact test of equal rates, or Welch's of equal means; two-sided."""
-    model: float | None
-    """The same difference in the model's own outputs over the cases inside; None where it has no direction."""
-    rows: float | None
-    """And in its outputs for these very rows; None where they were not asked for, or are scores, on another scale."""
-    at_most: float
-    """No larger is the difference in the labels, either way: two one-sided tests at the confidence."""
-    is_testable: bool
-    """Whether both groups have so many rows that the sharpest difference would have shown."""
-
-    @property
-    def agrees(self) -> bool:
-        """Whether it has the model's direction, where that is known."""
-        return not (direction := self.rows or self.model) or self.value * direction > 0
-
-    def is_absent(self, level: float) -> bool:
-        """Whether it is shown to be below half of the model's own on these rows, or to be the other way round."""
-        if self.rows is None:
-            return False
-        return (self.p_value <= level and not self.agrees) or self.at_most < MARGIN * abs(self.rows)
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class RegionInData(Finding):
     """The training rows inside a region, and whether they show what the model does there."""
@@ -103,12 +48,27 @@ class RegionInData(Finding):
     """Rows given."""
     n_apart: int
     """Rows inside whose sensitive value is none of those compared, or whose label is unknown."""
-    groups: tuple[GroupRows, ...]
-    differences: tuple[Difference, ...]
+    table: pd.DataFrame
+    """A row for each sensitive value, or combination of several, and each label.
+
+    - `group`; `n`: its rows with a known label, where labels are given.
+    - `outcome`: the label whose rate is told; None for numbers, whose mean is told, and without labels.
+    - `value`: the rate or the mean. `low`, `high`: its interval, exact for a rate (Clopper and Pearson), Student's for
+      a mean; the error is split over the regions.
+    """
+    differences: pd.DataFrame
+    """A row for each two groups that the model treats differently, and each label.
+
+    - `a`, `b`, `outcome`; `value`: the rate (the mean) of a less that of b.
+    - `p_value`: of Fisher's exact test of equal rates, or Welch's of equal means; two-sided.
+    - `model`: the same difference in the model's own outputs over the cases inside; NaN where it has no direction.
+    - `rows`: and in its outputs for these very rows; NaN where they were not asked for, or are scores.
+    - `at_most`: no larger is the difference in the labels, either way: two one-sided tests at the confidence.
+    - `is_testable`: both groups have so many rows that the sharpest difference would have shown.
+    - `agrees`: it has the model's direction, where that is known.
+    """
     verdict: InData | None
     """None without labels, unless there are too few rows anyway."""
-    confidence: float
-    n_regions: int
     level: float
     """What a p-value is held against: the error, split over the regions and over the tests that could show anything."""
     least: int
@@ -116,21 +76,14 @@ class RegionInData(Finding):
     is_numeric: bool = False
     """Whether labels are numbers, of which means are compared."""
 
-    json_names: ClassVar = {"rule": "region"}
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row a group (and label): how many rows, the rate or the mean, and its interval."""
-        import pandas as pd
-
-        return pd.DataFrame(list(self.groups))
+    json_names: ClassVar = {"rule": "region", "table": "groups"}
 
     def sentence(self) -> str:
         """The rows and the verdict in words."""
         said = f"{self.n:,} of {self.n_rows:,} rows lie inside"
         if self.n:
-            more = [f"and {len(self.groups) - SHOWN} more"] if len(self.groups) > SHOWN else []
-            said += f" ({'; '.join([*map(self._group_words, self.groups[:SHOWN]), *more])})"
+            more = [f"and {len(self.table) - SHOWN} more"] if len(self.table) > SHOWN else []
+            said += f" ({'; '.join([*map(self._group_words, self.table[:SHOWN].itertuples()), *more])})"
         if self.verdict is None:
             return said
         verdict = VERDICTS[self.verdict].replace("these rows", f"these {self.n - self.n_apart:,} rows")
@@ -140,7 +93,7 @@ class RegionInData(Finding):
         """The rows and the verdict in words."""
         return [closed(capital(self.sentence()))]
 
-    def _group_words(self, group: GroupRows) -> str:
+    def _group_words(self, group: Any) -> str:
         said = f"{group.group}: {group.n:,}"
         if not group.n or math.isnan(group.value):
             return said
@@ -156,19 +109,21 @@ class RegionInData(Finding):
         """The figures that the verdict rests on."""
         if verdict is InData.EXTRAPOLATED:
             return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
-        told = [each for each in self.differences if each.is_testable]
+        told = self.differences[self.differences["is_testable"]]
         if verdict is InData.UNCLEAR:
-            is_asked = any(each.rows is not None for each in told)
-            return "" if is_asked else ", as the model's difference on them was not measured"
-        if verdict is InData.NOT_IN_THE_DATA:
-            widest = max(told, key=lambda each: each.at_most)
-            by = f"by at most {self._figure(widest.at_most)}, the model's answers by "
-            by += self._figure(abs(widest.rows or 0.0))
-            is_turned = not widest.agrees and widest.p_value <= self.level
-            return f" ({widest.a} against {widest.b}: the labels differ {'the other way round' if is_turned else by})"
-        found = min((each for each in told if each.agrees), key=lambda each: each.p_value)
+            return "" if told["rows"].notna().any() else ", as the model's difference on them was not measured"
         test = "Welch's test" if self.is_numeric else "Fisher's exact test"
-        return f" ({found.a} against {found.b}, p = {found.p_value:.2g} by {test}, significant at {self.level:.2g})"
+        if verdict is InData.IN_THE_DATA:
+            found = told.loc[told["p_value"].where(told["agrees"]).idxmin()]
+            why = f"p = {found['p_value']:.2g} by {test}, significant at {self.level:.2g}"
+            return f" ({found['a']} against {found['b']}, {why})"
+        widest = told.loc[told["at_most"].idxmax()]
+        why = (
+            f"by at most {self._figure(widest['at_most'])}, the model's answers by {self._figure(abs(widest['rows']))}"
+        )
+        if not widest["agrees"] and widest["p_value"] <= self.level:
+            why = "the other way round"
+        return f" ({widest['a']} against {widest['b']}: the labels differ {why})"
 
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentence as plain values of JSON."""

@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.blocks import Block, Sentence, Table
-from fairprobe.domain.constraints import Rule
 from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.wording import POPULATIONS, percent
 
@@ -40,102 +39,74 @@ WAYS = {
 }
 """By decision, its words in a sentence."""
 
+COLUMNS = ["region", "remedy", "population", "twins", "n", "share_before", "share_after", "low", "high"]
+COLUMNS += ["accuracy_before", "accuracy_after", "simulated"]
 
-@dataclass(frozen=True)
-class Remedy:
-    """The share that would be left in one population if a region were decided in another way: simulated."""
-
-    region: str
-    """The region by its place, or the first ones together."""
-    rules: tuple[Rule, ...]
-    decision: Decision
-    population: str
-    """One of domain, valid, density (the sample) and rows."""
-    twins: str
-    """The twins that are compared: "linked" or "plain"."""
-    n: int
-    """Number of inputs that are comparable."""
-    n_inside: int
-    """Number of these that are inside the region."""
-    before: float
-    """The discriminatory share of the model as it is."""
-    after: float
-    """The share that would be left."""
-    low: float
-    high: float
-    """The exact interval of `after`."""
-    accuracy_before: float = math.nan
-    accuracy_after: float = math.nan
-    """On the rows with a label, with those it was fitted to; NaN elsewhere, and where outputs give no label."""
-    confidence: float = 0.95
-
-    @property
-    def sample(self) -> str:
-        """The population, and the twins where they are linked."""
-        return self.population + (", linked twins" if self.twins == "linked" else "")
-
-    def sentence(self) -> str:
-        """The remedy in words."""
-        where = self.sample.replace(self.population, POPULATIONS[self.population])
-        if not self.n:
-            return f"simulated: the effect of deciding {self.region} otherwise on {where} was not measured"
-        said = (
-            f"simulated: with {self.region} decided {WAYS[self.decision]}, {percent(self.after)} of {where} would be "
-            f"discriminatory ({percent(self.low)} to {percent(self.high)}); now {percent(self.before)} are"
-        )
-        if math.isnan(self.accuracy_after):
-            return said
-        return f"{said}; accuracy on the rows {percent(self.accuracy_after)}, now {percent(self.accuracy_before)}"
-
-    def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentence as plain values of JSON."""
-        return {**as_json(vars(self)), "simulated": True, "sentence": self.sentence()}
+IN_JSON = {"remedy": "decision", "share_before": "before", "share_after": "after"}
 
 
-class Remedies(Finding, list[Remedy]):
-    """Remedies by region, decision and population, each of them simulated."""
+@dataclass(frozen=True, repr=False, eq=False)
+class Remedies(Finding):
+    """The shares that would be left if regions were decided otherwise: all simulated."""
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row for each."""
-        import pandas as pd
+    table: pd.DataFrame
+    """A row for each region (by its place, or the first ones together), remedy, population and kind of twins.
 
-        names = ["region", "decision", "population", "twins", "n", "before", "after", "low", "high"]
-        names += ["accuracy_before", "accuracy_after"]
-        table = pd.DataFrame([[getattr(each, name) for name in names] for each in self], columns=names)
-        renamed = {"decision": "remedy", "before": "share_before", "after": "share_after"}
-        return table.assign(decision=table["decision"].map(str), simulated=True).rename(columns=renamed)
+    - `n`: the number of inputs that are comparable.
+    - `share_before`, `share_after`: the discriminatory share of the model as it is, and the one that would be left;
+      `low`, `high`: the exact interval of the latter.
+    - `accuracy_before`, `accuracy_after`: on the rows with a label, with those that the model was fitted to; NaN
+      elsewhere, and where outputs give no label.
+    """
+
+    def __len__(self) -> int:
+        return len(self.table)
 
     def sentences(self) -> list[str]:
         """Each in words."""
-        return [each.sentence() for each in self]
+        return [_sentence(row) for row in self.table.itertuples()]
 
     def jsonable(self) -> Any:
         """The remedies as plain values of JSON."""
-        return [each.jsonable() for each in self]
+        records = as_json(self.table.rename(columns=IN_JSON))
+        return [{**record, "sentence": said} for record, said in zip(records, self.sentences(), strict=True)]
 
     def blocks(self) -> Sequence[Block]:
         """A row for each region: the largest share that would be left in each population, and the accuracies."""
-        if not self:
+        if not len(self):
             return [Sentence("No remedy was simulated.")]
-        samples = {each.sample: each for each in reversed(self)}  # the first of each
-        names = list(dict.fromkeys(each.sample for each in self))
-        known = [each for each in self if not math.isnan(each.accuracy_after)]
-        letters = dict(zip(dict.fromkeys(each.decision for each in known), "ABC", strict=False))
-        now = [percent(known[0].accuracy_before)] * len(letters) if known else []
-        rows = [["as it is", *(percent(samples[name].before) for name in names), *now]]
-        for region in dict.fromkeys(each.region for each in self):
-            own = [each for each in self if each.region == region]
-            left = [max((each for each in own if each.sample == name), key=lambda each: each.after) for name in names]
-            after = {each.decision: percent(each.accuracy_after) for each in known[::-1] if each.region == region}
-            rows.append([region, *(_left(each, len(names)) for each in left), *(after[each] for each in letters)])
-        ways = [f"{letter} {WAYS[decision]}" for decision, letter in letters.items()]
-        accuracy = f" Accuracy on the rows with a region decided {', '.join(ways)}." if ways else ""
-        title = f"What would end it, simulated: the share left if all twins in a region got one outcome.{accuracy}"
-        return [Table.of(["", *names, *(f"accuracy {letter}" for letter in letters.values())], rows, title)]
+        samples = self.table["population"] + self.table["twins"].map({"linked": ", linked twins", "plain": ""})
+        names, regions = samples.unique().tolist(), self.table["region"].unique().tolist()
+        known = self.table.dropna(subset="accuracy_after").drop_duplicates(["region", "remedy"])
+        ways = known["remedy"].unique().tolist()
+        first = self.table.groupby(samples)["share_before"].first()
+        rows = [["as it is", *first[names].map(percent), *known["accuracy_before"][: len(ways)].map(percent)]]
+        for region in regions:
+            left = [self.table[(self.table["region"] == region) & (samples == name)] for name in names]
+            accuracies = known.loc[known["region"] == region, "accuracy_after"]
+            rows.append([region, *(_most_left(each, len(names)) for each in left), *accuracies.map(percent)])
+        letters = "ABC"[: len(ways)]
+        told = ", ".join(f"{letter} {WAYS[way]}" for letter, way in zip(letters, ways, strict=True))
+        title = "What would end it, simulated: the share left if all twins in a region got one outcome."
+        title += f" Accuracy on the rows with a region decided {told}." if told else ""
+        return [Table.of(["", *names, *(f"accuracy {letter}" for letter in letters)], rows, title)]
 
 
-def _left(remedy: Remedy, n_samples: int) -> str:
-    """The share that would be left, with its interval where there is room."""
-    interval = f" ({percent(remedy.low)} to {percent(remedy.high)})" if n_samples <= MOST_SAMPLES else ""
-    return f"{percent(remedy.after)}{interval}"
+def _sentence(row: Any) -> str:
+    where = POPULATIONS[row.population] + (", linked twins" if row.twins == "linked" else "")
+    if not row.n:
+        return f"simulated: the effect of deciding {row.region} otherwise on {where} was not measured"
+    said = (
+        f"simulated: with {row.region} decided {WAYS[row.remedy]}, {percent(row.share_after)} of {where} would be "
+        f"discriminatory ({percent(row.low)} to {percent(row.high)}); now {percent(row.share_before)} are"
+    )
+    if math.isnan(row.accuracy_after):
+        return said
+    return f"{said}; accuracy on the rows {percent(row.accuracy_after)}, now {percent(row.accuracy_before)}"
+
+
+def _most_left(remedies: pd.DataFrame, n_samples: int) -> str:
+    """The largest share that would be left: a constant sensitive value may leave families as they are."""
+    most = remedies.loc[remedies["share_after"].fillna(-1).idxmax()]
+    interval = f" ({percent(most['low'])} to {percent(most['high'])})" if n_samples <= MOST_SAMPLES else ""
+    return f"{percent(most['share_after'])}{interval}"

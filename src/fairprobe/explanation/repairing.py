@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.estimation.favourable import Favourable, read_favourable
-from fairprobe.explanation.changed_cases import Repaired, health_of
-from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, labels_of, real_rows
+from fairprobe.estimation.favourable import Favourable
+from fairprobe.explanation.changed_cases import Repaired, common_of
+from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, read_good, real_rows
 from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, FEW, LAST_ONLY, Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
@@ -91,16 +90,9 @@ def repair(
         raise SettingError.about(
             "min_plausibility", f"needs a density, got {min_plausibility!r} without one: give Density.fit(domain, X)"
         )
-    good = _favourable_of(favourable, model, given) if given.n_cases else None
+    good = read_good(favourable, model, given.oracle, [given.cases]) if given.n_cases else None
     repairer = _Repairer(given, density, min_plausibility, rows, good)
     return _asked_again(given, repairer, repairer.search(), rows)
-
-
-def _favourable_of(word: Any, model: Any, given: GivenCases) -> Favourable | None:
-    """Read the word for the good outcome, by the labels of the cases where the model does not tell its classes."""
-    outputs = given.cases.outputs
-    seen = iter([labels_of([given.cases])] if outputs.ndim == 2 else [])
-    return read_favourable(word, model, given.oracle.asker.output, seen, lambda: (*outputs.shape, 0)[2])
 
 
 class _Repairer:
@@ -219,18 +211,11 @@ def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges,
 
     domain, n, index = given.domain, given.n_cases, given.index
     found = np.flatnonzero(search.is_found)
-    codes, _ = inputs_at(domain, search.values[found], given.places[found])
-    judged = given.oracle.judge_anew(codes)
+    judged = given.oracle.judge_anew(inputs_at(domain, search.values[found], given.places[found])[0])
     still = np.flatnonzero(repairer.are_repairs(found, judged) & ~judged.unsure)
     found, judged = found[still], judged.take(still)
     after = given.cases.codes.copy()
     after[found] = judged.codes
-    is_minimal = np.isin(np.arange(n), found) & search.is_fewest
-    health = health_of(given, rows, search, len(found) - int(is_minimal.sum()))
-    if len(found) < n:
-        by_then = " before max_queries ended" if search.has_ended else ""
-        text = f"for {n - len(found):,} cases nothing was found that ends them{by_then}"
-        health.append(Remark("unrepaired", text))
 
     def of_all(values: Any) -> Any:
         """Values of the repaired cases, set among all cases."""
@@ -239,14 +224,8 @@ def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges,
     gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=range(n))
     labels = pd.Series(list(judged.outputs[given.places[found], np.arange(len(found))]), dtype=object)
     return Repaired(
-        domain=domain,
+        **common_of(given, rows, search, np.arange(n), np.isin(np.arange(n), found)),
         cases=domain.decode(given.cases.codes).set_axis(index),
-        n_changes=of_all(pd.Series(search.n_changes[found], name="n_changes", dtype="Int64")),
-        distance=of_all(pd.Series(search.distance[found], name="distance")),
-        is_minimal=pd.Series(is_minimal, index=index, name="is_minimal"),
-        n_gone=given.n_gone,
-        n_queries=given.n_queries,
-        health=tuple(health),
         repaired=of_all(domain.decode(judged.codes)),
         gaps=gaps.set_axis(index),
         _after=domain.decode(after),

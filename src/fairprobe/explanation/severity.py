@@ -61,12 +61,6 @@ class Severity(Finding):
             f"{high:.3g} in half of the cases, and at most {most:.3g}."
         ]
 
-    def shown_table(self) -> pd.DataFrame:
-        """The quantiles of the gaps."""
-        import pandas as pd
-
-        return pd.DataFrame(self.quantiles.items(), columns=["quantile", "gap"])
-
     def jsonable(self) -> dict[str, Any]:
         """The figures and the sentences as plain values of JSON; of the ranking, the first cases."""
         return {**super().jsonable(), "ranking": as_json(self.ranking.head(MOST_RANKED))}

@@ -10,7 +10,7 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
-from fairprobe.explanation.changed_cases import Shrunk, health_of
+from fairprobe.explanation.changed_cases import Shrunk, common_of
 from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, real_rows
 from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, LAST_ONLY, Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
@@ -100,19 +100,12 @@ def _asked_again(
     outputs: dict[str, Any] = {"case": ends.outputs[:, 0], "twin": ends.outputs[:, 1]}
     if ends.classes is not None:
         outputs["class"] = ends.classes
-    assert given.index is not None
-    index, n_lost = given.index[kept], given.n_cases - len(kept)
-    is_minimal = pd.Series(search.is_fewest[kept], index=index, name="is_minimal")
+    common = common_of(given, rows, search, kept, np.ones(len(kept), dtype=bool))
+    index = common["is_minimal"].index
     origins = inputs_at(domain, search.origin[kept], families.place(ends.case))[0]
     return Shrunk(
-        domain=domain,
+        **common,
         cases=domain.decode(ends.case).set_axis(index),
-        n_changes=pd.Series(search.n_changes[kept], index=index, name="n_changes"),
-        distance=pd.Series(search.distance[kept], index=index, name="distance"),
-        is_minimal=is_minimal,
-        n_gone=given.n_gone + n_lost,
-        n_queries=given.n_queries,
-        health=tuple(health_of(given, rows, search, int((~is_minimal).sum()), n_lost)),
         twins=domain.decode(ends.twin).set_axis(index),
         outputs=pd.DataFrame(outputs).set_axis(index),
         rows=pd.Series(rows.frame.index[nearest[kept]], index=index, name="row"),

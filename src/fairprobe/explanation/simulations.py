@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.domain import Domain
@@ -21,9 +21,9 @@ from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
-from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
+from fairprobe.estimation.populations import judged_rows, known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.remedies import Decision, Remedies, Remedy
+from fairprobe.explanation.remedies import COLUMNS, Decision, Remedies
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -49,22 +49,30 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
         n: number of inputs drawn, and largest number of rows taken, for each kind of twins; fewer if the budget ends.
         confidence: of each interval.
     """
+    import pandas as pd
+
     checked_count("n", n)
     checked_confidence(confidence)
     samples = list(_samples(evidence, rules, n)) if rules else []
     simulations = [
-        _Simulation(sample, decision, *decided, _right(decided[0], sample, evidence))
+        (decision, sample, decided)
         for decision, decide in _DECIDE.items()
         for sample in samples
         if (decided := decide(sample, evidence)) is not None
     ]
     regions = {f"region {place + 1}": slice(place, place + 1) for place in range(len(rules))}
     regions |= {f"the first {k} regions": slice(k) for k in range(2, len(rules) + 1)}
-    return Remedies(
-        simulation.remedy(name, rules, places, confidence)
-        for name, places in regions.items()
-        for simulation in simulations
-    )
+    rows = []
+    for name, places in regions.items():
+        for decision, sample, (outcome, exists) in simulations:
+            k = int(sample.counted.sum())
+            hits = int(_hits_after(sample, sample.inside[places].any(axis=0) & exists, outcome).sum())
+            before, after = (each / k if k else math.nan for each in (int(sample.hits.sum()), hits))
+            right = _right(outcome, sample, evidence)
+            accuracies = _accuracies(sample, sample.own[places].any(axis=0) & exists, right)
+            share = (k, before, after, *clopper_pearson(hits, k, confidence))
+            rows.append((name, str(decision), sample.population, sample.twins, *share, *accuracies, True))
+    return Remedies(pd.DataFrame(rows, columns=COLUMNS))
 
 
 # Samples, asked about once
@@ -75,7 +83,6 @@ class _Sample:
     """Inputs or rows, and the model's outputs for all members of their families."""
 
     population: str
-    twins: str
     oracle: Oracle
     inside: Mask
     """By rule, member and input: the member is present and in the region."""
@@ -93,6 +100,16 @@ class _Sample:
     right: Mask | None = None
     """By row: the model gives it its label; None where outputs give no label."""
 
+    @property
+    def twins(self) -> str:
+        """The kind of twins that are compared."""
+        return "linked" if self.oracle.domain.links else "plain"
+
+    @cached_property
+    def hits(self) -> Mask:
+        """By input: it is discriminatory."""
+        return self.oracle.are_discriminatory(self.outputs, self.present) & self.counted
+
 
 def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
     """The population and the rows, with linked and with plain twins where there are links; each by an equal budget."""
@@ -100,35 +117,22 @@ def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sam
     wanted = [(side, draw) for side in sides_of(evidence.domain, None) for draw in draws]
     for place, (side, draw) in enumerate(wanted):
         n_here = evidence.budget.inputs(n, 1 / (len(wanted) - place))
-        # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
-        regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
-        if n_here and (sample := draw(evidence, side, regions, n_here)) is not None:
+        if n_here and (sample := draw(evidence, side, rules, n_here)) is not None:
             yield sample
 
 
-def _drawn(evidence: Evidence, side: Domain, regions: Sequence[Restrictions], n: int) -> _Sample:
+def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
     """Draw inputs of the population, with the links or without."""
     population = evidence.population
     if not side.links:
         domain = population.domain.without_links()
         density = None if population.density is None else population.density.within(domain)
         population = replace(population, domain=domain, density=density)
-    with _asking(evidence, population.domain) as oracle:
-        judgement = oracle.judge_batches(population.sample(n, evidence.rng("remedies")))
-    exist, members = judgement.exist, oracle.families.members(judgement.codes)
-    return _Sample(
-        population.name,
-        "linked" if side.links else "plain",
-        oracle,
-        inside=np.stack([each.allows(members, side.decode).reshape(exist.shape) & exist for each in regions]),
-        own=np.stack([each.allows(judgement.codes, side.decode) for each in regions]),
-        outputs=_safe(judgement.outputs),
-        present=exist,
-        counted=judgement.comparable,
-    )
+    rows = population.domain.decode(population.sample(n, evidence.rng("remedies")))
+    return _asked(evidence, population.domain, rules, rows, population.name)[0]
 
 
-def _rows(evidence: Evidence, side: Domain, regions: Sequence[Restrictions], n: int) -> _Sample | None:
+def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
     """Take all real rows, or `n` of them at random; None if no row has a known sensitive value."""
     given = side.rows(evidence.rows)
     if not given.known.any():
@@ -138,54 +142,52 @@ def _rows(evidence: Evidence, side: Domain, regions: Sequence[Restrictions], n: 
     if len(rows) > n:
         chosen = np.sort(evidence.rng("remedies of rows").choice(len(rows), n, replace=False))
         rows, labels = rows.iloc[chosen], None if labels is None else labels[chosen]
-    with _asking(evidence, side) as oracle:
-        batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
-    present = np.concatenate([_present(batch) for batch in batches], axis=1)
-    sample = _Sample(
-        "rows",
-        "linked" if side.links else "plain",
-        oracle,
-        inside=np.concatenate([_members_inside(batch, regions) for batch in batches], axis=2),
-        own=np.stack([each.allows_rows(rows) for each in regions]),
-        outputs=_joined(batches),
-        present=present,
-        counted=np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches]),
-        labels=labels,
-    )
-    if labels is None or not present.any():
+    sample, places = _asked(evidence, side, rules, rows, "rows")
+    if labels is None or not sample.present.any():
         return sample
     import pandas as pd
 
-    places = side.families.place_of(np.concatenate([batch.own for batch in batches]))
     own, answered = _own_outputs(evidence, sample, rows, places)
-    return replace(sample, labelled=answered & ~np.asarray(pd.isna(labels)), right=_right(own, sample, evidence))
+    sample = replace(sample, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
+    return replace(sample, right=_right(own, sample, evidence))
 
 
-def _present(batch: JudgedFamilies) -> Mask:
-    assert batch.present is not None  # rows always have it
-    return batch.present
+def _asked(
+    evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.DataFrame, population: str
+) -> tuple[_Sample, Codes]:
+    """Ask about all members of rows; gives the place of each row among its members too, -1 if it is none."""
+    # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
+    regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
+    with _asking(evidence, side) as oracle:
+        batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
+    members = [batch.rows for batch in batches if batch.rows is not None]  # rows always have it
+    like = next(
+        (batch.outputs for batch, each in zip(batches, members, strict=True) if each.present.any()), np.zeros((1, 1))
+    )
+    outputs, inside = [], []
+    for batch, each in zip(batches, members, strict=True):
+        held = np.zeros((len(regions), *each.present.shape), dtype=np.bool_)
+        blank = np.zeros((*each.present.shape, *like.shape[2:]), dtype=like.dtype)
+        if each.present.any():  # a batch about which nothing was asked takes the shape of the others
+            held[:, each.present] = [each.allowed_by(region, each.present) for region in regions]
+            blank = batch.outputs
+        outputs.append(blank)
+        inside.append(held)
+    joined = np.concatenate(outputs, axis=1)
+    sample = _Sample(
+        population,
+        oracle,
+        inside=np.concatenate(inside, axis=2),
+        own=np.stack([each.allows_rows(rows) for each in regions]),
+        # Labels that are text as objects: an array of text would cut longer ones off.
+        outputs=joined.astype(object) if joined.dtype.kind in "US" else joined,
+        present=np.concatenate([each.present for each in members], axis=1),
+        counted=np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches]),
+    )
+    return sample, side.families.place_of(np.concatenate([batch.own for batch in batches]))
 
 
-def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> Mask:
-    """By region, member and row: the member is present and in the region."""
-    present = _present(batch)
-    inside = np.zeros((len(regions), *present.shape), dtype=bool)
-    if batch.rows is not None and present.any():
-        inside[:, present] = [batch.rows.allowed_by(each, present) for each in regions]
-    return inside
-
-
-def _joined(batches: Sequence[JudgedFamilies]) -> NDArray[Any]:
-    """Join the outputs of all batches; a batch about which nothing was asked takes the shape of the others."""
-    like = next((batch.outputs for batch in batches if _present(batch).any()), np.zeros((1, 1)))
-    blanks = [np.zeros((*_present(batch).shape, *like.shape[2:]), dtype=like.dtype) for batch in batches]
-    parts = [batch.outputs if _present(batch).any() else blank for batch, blank in zip(batches, blanks, strict=True)]
-    return _safe(np.concatenate(parts, axis=1))
-
-
-def _own_outputs(
-    evidence: Evidence, sample: _Sample, rows: pd.DataFrame, places: NDArray[Any]
-) -> tuple[NDArray[Any], Mask]:
+def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame, places: Codes) -> tuple[NDArray[Any], Mask]:
     """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
     everyone = np.arange(len(rows))
     outputs = sample.outputs[places, everyone]
@@ -209,72 +211,25 @@ def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
         yield evidence.oracle.by(asker)
 
 
-def _safe(outputs: NDArray[Any]) -> NDArray[Any]:
-    """Labels that are text as objects: an array of text would cut longer ones off."""
-    return outputs.astype(object) if outputs.dtype.kind in "US" else outputs
-
-
 # Simulations
 
 
-@dataclass(frozen=True)
-class _Simulation:
-    """A sample, and the outcomes of its inputs if they were decided in another way."""
+def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
+    """By input: it would be discriminatory if some members got another outcome."""
+    hits, some = sample.hits.copy(), np.flatnonzero(changed.any(axis=0))
+    if len(some):
+        outputs, where = sample.outputs[:, some], changed[:, some]
+        outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], outcome[some], outputs)
+        hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
+    return hits
 
-    sample: _Sample
-    decision: Decision
-    outcome: NDArray[Any]
-    """By input: the outcome of the members of its family that are inside the regions."""
-    exists: Mask
-    """By input: there is such an outcome."""
-    right: Mask | None
-    """By row: the outcome is its label."""
 
-    @cached_property
-    def _hits(self) -> Mask:
-        return self.sample.oracle.are_discriminatory(self.sample.outputs, self.sample.present) & self.sample.counted
-
-    def remedy(self, name: str, rules: Sequence[Rule], places: slice, confidence: float) -> Remedy:
-        """The figures if some of the regions are decided so."""
-        sample = self.sample
-        inside = np.asarray(sample.own[places].any(axis=0))
-        n, hits = int(sample.counted.sum()), int(self._hits_after(np.asarray(sample.inside[places].any(axis=0))).sum())
-        low, high = clopper_pearson(hits, n, confidence)
-        before, after = self._accuracies(inside & self.exists)
-        return Remedy(
-            name,
-            tuple(rules[places]),
-            self.decision,
-            sample.population,
-            sample.twins,
-            n,
-            int((inside & sample.counted).sum()),
-            before=int(self._hits.sum()) / n if n else math.nan,
-            after=hits / n if n else math.nan,
-            low=low,
-            high=high,
-            accuracy_before=before,
-            accuracy_after=after,
-            confidence=confidence,
-        )
-
-    def _hits_after(self, inside: Mask) -> Mask:
-        """By input: it would be discriminatory if the members inside were decided otherwise."""
-        sample, hits = self.sample, self._hits.copy()
-        changed = inside & self.exists
-        some = np.flatnonzero(changed.any(axis=0))
-        if len(some):
-            outputs, where = sample.outputs[:, some], changed[:, some]
-            outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], self.outcome[some], outputs)
-            hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
-        return hits
-
-    def _accuracies(self, changed: Mask) -> tuple[float, float]:
-        """The accuracy on rows with a label: of the model as it is, and as it would be."""
-        labelled, right = self.sample.labelled, self.sample.right
-        if labelled is None or right is None or self.right is None or not labelled.any():
-            return math.nan, math.nan
-        return float(right[labelled].mean()), float(np.where(changed, self.right, right)[labelled].mean())
+def _accuracies(sample: _Sample, changed: Mask, right: Mask | None) -> tuple[float, float]:
+    """The accuracy on rows with a label: of the model as it is, and as it would be."""
+    labelled = sample.labelled
+    if labelled is None or sample.right is None or right is None or not labelled.any():
+        return math.nan, math.nan
+    return float(sample.right[labelled].mean()), float(np.where(changed, right, sample.right)[labelled].mean())
 
 
 Decided = tuple[NDArray[Any], Mask]

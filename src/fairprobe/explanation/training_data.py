@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,20 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, 
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.region_rows import Difference, GroupRows, InData, RegionInData
+from fairprobe.explanation.region_rows import InData, RegionInData
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUP = ["group", "n", "outcome", "value", "low", "high"]
+DIFFERENCE = ["a", "b", "outcome", "value", "p_value", "model", "rows", "at_most", "is_testable"]
+
+MARGIN = 0.5
+"""Margin of the test of equivalence, as a part of the model's own difference on the same rows. Chosen.
+
+It is not smaller, because a model that decides by the likelier label makes a large difference in labels of a smaller
+one in rates.
+"""
 
 FARTHEST = 0.5
 """Smallest difference of two groups that are compared, as a part of the model's largest difference. Chosen."""
@@ -65,6 +78,8 @@ def region_in_data(
         confidence: for all that is said of all regions.
         n_regions: number of regions that are tested.
     """
+    import pandas as pd
+
     held = split_confidence(confidence, checked_count("n_regions", n_regions))
     if evidence.rows is None:
         return None
@@ -85,11 +100,14 @@ def region_in_data(
     answers = None
     if verdict is None and all(target is not None for target in targets.values()):
         answers = _answers(evidence, inside, known & (own >= 0))
-    differences = tuple(
+    compared = [
         _difference(pair, target, rows, 1 - held, (evidence, answers), is_testable=best <= level)
         for pair, best in zip(pairs, attainable, strict=True)
         if (target := targets[pair.outcome]) is not None
-    )
+    ]
+    differences = pd.DataFrame(compared, columns=DIFFERENCE).astype({"model": float, "rows": float})
+    direction = differences["rows"].replace(0, math.nan).fillna(differences["model"]).fillna(0)
+    differences["agrees"] = (direction == 0) | (differences["value"] * direction > 0)
     groups = [
         _described(group, mask, outcome, target, held)
         for group, mask in rows.items()
@@ -100,11 +118,9 @@ def region_in_data(
         n=len(own),
         n_rows=len(evidence.rows),
         n_apart=int((~known | (own < 0)).sum()),
-        groups=tuple(groups),
+        table=pd.DataFrame(groups, columns=GROUP).astype({"outcome": object}),
         differences=differences,
-        verdict=verdict or (_verdict(differences, level) if differences else None),
-        confidence=confidence,
-        n_regions=n_regions,
+        verdict=verdict or (_verdict(differences, level) if compared else None),
         level=level,
         least=next(n for n in itertools.count(1) if attainable_p(n, n) <= level),
         is_numeric=_is_numeric(evidence),
@@ -168,16 +184,16 @@ def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
     return next((label for label in labels if label == good.label), None)
 
 
-def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> GroupRows:
+def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> tuple[Any, ...]:
     """The rows of a group, with their rate or mean where there are labels."""
     n = int(mask.sum())
     if target is None:
-        return GroupRows(group, n)
+        return group, n, None, math.nan, math.nan, math.nan
     mine = target[mask]
     value = float(mine.mean()) if n else math.nan
     if mine.dtype == bool:
-        return GroupRows(group, n, outcome, value, *clopper_pearson(int(mine.sum()), n, confidence))
-    return GroupRows(group, n, outcome, value, *mean_bounds(mine.astype(np.float64), confidence))
+        return group, n, outcome, value, *clopper_pearson(int(mine.sum()), n, confidence)
+    return group, n, outcome, value, *mean_bounds(mine.astype(np.float64), confidence)
 
 
 # The model's own differences
@@ -275,7 +291,7 @@ def _difference(
     asked: tuple[Evidence, NDArray[Any] | None],
     *,
     is_testable: bool,
-) -> Difference:
+) -> tuple[Any, ...]:
     """Compare two groups' labels; the error is that of the test of equivalence."""
     inside = rows[pair.a], rows[pair.b]
     a, b = (target[each] for each in inside)
@@ -287,23 +303,21 @@ def _difference(
         p_value, *ends_of_means = welch(a, b, 1 - 2 * error)
         # That all labels seen are the same does not show that all others are.
         ends = (ends_of_means[0], ends_of_means[1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else (-math.inf, math.inf)
-    return Difference(
-        pair.a,
-        pair.b,
-        pair.outcome,
-        value=float(a.mean() - b.mean()) if len(a) and len(b) else math.nan,
-        p_value=p_value,
-        model=pair.model,
-        rows=_difference_of_rows(*asked, *inside, pair.outcome),
-        at_most=max(map(abs, ends)),
-        is_testable=is_testable,
-    )
+    value = float(a.mean() - b.mean()) if len(a) and len(b) else math.nan
+    of_rows = _difference_of_rows(*asked, *inside, pair.outcome)
+    return pair.a, pair.b, pair.outcome, value, p_value, pair.model, of_rows, max(map(abs, ends)), is_testable
 
 
-def _verdict(differences: Sequence[Difference], level: float) -> InData:
+def _verdict(differences: pd.DataFrame, level: float) -> InData:
     """The verdict if at least one pair has enough rows."""
-    told = [each for each in differences if each.is_testable]
-    if any(each.p_value <= level and each.agrees for each in told):
+    told = differences[differences["is_testable"]]
+    if ((told["p_value"] <= level) & told["agrees"]).any():
         return InData.IN_THE_DATA
     # All pairs must be shown to be alike, so that none needs a part of the error.
-    return InData.NOT_IN_THE_DATA if all(each.is_absent(level) for each in told) else InData.UNCLEAR
+    return InData.NOT_IN_THE_DATA if _absent(told, level).all() else InData.UNCLEAR
+
+
+def _absent(differences: pd.DataFrame, level: float) -> pd.Series[bool]:
+    """Which differences are shown to be below half of the model's own on these rows, or to be the other way round."""
+    is_turned = (differences["p_value"] <= level) & ~differences["agrees"] & differences["rows"].notna()
+    return is_turned | (differences["at_most"] < MARGIN * differences["rows"].abs())

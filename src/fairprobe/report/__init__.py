@@ -18,7 +18,7 @@ FORMS = {
     "html": "fairprobe.report.html:html",
     "markdown": "fairprobe.report.markdown:markdown",
     "junit": "fairprobe.report.junit:junit",
-    "model-card": "fairprobe.report.model_card:model_card",
+    "model-card": "fairprobe.report.markdown:model_card",
 }
 """By name, where the function is that gives a form's text."""
 

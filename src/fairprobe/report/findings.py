@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
@@ -128,7 +127,7 @@ def regions(content: Content) -> list[Block]:
 def _region(place: int, region: Mapping[str, Any], rows_are: str) -> Section:
     text = percent(region["precision"])
     if region["n"]:
-        text += f" ({between(region['low'], region['high'])})"
+        text += f" ({_between(region)})"
     facts: dict[str, Any] = {
         "Cases among its inputs": Interval(text, region["low"], region["precision"], region["high"]),
         "Of the cases found": percent(region["coverage"]),
@@ -228,7 +227,7 @@ def remedies(content: Content) -> list[Block]:
         "Measured on": lambda each: f"{population_title(each)}, {each['twins']}",
         "#Now": lambda each: percent(each["before"]),
         "#Simulated": lambda each: percent(each["after"]),
-        "Interval": lambda each: between(each["low"], each["high"]),
+        "Interval": _between,
         "#Accuracy now": lambda each: percent(each["accuracy_before"]),
         "#Accuracy simulated": lambda each: percent(each["accuracy_after"]),
     }
@@ -240,31 +239,30 @@ def retraining(content: Content) -> list[Block]:
     told = content["retraining"]
     if not told:
         return []
-    columns: Columns = {
-        "Measured on": lambda name: retrained_rows(told, name),
-        "#Before": lambda name: percent(told["before"][name]["value"]),
-        "#After": lambda name: percent(told["after"][name]["value"]),
-        "Interval after": lambda name: between(told["after"][name]["low"], told["after"][name]["high"]),
-    }
-    accuracy = {"Accuracy before": percent(told["accuracy_before"]), "after": percent(told["accuracy_after"])}
-    controls: Columns = {
-        "Another way to train": lambda control: ": ".join(filter(None, [value(control["words"]), control["why_not"]])),
-        **{f"#{_title(name)}": partial(_share_of, name) for name in told["after"]},
-        "#Accuracy": lambda control: percent(control["accuracy"]),
-    }
-    others = table_of(told["controls"].values(), controls)
-    return [
-        Sentence(_retrained_words(told)),
-        *table_of(told["after"], columns),
-        Table.of_facts(accuracy),
-        *([Sentence(closed(told["failure"]))] if told["failure"] else []),
-        *plots_in(content, "retraining"),
-        *([Section("Controls", tuple(others))] if others else []),
+    before, after = told["before"], told["after"]
+    rows = [
+        [retrained_rows(told, name), percent(before[name]["value"]), percent(share["value"]), _between(share)]
+        for name, share in after.items()
     ]
+    rows.append(["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""])
+    blocks: list[Block] = [Sentence(_retrained_words(told))]
+    blocks.append(Table.of(["Measured on", "#Before", "#After", "Interval after"], rows))
+    blocks += [Sentence(closed(told["failure"]))] if told["failure"] else []
+    blocks += plots_in(content, "retraining")
+    controls = [
+        [
+            ": ".join(filter(None, [value(control["words"]), control["why_not"]])),
+            *(percent(control["shares"].get(name, {}).get("value")) for name in after),
+            percent(control["accuracy"]),
+        ]
+        for control in told["controls"].values()
+    ]
+    columns = ["Another way to train", *(f"#{_title(name)}" for name in after), "#Accuracy"]
+    return [*blocks, Section("Controls", (Table.of(columns, controls),))] if controls else blocks
 
 
-def _share_of(population: str, control: Mapping[str, Any]) -> str:
-    return percent(control["shares"].get(population, {}).get("value"))
+def _between(of: Mapping[str, Any]) -> str:
+    return between(of["low"], of["high"])
 
 
 def _title(population: str) -> str:
@@ -297,7 +295,7 @@ def sensitivity(content: Content) -> list[Block]:
         "Changed": "what",
         "Verdict": outcome_of,
         "#Share": lambda each: percent(each["value"]),
-        "Interval": lambda each: between(each["low"], each["high"]),
+        "Interval": _between,
         "#Hits": hits_words,
     }
     table = table_of(content["sensitivity"], columns)

@@ -20,7 +20,7 @@ from fairprobe import wording
 from fairprobe.blocks import Block, Interval, Table
 from fairprobe.report.content import held_of, population_title, scale_of
 from fairprobe.report.listing import as_script_data, cases_listing, flips_listing
-from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head, verdict_words
+from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head
 
 MOST_HELD = 6
 """Shares drawn beside the verdict; chosen, so that it fits a screen. The table below has all of them."""
@@ -39,8 +39,7 @@ def html(content: Mapping[str, Any]) -> str:
         "report.html",
         content=content,
         chapters=chapters(content),
-        verdict_words=verdict_words(content["verdict"]),
-        interrupted=head(content)[0] if content["about"]["interrupted"] else None,
+        head=head(content),
         held=[_held(each, scale) for each in held_of(content)[:MOST_HELD]],
         population=population_title(content["verdict"]),
         scale=scale,

@@ -1,4 +1,4 @@
-"""Blocks as Markdown, in which every text shows as it is; and an audit's report of them."""
+"""Blocks as Markdown, in which every text shows as it is; and an audit's report and section of a model card of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import re
 from collections.abc import Sequence
 
 from fairprobe.blocks import Block, Code, Figure, Items, Remark, Section, Sentence, Table
-from fairprobe.report.content import Content
+from fairprobe.report.content import Content, part_of_why
+from fairprobe.report.findings import shares_table
+from fairprobe.report.method import identity, limitations
 from fairprobe.report.sections import chapters, head
-from fairprobe.wording import DIRECTIONAL, closed, parted
+from fairprobe.wording import DIRECTIONAL, closed, parted, percent, value
+
+IN_CARD = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
+"""The facts that a model card has of the audit."""
 
 LEFT_OUT = ("convergence", "attempts", "sign-off")
 """Sections that only a page has."""
@@ -32,6 +37,27 @@ def markdown(content: Content) -> str:
         for chapter in chapters(content)
     ]
     return f"# {text(content['title'])}\n\n{written([*head(content), *(each for each in body if each.blocks)])}"
+
+
+def model_card(content: Content) -> str:
+    """An audit's content as the section of a model card on individual discrimination.
+
+    Args:
+        content: what is in `audit.json`.
+    """
+    limit = content["question"]["max_share"]
+    limit_words = "no limit was given" if limit is None else f"the limit is {percent(limit)}"
+    names = " or ".join(map(value, content["question"]["sensitive"]))
+    text = f"The share of a population whose answer changes with {names} and what is linked to it; {limit_words}."
+    blocks: list[Block] = [*head(content), Sentence(text)]
+    blocks += shares_table(content, [share for share in content["shares"] if share["is_main"]])
+    directions = (part_of_why(content, "directions") or {}).get("sentences", [])
+    blocks += [Sentence(" ".join(directions), "Who is worse off")] if directions else []
+    if content["limitations"]:
+        blocks.append(Section("Limitations", tuple(limitations(content))))
+    told = identity(content)
+    blocks.append(Section("The audit", (Table.of_facts({name: told[name] for name in IN_CARD}),)))
+    return written([Section("Individual discrimination", tuple(blocks))])
 
 
 def _is_left_out(block: Block) -> bool:

@@ -6,12 +6,11 @@ A section with nothing to say is absent. A new section is one function and one l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from fairprobe.blocks import Block, Items, Section, Sentence
 from fairprobe.report import findings, method
 from fairprobe.report.content import Content
-from fairprobe.wording import closed, outcome_words
+from fairprobe.wording import capital, closed, outcome_words
 
 Make = Callable[[Content], list[Block]]
 
@@ -87,17 +86,6 @@ def head(content: Content) -> list[Block]:
     if interrupted:
         text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."
         blocks.append(Sentence(text, "Interrupted"))
-    blocks.append(Sentence(verdict_words(verdict), outcome_words(verdict)))
+    blocks.append(Sentence(capital(closed(verdict["why"])), outcome_words(verdict)))
     sides = tuple(side["sentence"] for side in verdict["directions"])
     return [*blocks, Items(sides)] if sides else blocks
-
-
-def verdict_words(verdict: Mapping[str, Any]) -> str:
-    """The verdict's sentence without the outcome, which stands before it.
-
-    >>> verdict_words({"outcome": "passed", "condition": None, "sentence": "passed: at most 1% change"})
-    'At most 1% change.'
-    """
-    outcome = ", ".join(filter(None, [verdict["outcome"], verdict["condition"]]))
-    sentence = str(verdict["sentence"]).removeprefix(f"{outcome}: ")
-    return closed(sentence[:1].upper() + sentence[1:])

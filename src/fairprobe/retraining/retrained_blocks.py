@@ -108,11 +108,12 @@ def _controls(result: Retrained) -> Section:
 
 def _groups(result: Retrained) -> Section:
     """Accuracy and rate of the favourable label by sensitive value, before and after."""
-    shown = result.groups.nlargest(MOST_GROUPS, "n")
+    groups = result.groups if result.accepted else result.groups.drop(columns=["accuracy_after", "selected_after"])
+    shown = groups.nlargest(MOST_GROUPS, "n")
     rows = [[value(name), f"{n:,.0f}", *map("{:.2%}".format, of)] for name, n, *of in shown.itertuples()]
-    hidden = len(result.groups) - len(shown)
+    hidden = len(groups) - len(shown)
     title = f"The {MOST_GROUPS} largest groups; {counted(hidden, 'smaller group')} not shown" if hidden else ""
-    columns = ("accuracy before", "label before", "accuracy after", "label after")
+    columns = [column.replace("selected", "label").replace("_", " ") for column in groups.columns[1:]]
     table = Table.of(["", "#rows", *(f"#{column}" for column in columns)], rows, title)
     heading = f"Accuracy, and how often the label is {value(result.favourable)}, by {_sensitive(result)}"
     return Section(heading, (table,))

@@ -6,6 +6,7 @@ judge, and none that it would not give again. One that contradicts itself is ask
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -27,8 +28,8 @@ from fairprobe.standins import Screen
 CASES_A_CALL = 1000
 
 
-def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> tuple[Waiting, Confirmation]:
-    """Ask the model about hits that it, or a screen in its place, judged: those that are cases, and what that took."""
+def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirmation:
+    """Ask the model about hits that it, or a screen in its place, judged."""
     order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
     asked = waiting.judgement.take(order, np.dtype(np.int64))
     members = asked.members(oracle.families)
@@ -45,7 +46,7 @@ def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> tuple[Wa
     back = np.argsort(order)
     hits = np.flatnonzero(judged.hits[back])
     cases = Waiting(judged.take(back[hits], judged.codes.dtype), waiting.keys[hits], waiting.offsets[hits])
-    return cases, Confirmation(waiting.offsets, members.sizes[back], contradicted, rows)
+    return Confirmation(cases, waiting.offsets, members.sizes[back], contradicted, rows)
 
 
 def confirmed(job: Job, found: Found, tally: Tally) -> Found:
@@ -57,17 +58,19 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
         text = f"{n}: they lie so near to the decision boundary that rounding decides"
         return replace(found, health=(*found.health, Remark("rounding-decides", text)))
     asker, clock, kept = job.asker(), Clock(found.limits.max_seconds), np.arange(found.n_cases)
-    oracle = Oracle(asker, job.threshold, job.resolution)
-    is_interrupted, failure = found.stop_reason is StopReason.INTERRUPTED, None
-    with deferred():
+    oracle, failure = Oracle(asker, job.threshold, job.resolution), None
+
+    def ask() -> None:
+        nonlocal kept, failure
         try:
-            with interruptible(), asker.quiet(), asker.afresh():
-                for _ in range(0 if is_interrupted else 2):
+            with asker.quiet(), asker.afresh():
+                for _ in range(2):
                     kept = kept[_are_cases(found, kept, oracle, clock)]
-        except KeyboardInterrupt:  # the cases that were not asked about again stay, and that is said
-            is_interrupted = True
         except RunError as error:
             failure = error
+
+    # After an interruption the cases that were not asked about again stay, and that is said.
+    is_interrupted = found.stop_reason is StopReason.INTERRUPTED or _is_interrupted(ask)
     asked = (
         f"interrupted, {len(kept):,} cases are kept that were cases each time they were asked about, twice or more"
         if is_interrupted
@@ -92,19 +95,25 @@ def in_other_batches(job: Job, found: Found) -> Found:
     """What a run found, with a remark if the model's answers depend on the rows asked together."""
     if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
         return found
-    asker, remarks, is_interrupted = job.asker(), tuple[Remark, ...](), False
-    with deferred():
-        try:
-            with interruptible():
-                remarks = unsteadiness(asker)
-        except KeyboardInterrupt:
-            is_interrupted = True
+    asker, remarks = job.asker(), list[Remark]()
+    is_interrupted = _is_interrupted(lambda: remarks.extend(unsteadiness(asker)))
     return replace(
         found,
         health=(*found.health, *(remark for remark in remarks if remark[0] not in dict(found.health))),
         n_queries=found.n_queries + asker.n_queries,
         stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
     )
+
+
+def _is_interrupted(work: Callable[[], object]) -> bool:
+    """Do some work; gives whether Ctrl-C ended it."""
+    with deferred():
+        try:
+            with interruptible():
+                work()
+        except KeyboardInterrupt:
+            return True
+    return False
 
 
 def _are_cases(found: Found, rows: Codes, oracle: Oracle, clock: Clock) -> Mask:

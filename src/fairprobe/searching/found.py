@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.arguments import old_name
 from fairprobe.arrays import Codes, Floats
-from fairprobe.blocks import Block, Remark, Result, Sentence, Table
+from fairprobe.blocks import Block, Items, Remark, Result, Sentence, Table
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import nearest_rows
@@ -23,6 +23,7 @@ from fairprobe.searching.settings import Limits, SearchSettings, StopReason
 from fairprobe.searching.start_rows import StartRows, count_changes, fewest_changes
 from fairprobe.searching.tally import Tally
 from fairprobe.store import Cases
+from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,10 +37,84 @@ MIN_COMPARABLE = 0.9
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Found(Result):
-    """The cases of one search, and what it took to find them."""
+class CaseTables:
+    """Cases as tables."""
 
     domain: Domain
+    _cases: Cases
+
+    @property
+    def n_cases(self) -> int:
+        """Distinct cases."""
+        return len(self._cases)
+
+    @cached_property
+    def cases(self) -> pd.DataFrame:
+        """The distinct cases, one in each row, with the parameters' columns in domain order."""
+        return self.domain.decode(self._cases.case)
+
+    @cached_property
+    def twins(self) -> pd.DataFrame:
+        """The other end of each case's largest gap, with the same index."""
+        return self.domain.decode(self._cases.twin)
+
+    @cached_property
+    def parameters(self) -> pd.Series:
+        """Which sensitive parameters did it: the smallest sets whose change alone gives a case, from the case shown.
+
+        "sex" or "race" alone, "sex or race" where either does, "sex x race" where only both together do.
+        """
+        import pandas as pd
+
+        names = [" x ".join(self.domain.sensitive[i] for i in chosen) for chosen in sets_of(len(self.domain.sensitive))]
+        bits, which = np.unique(self._cases.sets, return_inverse=True)
+        words = [" or ".join(name for place, name in enumerate(names) if each >> place & 1) for each in bits.tolist()]
+        return pd.Series([words[place] for place in which.reshape(-1).tolist()], name="parameters", dtype=object)
+
+    @cached_property
+    def gaps(self) -> pd.Series:
+        """The largest gap of each case, with the same index."""
+        import pandas as pd
+
+        return pd.Series(self._cases.gaps, name="gap")
+
+    @cached_property
+    def outputs(self) -> pd.DataFrame:
+        """The model's outputs for the case and for its twin; for classes also which class (by position)."""
+        import pandas as pd
+
+        case, twin = self._cases.outputs.T
+        classes = {} if self._cases.classes is None else {"class": self._cases.classes}
+        return pd.DataFrame({"case": case, "twin": twin, **classes})
+
+    def to_frame(self) -> pd.DataFrame:
+        """Everything about the cases side by side: the case, its twin's values that change, the two outputs, the gap.
+
+        Then which sensitive parameters did it, where there are several, how plausible both are, where there is a
+        density, and the row it comes from with the number of changes, where it started from rows. A column of these
+        that is also the name of a parameter has underscores added until it is not.
+        """
+        import pandas as pd
+
+        twins = self.twins[list(self.domain.families.varying)].add_prefix("twin_")
+        parts = [twins, self.outputs.add_prefix("output_"), self.gaps]
+        parts += [self.parameters] if len(self.domain.sensitive) > 1 else []
+        about = pd.concat([*parts, *self._more()], axis=1)
+
+        def free(name: str) -> str:
+            return free(f"{name}_") if name in self.domain.names else name
+
+        return pd.concat([self.cases, about.rename(columns=free)], axis=1)
+
+    def _more(self) -> list[pd.DataFrame]:
+        """Further columns of `to_frame`."""
+        return []
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Found(CaseTables, Result):
+    """The cases of one search, and what it took to find them."""
+
     settings: SearchSettings
     limits: Limits
     output: str
@@ -55,7 +130,6 @@ class Found(Result):
     stop_reason: StopReason
     health: tuple[Remark, ...]
     """The name and the text of each health check that has something to say."""
-    _cases: Cases
     n_not_comparable: int = 0
     """Judged inputs that are not comparable."""
     resolution: float = 0.0
@@ -80,26 +154,17 @@ class Found(Result):
         start: StartRows | None = None,
     ) -> Found:
         """The result of a run."""
-        assert tally.stop_reason is not None
+        of_job = ("domain", "settings", "output", "threshold", "seed", "resolution", "density")
+        of_tally = ("n_distinct", "n_judged", "n_queries", "n_not_comparable", "stop_reason")
         return cls(
-            domain=job.domain,
-            settings=job.settings,
-            limits=limits,
-            output=job.output,
-            threshold=job.threshold,
-            seed=job.seed,
-            n_distinct=tally.n_distinct,
-            n_judged=tally.n_judged,
-            n_queries=tally.n_queries,
-            seconds=seconds,
-            stop_reason=tally.stop_reason,
-            health=(*remarks, *health_of_result(job, tally)),
-            n_not_comparable=tally.n_not_comparable,
-            resolution=job.resolution,
-            start=start,
-            density=job.density,
-            min_plausibility=None if job.density is None else job.min_plausibility,
+            **{name: getattr(job, name) for name in of_job},
+            **{name: getattr(tally, name) for name in of_tally},
             _cases=tally.cases(),
+            limits=limits,
+            seconds=seconds,
+            health=(*remarks, *health_of_result(job, tally)),
+            start=start,
+            min_plausibility=None if job.density is None else job.min_plausibility,
         )
 
     n_inputs = old_name("n_distinct")
@@ -110,24 +175,9 @@ class Found(Result):
         return self.n_queries if self.sent is None else self.sent
 
     @property
-    def n_cases(self) -> int:
-        """Distinct cases."""
-        return len(self._cases)
-
-    @property
     def yield_(self) -> float:
         """Distinct cases / distinct inputs judged. It measures the search, never the model."""
         return self.n_cases / self.n_distinct if self.n_distinct else 0.0
-
-    @cached_property
-    def cases(self) -> pd.DataFrame:
-        """The distinct cases, one in each row, with the parameters' columns in domain order."""
-        return self.domain.decode(self._cases.case)
-
-    @cached_property
-    def twins(self) -> pd.DataFrame:
-        """The other end of each case's largest gap, with the same index."""
-        return self.domain.decode(self._cases.twin)
 
     @cached_property
     def origins(self) -> pd.DataFrame | None:
@@ -168,178 +218,128 @@ class Found(Result):
         case, twin = (density.plausibility_of(codes.astype(np.int64)) for codes in pair)
         return pd.DataFrame({"case": case, "twin": twin})
 
-    @cached_property
-    def parameters(self) -> pd.Series:
-        """Which sensitive parameters did it: the smallest sets whose change alone gives a case, from the case shown.
-
-        "sex" or "race" alone, "sex or race" where either does, "sex x race" where only both together do.
-        """
-        import pandas as pd
-
-        names = [" x ".join(self.domain.sensitive[i] for i in chosen) for chosen in sets_of(len(self.domain.sensitive))]
-        bits, which = np.unique(self._cases.sets, return_inverse=True)
-        words = [" or ".join(name for place, name in enumerate(names) if each >> place & 1) for each in bits.tolist()]
-        return pd.Series([words[place] for place in which.reshape(-1).tolist()], name="parameters", dtype=object)
-
     def in_words(self, n: int = 3) -> list[str]:
         """The first cases as sentences: the row, the changes, and the outputs for both ends."""
         return [self.case_in_words(place) for place in range(min(n, self.n_cases))]
 
     def case_in_words(self, place: int) -> str:
-        """One case as a sentence."""
+        """One case as a sentence, with the row that it comes from or, without rows, its values."""
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
         changed = ", ".join(changes_in_words(case, twin, self.domain.sensitive))
-        said = f"{changed} changes {output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
+        said = f"{changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
         if self.plausibility is not None:
             said += " (plausibility {:.2g}, twin {:.2g})".format(*self.plausibility.iloc[place])
         if self.start is None or self.origins is None:
-            return said
+            same = [name for name in self.domain.names if are_same(case[name], twin[name])]
+            return f"{', '.join(f'{name}={case[name]}' for name in same) or 'any input'}: {said}"
         row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
         own = [f"as if {name} {case[name]}" for name in sensitive if not are_same(case[name], row[name])]
         others = changes_in_words(row.drop(sensitive), case.drop(sensitive))
         whose = [f"row {self.origins['row'].iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
         return f"{', '.join(whose)}: {said}"
 
-    @cached_property
-    def gaps(self) -> pd.Series:
-        """The largest gap of each case, with the same index."""
-        import pandas as pd
-
-        return pd.Series(self._cases.gaps, name="gap")
-
-    @cached_property
-    def outputs(self) -> pd.DataFrame:
-        """The model's outputs for the case and for its twin; for classes also which class (by position)."""
-        import pandas as pd
-
-        case, twin = self._cases.outputs.T
-        columns: dict[str, Any] = {"case": case, "twin": twin}
-        if self._cases.classes is not None:
-            columns["class"] = self._cases.classes
-        return pd.DataFrame(columns)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Everything about the cases side by side: the case, its twin's values that change, the two outputs, the gap.
-
-        Then which sensitive parameters did it, where there are several, how plausible both are, where there is a
-        density, and the row it comes from with the number of changes, where it started from rows. A column of these
-        that is also the name of a parameter has underscores added until it is not.
-        """
-        import pandas as pd
-
-        twins = self.twins[list(self.domain.families.varying)].add_prefix("twin_")
-        parts = [twins, self.outputs.add_prefix("output_"), self.gaps]
-        parts += [self.parameters] if len(self.domain.sensitive) > 1 else []
-        parts += [] if self.plausibility is None else [self.plausibility.add_prefix("plausibility_")]
-        about = pd.concat(parts if self.origins is None else [*parts, self.origins], axis=1)
-
-        def free(name: str) -> str:
-            return free(f"{name}_") if name in self.domain.names else name
-
-        return pd.concat([self.cases, about.rename(columns=free)], axis=1)
+    def _more(self) -> list[pd.DataFrame]:
+        plausibility = None if self.plausibility is None else self.plausibility.add_prefix("plausibility_")
+        return [each for each in (plausibility, self.origins) if each is not None]
 
     def jsonable(self) -> dict[str, Any]:
         """The figures of the run."""
+        counts = ("n_cases", "n_distinct", "n_judged", "n_not_comparable", "n_queries", "n_sent", "seconds", "seed")
         return {
-            "n_cases": self.n_cases,
-            "n_distinct": self.n_distinct,
-            "n_judged": self.n_judged,
+            **{
+                name: getattr(self, name) for name in (*counts, "output", "threshold", "resolution", "min_plausibility")
+            },
             "yield": self.yield_,
-            "n_not_comparable": self.n_not_comparable,
-            "n_queries": self.n_queries,
-            "n_sent": self.n_sent,
-            "seconds": self.seconds,
             "stop_reason": str(self.stop_reason),
-            "seed": self.seed,
-            "output": self.output,
-            "threshold": self.threshold,
-            "resolution": self.resolution,
             "sensitive": list(self.domain.sensitive),
             "parameters": {str(name): int(n) for name, n in self.parameters.value_counts().items()},
             "linked": [link.column for link in self.domain.links],
             "n_start_rows": None if self.start is None else len(self.start.frame),
             "n_start_rows_implausible": None if self.start is None else self.start.n_implausible,
-            "min_plausibility": self.min_plausibility,
             "settings": asdict(self.settings),
             "limits": asdict(self.limits),
             "health": [remark.jsonable() for remark in self.health],
         }
 
-    def summary(self) -> dict[str, Any]:
-        """The figures of the run, as `jsonable` gives them."""
-        return self.jsonable()
-
-    def _sentence(self) -> str:
-        sent = "" if self.sent is None else f" ({self.sent:,} rows sent)"
-        return (
-            f"{self.n_cases:,} cases in {self.n_distinct:,} distinct inputs, yield {self.yield_:.2%}, "
-            f"{self.n_queries:,} queries{sent}, {self.seconds:.2f} s, stopped: {self.stop_reason}"
-        )
-
     def blocks(self) -> list[Block]:
-        """A sentence, the question, the first cases and the remarks."""
-        figures = {"sensitive": ", ".join(self.domain.sensitive), "strategy": self.settings.strategy, "seed": self.seed}
-        some = Table.of_frame(self.to_frame(), most_rows=SHOWN)
-        return [Sentence(self._sentence()), Table.of_facts(figures), some, *self.health]
+        """The figures, the start, the first cases and the remarks."""
+        figures = {
+            "sensitive": ", ".join(self.domain.sensitive),
+            "strategy": self.settings.strategy,
+            "seed": self.seed,
+            "started from": self._start_in_words(),
+            "judged": f"{self.n_judged:,} inputs, repeats included",
+        }
+        sent = "" if self.sent is None else f" ({self.sent:,} rows sent)"
+        said = (
+            f"{self.n_cases:,} cases in {self.n_distinct:,} distinct inputs, yield {self.yield_:.2%}, "
+            f"{self.n_queries:,} queries{sent}, {self.seconds:.2f} s, stopped: {self.stop_reason}."
+        )
+        if self.min_plausibility is not None:
+            figures["plausibility"] = f"at least {self.min_plausibility:g}, that of its twins aside"
+        counts = self.parameters.value_counts().items() if len(self.domain.sensitive) > 1 else ()
+        did = [(name, f"{n:,}", f"{n / self.n_cases:.1%}") for name, n in counts]
+        more = [Table.of(["changed parameters", "#cases", "#of all"], did)] if did else []
+        first = [Items(tuple(self.in_words(SHOWN)))] if self.n_cases else []
+        return [
+            Sentence(said),
+            Sentence("The yield measures this search, not how common cases are."),
+            Sentence(f"It stopped because {self.stop_reason.sentence}."),
+            Table.of_facts(figures),
+            *more,
+            *first,
+            *self.health,
+        ]
+
+    def _start_in_words(self) -> str:
+        drawn = "uniform inputs of the domain" if self.density is None else "inputs drawn from the density"
+        if self.start is None:
+            return drawn
+        left_out = f" ({self.start.n_implausible:,} less plausible rows left out)" if self.start.n_implausible else ""
+        most = self.settings.max_changes
+        then = f", then {drawn}" if most is None else f", with at most {most} changes"
+        return f"{len(self.start.frame):,} rows{left_out}{then}"
 
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     """The remarks that follow from the whole run."""
-    remarks = list(tally.remarks)
-    n_compared = tally.n_judged - tally.n_not_comparable
-
-    def remark(name: str, text: str) -> None:
-        remarks.append(Remark(name, text))
-
+    n_judged, n_compared = tally.n_judged, tally.n_judged - tally.n_not_comparable
+    remarks: dict[str, str] = {}
     if tally.skipped:
-        remark(
-            "incomplete",
+        remarks["incomplete"] = (
             f"{len(tally.skipped):,} of {tally.n_shards:,} shards were left out, as they kept failing; "
-            + "; ".join(skipped.words() for skipped in tally.skipped[:SHOWN]),
+            + "; ".join(skipped.words() for skipped in tally.skipped[:SHOWN])
         )
     if tally.n_unconfirmed:
-        remark(
-            "unconfirmed",
-            f"{tally.n_unconfirmed:,} hits were left when it ended that the model had not confirmed: they are not "
-            "among the cases",
+        remarks["unconfirmed"] = (
+            f"{tally.n_unconfirmed:,} hits are not among the cases: the search ended before the model confirmed them"
         )
     if tally.n_asked_once:
-        remark(
-            "asked-once",
-            f"{tally.n_asked_once:,} of the cases could be asked about once only, as the search ended before",
+        remarks["asked-once"] = (
+            f"the model was asked about {tally.n_asked_once:,} of the cases only once, as the search ended before"
         )
     if job.resolution > job.threshold / 1000:
-        remark(
-            "rounding",
+        remarks["rounding"] = (
             f"the model's outputs for one row differ by up to {job.resolution / SAFETY:.2g} with the size of the "
-            f"batch, so a gap counts above {job.threshold + job.resolution:.3g}",
+            f"batch, so a gap counts above {job.threshold + job.resolution:.3g}"
         )
-    if tally.n_judged and tally.n_not_comparable > (1 - MIN_COMPARABLE) * tally.n_judged:
-        remark(
-            "not-comparable",
-            f"{tally.n_not_comparable:,} of {tally.n_judged:,} inputs could not be compared: {_why_alone(job.domain)}",
+    if n_judged and tally.n_not_comparable > (1 - MIN_COMPARABLE) * n_judged:
+        remarks["not-comparable"] = (
+            f"{tally.n_not_comparable:,} of {n_judged:,} inputs could not be compared: {_why_alone(job.domain)}"
         )
-    if not n_compared or tally.n_cases or tally.n_unconfirmed:
-        return remarks
-    # Nothing was found: why?
-    names = ", ".join(job.domain.sensitive)
-    if not tally.output_varies:
-        remark("constant-output", f"the model gave the same output to all {tally.n_queries:,} rows it was asked about")
-    elif job.output == "label" and not tally.n_contradicted:
-        remark(
-            "unused-sensitive",
-            f"the model's output never changed with {names} in {n_compared:,} inputs: it may not use {names} at all. "
-            f"Another parameter may still stand in for {names}; this search cannot see that",
-        )
-    return remarks
+    if n_compared and not tally.n_cases and not tally.n_unconfirmed:
+        names = ", ".join(job.domain.sensitive)
+        if not tally.output_varies:
+            remarks["constant-output"] = f"the model gave the same output to all {tally.n_queries:,} rows"
+        elif job.output == "label" and not tally.n_contradicted:
+            remarks["unused-sensitive"] = (
+                f"the model's output never changed with {names} in {n_compared:,} inputs: it may not use {names} at "
+                f"all. Another parameter may still stand in for {names}; this search cannot see that"
+            )
+    return [*tally.remarks, *map(Remark._make, remarks.items())]
 
 
 def _why_alone(domain: Domain) -> str:
     if domain.hidden:
         return f"without {' and '.join(domain.hidden)} their twins are the same to the model, or they are not allowed"
     return "the constraints forbid all their twins. A rule that names a sensitive parameter does that"
-
-
-def output_in_words(output: Any) -> str:
-    """An output of a model as a sentence shows it."""
-    return f"{output:.4g}" if isinstance(output, float) else str(output)

@@ -35,8 +35,6 @@ class Waiting:
     @classmethod
     def join(cls, parts: list[Waiting]) -> Waiting:
         """The hits of all parts, in order."""
-        if len(parts) == 1:
-            return parts[0]
         return cls(
             Judgement.join([part.judgement for part in parts]),
             np.concatenate([part.keys for part in parts]),
@@ -46,8 +44,9 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """The rows sent to ask about some hits again, and the answers that differed."""
+    """Hits that were asked about again: the cases among them, the rows sent, and the answers that differed."""
 
+    cases: Waiting
     asked: Codes
     """The offsets of the hits."""
     n_rows: Codes
@@ -71,8 +70,9 @@ class Recorder:
         self._n_known = len(self._distinct)
         self._waiting: list[Waiting] = []
         self._proposed = Distinct(self._keys.n_words)
-        """The keys of the hits that were sifted, or given out to be confirmed."""
-        self._sifted: Waiting | None = None
+        """The keys of the hits that were sifted."""
+        self._n_sifted = 0
+        """Waiting hits, the first ones, that are known to be new to this shard."""
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
         self._judged_keys: list[Codes] = []
@@ -123,56 +123,46 @@ class Recorder:
 
     def settle_all(self) -> Codes:
         """Make cases of all waiting hits that are not known yet; gives the offsets of all of them."""
-        waiting = self._all_waiting()
-        if not waiting:
+        if not self.n_waiting:
             return np.empty(0, dtype=np.int64)
-        joined = Waiting.join(waiting)
+        joined = Waiting.join(self._waiting)
         self._keep(joined)
-        self._waiting, self._sifted, self.n_waiting = [], None, 0
+        self._waiting, self._n_sifted, self.n_waiting = [], 0, 0
         return joined.offsets
 
     def sift(self) -> None:
         """Keep only waiting hits that are new to this shard, as every call of the model has its price."""
-        if not self._waiting:
+        if self.n_waiting == self._n_sifted:
             return
-        waiting = Waiting.join(self._waiting)
-        proposed = self._proposed.copy()  # what is there stays whole until all of the new is ready
-        rows = np.flatnonzero(proposed.add(waiting.keys))
-        new = waiting.take(rows, self._small)
-        sifted = new if self._sifted is None else Waiting.join([self._sifted, new])
-        self._proposed, self._sifted, self._waiting, self.n_waiting = proposed, sifted, [], len(sifted)
+        waiting, is_new = Waiting.join(self._waiting), np.ones(self.n_waiting, dtype=bool)
+        is_new[self._n_sifted :] = self._proposed.add(waiting.keys[self._n_sifted :])
+        self._set_waiting(waiting.take(np.flatnonzero(is_new), self._small))
+
+    def _set_waiting(self, sifted: Waiting) -> None:
+        self._waiting, self._n_sifted, self.n_waiting = [sifted], len(sifted), len(sifted)
 
     def proposals(self, n: int) -> Waiting | None:
         """The next hits that are new to this shard, in order. They wait until they are settled."""
         self.sift()
-        if self._sifted is None or not len(self._sifted):
+        if not self.n_waiting:
             return None
-        return self._sifted.take(np.arange(min(n, len(self._sifted))), np.dtype(np.int64))
+        return self._waiting[0].take(np.arange(min(n, self.n_waiting)), np.dtype(np.int64))
 
-    def settle(self, cases: Waiting, confirmation: Confirmation) -> None:
-        """Take the first waiting hits off, which were asked about; `cases` are those confirmed."""
-        assert self._sifted is not None
-        n = len(confirmation.asked)
+    def settle(self, confirmation: Confirmation) -> None:
+        """Take the last proposals off, which were asked about, and keep those that were confirmed."""
         self._confirmations.append(confirmation)
         self.n_confirming += int(confirmation.n_rows.sum())
         self.is_contradicted |= len(confirmation.contradicted) > 0
-        if len(cases):
-            self._keep(cases)
-        rest = self._sifted.take(np.arange(n, len(self._sifted)), self._small)
-        self._sifted, self.n_waiting = rest, self.n_waiting - n
+        self._keep(confirmation.cases)
+        self._set_waiting(self._waiting[0].take(np.arange(len(confirmation.asked), self.n_waiting), self._small))
 
     def _keep(self, confirmed: Waiting) -> None:
-        distinct = self._distinct.copy()
-        new = np.flatnonzero(distinct.add(confirmed.keys))
+        new = np.flatnonzero(self._distinct.add(confirmed.keys))
         if len(new):
             ends = self._oracle.ends(confirmed.judgement.take(new, self._small))
-            cases = Cases(**vars(ends), offsets=confirmed.offsets[new])
             # Cases that an earlier shard found are no news, and end no barren stretch.
-            self._distinct, self._last_new = distinct, int(cases.offsets[-1]) + 1
-            self._cases.append(cases)
-
-    def _all_waiting(self) -> list[Waiting]:
-        return [*([self._sifted] if self._sifted is not None and len(self._sifted) else []), *self._waiting]
+            self._cases.append(Cases(**vars(ends), offsets=confirmed.offsets[new]))
+            self._last_new = int(confirmed.offsets[new[-1]]) + 1
 
     @property
     def n_new(self) -> int:
@@ -218,7 +208,7 @@ class Recorder:
             cases=cases,
             distinct=self._distinct if self._knows else None,
             varies_at=self.varies_at,
-            unconfirmed=_joined(part.offsets for part in self._all_waiting()),
+            unconfirmed=_joined(part.offsets for part in self._waiting),
             **more,
         )
 

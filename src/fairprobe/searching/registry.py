@@ -28,12 +28,12 @@ STRATEGIES: dict[str, str] = {
 }
 """Strategies for any model: "module:Class" by name."""
 
-TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.searching.strategies.gradient:Gradient"}
-"""Strategies for torch modules only."""
-
 NEARBY = "nearby"
-ROW_STRATEGIES: dict[str, str] = {NEARBY: "fairprobe.searching.strategies.nearby:Nearby"}
-"""Strategies for real rows with at most `max_changes` changes."""
+OTHER_STRATEGIES: dict[str, str] = {
+    "gradient": "fairprobe.searching.strategies.gradient:Gradient",
+    NEARBY: "fairprobe.searching.strategies.nearby:Nearby",
+}
+"""Strategies for torch modules only, and for real rows with at most `max_changes` changes."""
 
 LEARNED = 1250
 """With fewer inputs to judge, scores teach too late to be worth their queries. Measured."""
@@ -44,7 +44,7 @@ AUTO = "auto"
 
 def strategy_path(name: str) -> str:
     """The place of the class of a strategy: "module:Class"."""
-    known = {**STRATEGIES, **TORCH_STRATEGIES, **ROW_STRATEGIES, AUTO: STRATEGIES["guided"]}
+    known = {**STRATEGIES, **OTHER_STRATEGIES, AUTO: STRATEGIES["guided"]}
     if not isinstance(name, str) or name not in known:
         raise SettingError.about("strategy", f"must be one of {', '.join(known)}; got {name!r}{nearest(name, known)}")
     return known[name]
@@ -61,7 +61,7 @@ def register(name: str, path: str) -> None:
     """Add a strategy of your own: `path` is "module:Class"."""
     if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
         raise SettingError(f'a strategy is at "module:Class", got {path!r}')
-    if name in {*STRATEGIES, *TORCH_STRATEGIES, *ROW_STRATEGIES, AUTO}:
+    if name in {*STRATEGIES, *OTHER_STRATEGIES, AUTO}:
         raise SettingError(f"a strategy's name must be new, got {name!r}, which is {strategy_path(name)}")
     STRATEGIES[name] = path
 

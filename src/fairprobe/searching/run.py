@@ -31,50 +31,27 @@ LOOK_SECONDS = 0.1
 """The time that a run takes is predicted when it has lasted this long. Chosen."""
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Who runs the shards of a search, as the user asked for it."""
-
-    n_jobs: int
-    engine: str | None
-
-    def engine_for(self, job: Job, limits: Limits, n_shards: int | None) -> str:
-        """The engine to use: the local one where others could take no part."""
-        if adapter_for(job.model).connections:
-            return "local"  # the limits of a service are for all its connections together
-        if limits.max_queries is not None and job.costs_vary:
-            return "local"  # only the shards before tell how many queries are left
-        if n_shards == 1 and self.engine in (None, "processes"):
-            return "local"
-        return self.engine or checked_engine(None, self.n_jobs)[0]
-
-
+@dataclass
 class Run:
     """The shards of one call of `search`, from 0 on."""
 
-    def __init__(
-        self,
-        job: Job,
-        limits: Limits,
-        start: StartRows | None,
-        remarks: Sequence[Remark],
-        workers: Workers,
-        progress: Progress | None,
-        asker: Asker,
-    ) -> None:
+    job: Job
+    limits: Limits
+    start: StartRows | None
+    remarks: Sequence[Remark]
+    n_jobs: int
+    engine: str | None
+    """The engine that the user asked for."""
+    progress: Progress | None
+    asker: Asker
+    """Has asked what comes before the search; these queries count too."""
+
+    def __post_init__(self) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
 
-        self.job = job
-        self.limits = limits
-        self._start = start
-        self._remarks = remarks
-        self._workers = workers
-        self._progress = progress
-        self._asker = asker
-        """Has asked what comes before the search; these queries count too."""
-        self._n_asked = asker.n_queries
-        self.tally = Tally(job.domain, limits, self._n_asked)
-        self._clock = Clock(limits.max_seconds)
+        self.tally = Tally(self.job.domain, self.limits, self.asker.n_queries)
+        self._n_asked = self.asker.n_queries
+        self._clock = Clock(self.limits.max_seconds)
         self._timer = Timer(SHOW_SECONDS)
 
     def found(self, kept: StoredSearch | None = None) -> Found:
@@ -86,9 +63,9 @@ class Run:
                 found = kept.checked(found)
         except RunError as error:
             if error.found is not None:
-                error.found = replace(error.found, sent=self._asker.sent)
+                error.found = replace(error.found, sent=self.asker.sent)
             raise
-        return replace(found, sent=self._asker.sent)
+        return replace(found, sent=self.asker.sent)
 
     def _found(self, kept: StoredSearch | None) -> Found:
         tally, engine = self.tally, self._engine(kept)
@@ -101,7 +78,7 @@ class Run:
                 interrupts.pending = False
                 tally.stop_reason = tally.stop_reason or StopReason.INTERRUPTED
         tally.release()
-        found = Found.of(self.job, self.limits, tally, self._clock.seconds, self._remarks, self._start)
+        found = Found.of(self.job, self.limits, tally, self._clock.seconds, self.remarks, self.start)
         if isinstance(tally.failure, RunError):
             tally.failure.found = found
             raise tally.failure
@@ -112,26 +89,33 @@ class Run:
     def _engine(self, kept: StoredSearch | None) -> Engine:
         job, limits = self.job, self.limits
         n_shards = None if limits.max_judged is None else math.ceil(limits.max_judged / job.settings.shard_inputs)
-        name = self._workers.engine_for(job, limits, n_shards)
+        name = self._engine_name(n_shards)
         if kept is not None:
-            kept.begin(self._n_asked, self._progress)
+            kept.begin(self._n_asked, self.progress)
         engine = make_engine(
             self._next_shard if name == "local" else partial(_shard_beside_others, job, limits, self._n_asked),
-            self._workers.n_jobs,
+            self.n_jobs,
             engine=name,
-            watch=self._show if self._progress else None,
-            seconds_left=self._seconds_left,
+            watch=self._show if self.progress else None,
+            seconds_left=lambda: None if limits.max_seconds is None else max(0.0, self._clock.left),
             kept=kept,
             n_shards=n_shards,
             foreseen=self._foreseen,
         )
-        if engine.address is not None and self._progress is not None:
+        if engine.address is not None and self.progress is not None:
             told = {"dashboard": engine.address}
-            self._progress(Status(f"Dask's dashboard: {engine.address}", told, is_over=True))
+            self.progress(Status(f"Dask's dashboard: {engine.address}", told, is_over=True))
         return engine
 
-    def _seconds_left(self) -> float | None:
-        return None if self.limits.max_seconds is None else max(0.0, self._clock.left)
+    def _engine_name(self, n_shards: int | None) -> str:
+        """The engine to use: the local one where others could take no part."""
+        if adapter_for(self.job.model).connections:
+            return "local"  # the limits of a service are for all its connections together
+        if self.limits.max_queries is not None and self.job.costs_vary:
+            return "local"  # only the shards before tell how many queries are left
+        if n_shards == 1 and self.engine in (None, "processes"):
+            return "local"
+        return self.engine or checked_engine(None, self.n_jobs)[0]
 
     def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
         """Run a shard after all shards before it; it knows what they found."""
@@ -164,8 +148,8 @@ class Run:
             tally.stop_reason, tally.failure = StopReason.INTERRUPTED, None
 
     def _show(self, under_way: list[Counts]) -> None:
-        if self._progress is not None and self._timer.is_due():
-            self._progress(self._status(under_way))
+        if self.progress is not None and self._timer.is_due():
+            self.progress(self._status(under_way))
 
     def _status(self, under_way: list[Counts]) -> Status:
         so_far = Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))

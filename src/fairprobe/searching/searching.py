@@ -24,8 +24,8 @@ from fairprobe.progress import Progress, teller
 from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
-from fairprobe.searching.run import Run, Workers
-from fairprobe.searching.settings import Limits, SearchSettings
+from fairprobe.searching.run import Run
+from fairprobe.searching.settings import Limits, SearchSettings, settled
 from fairprobe.searching.shard import LOOK
 from fairprobe.searching.start_rows import StartRows, start_rows
 from fairprobe.searching.stored_search import StoredSearch
@@ -101,8 +101,7 @@ def search(
         shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
         hurry: whether walkers beyond the paper's begin all at once, many at each start case, so that calls are about
             many inputs: more cases in few seconds, fewer for the inputs judged. By default only with "auto" where
-            `max_seconds` is the only one given of seconds, queries and inputs; never for machines of support vectors,
-            which take as long for a row in a large call as in a small one.
+            `max_seconds` is the only one given of seconds, queries and inputs.
         diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one, and a row
@@ -144,22 +143,10 @@ def search(
     0   48    0
     1   49    1
     """
+    settings, limits = settled(**locals())
     given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
-    workers = Workers(checked_jobs(n_jobs), engine)
-    checked_engine(engine, workers.n_jobs)
-    settings = SearchSettings(
-        strategy=strategy,
-        n_walkers=n_walkers,
-        n_global=n_global,
-        n_local=n_local,
-        delta_v=delta_v,
-        delta_pr=delta_pr,
-        shard_inputs=shard_inputs,
-        diversify=diversify,
-        max_changes=max_changes,
-        hurry=hurry,
-    )
-    limits = Limits(max_cases, max_seconds, max_queries, max_judged, max_barren)
+    n_jobs = checked_jobs(n_jobs)
+    checked_engine(engine, n_jobs)
     recorded = recorded_settings(store)
     settings = settled_strategy(settings, limits, model, output, recorded)
     repeats = is_repeatable(model)
@@ -202,8 +189,8 @@ def search(
     )
     if not repeats and max_queries is not None:  # without this limit, it is asked when all that was found is safe
         remarks += unsteadiness(asker, max_queries)
-    remarks += _health_of_budget(job, limits, workers)
-    run = Run(job, limits, begun, remarks, workers, teller(progress), asker)
+    remarks += _health_of_budget(job, limits, engine)
+    run = Run(job, limits, begun, remarks, n_jobs, engine, teller(progress), asker)
     if store is None:
         found = run.found()
     else:
@@ -227,7 +214,7 @@ def _check_start(settings: SearchSettings, start: Any, *, is_local: bool) -> Non
         )
 
 
-def _health_of_budget(job: Job, limits: Limits, workers: Workers) -> Iterator[Remark]:
+def _health_of_budget(job: Job, limits: Limits, engine: str | None) -> Iterator[Remark]:
     """Remarks on limits that keep the search from what was asked for."""
     settings = job.settings
     n_affordable = limits.max_queries and limits.max_queries // len(job.domain.families)
@@ -239,6 +226,6 @@ def _health_of_budget(job: Job, limits: Limits, workers: Workers) -> Iterator[Re
             f"search of {settings.strategy!r} never starts: raise the limit or lower n_global"
         )
         yield Remark("small-budget", text)
-    if workers.engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
+    if engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
         text = "inputs differ in their queries, so with max_queries one shard follows the other, all in this process"
         yield Remark("not-spread", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -127,29 +128,19 @@ class _Shard:
         self.slice = self.confirm_slice = FIRST_SLICE
         """Inputs judged at a time, and hits confirmed, under a limit of time. A stand-in is quicker than a model."""
         self.n_walks = self.n_dry = self.n_whole = 0
+        self.is_cut_short = False
         self.timer = Timer(REPORT_SECONDS)
 
     def run(self) -> Trace:
         """Run the shard. Whatever ends it, the trace has what was confirmed."""
-        ended: StopReason | None = None
-        failure: FairprobeError | None = None
-        try:
-            with interruptible(), self.asker.quiet():
-                self._rounds()
-        except _Done as done:
-            ended = done.ended
-        except (KeyboardInterrupt, Exception) as error:
-            ended, failure = self._ended_by(error)
+        ended, failure = self._guarded(self._rounds)
         # Waiting hits are settled. After an interruption there are some seconds for that, after a second one none.
         # After a failure the model is tried once more.
-        is_cut_short = ended in (StopReason.INTERRUPTED, StopReason.FAILED)
+        self.is_cut_short = ended in (StopReason.INTERRUPTED, StopReason.FAILED)
         is_trusted = self.screen is None
-        try:
-            with interruptible(), self.asker.quiet():
-                self._settle(Clock(GRACE_SECONDS) if is_cut_short else Clock())
-        except (KeyboardInterrupt, Exception) as error:
-            if not is_cut_short:
-                ended, failure = self._ended_by(error)
+        late = self._guarded(lambda: self._settle(Clock(GRACE_SECONDS) if self.is_cut_short else None))
+        if not self.is_cut_short and late[0] is not None:
+            ended, failure = late
         # Hits that could not be asked about again are no cases if a stand-in judged them. If the model did, they are
         # cases, unless the model has contradicted itself before.
         asked_once = np.empty(0, dtype=np.int64)
@@ -165,19 +156,25 @@ class _Shard:
             remarks=tuple(self.remarks),
         )
 
-    def _ended_by(self, error: BaseException) -> tuple[StopReason, FairprobeError | None]:
-        """The reason for the end, and the error if the model or anything else failed."""
-        if isinstance(error, DisagreementError):
-            raise error
-        if isinstance(error, KeyboardInterrupt):
+    def _guarded(self, work: Callable[[], None]) -> tuple[StopReason | None, FairprobeError | None]:
+        """Do some work. Gives the reason for its end, and the error if the model or anything else failed."""
+        try:
+            with interruptible(), self.asker.quiet():
+                work()
+        except _Done as done:
+            return done.ended, None
+        except KeyboardInterrupt:
             return StopReason.INTERRUPTED, None
-        if isinstance(error, FairprobeError):
+        except FairprobeError as error:
             return StopReason.FAILED, error
-        failure = RunError(
-            f"a search by {self.job.settings.strategy!r} must not fail, got {type(error).__name__}: {error}"
-        )
-        failure.__cause__ = error
-        return StopReason.FAILED, failure
+        except Exception as error:
+            if isinstance(error, DisagreementError) and not self.is_cut_short:
+                raise
+            name = self.job.settings.strategy
+            failure = RunError(f"a search by {name!r} must not fail, got {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            return StopReason.FAILED, failure
+        return None, None
 
     # The search
 
@@ -362,9 +359,9 @@ class _Shard:
                 waiting = self.recorder.proposals(size if self.clock is None else self.confirm_slice)
             if waiting is None:
                 return
-            cases, confirmation = confirm(self.oracle, self.screen, waiting)
+            confirmation = confirm(self.oracle, self.screen, waiting)
             with uninterrupted():
-                self.recorder.settle(cases, confirmation)
+                self.recorder.settle(confirmation)
             if self.clock is not None and slice_clock.seconds < SLICE_SECONDS / 2:
                 self.confirm_slice *= 2
 

@@ -11,6 +11,7 @@ from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -91,22 +92,17 @@ def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Co
 
     Sensitive, derived and linked columns do not count, except for the roles of linked values.
     """
-    ours, theirs = _compared(domain, cases), _compared(domain, rows)
+    from scipy.spatial.distance import cdist
+
+    ours, theirs = coordinates(domain, cases), coordinates(domain, rows)
     nearest, changes = np.zeros((2, len(cases)), dtype=np.int64)
     for first in range(0, len(cases), BLOCK):
-        some = ours[first : first + BLOCK]
-        differ = np.zeros((len(some), len(theirs)), dtype=np.min_scalar_type(ours.shape[1]))
-        for column in range(theirs.shape[1]):
-            differ += some[:, [column]] != theirs[None, :, column]
+        differ = np.nan_to_num(cdist(ours[first : first + BLOCK], theirs, "hamming")) * ours.shape[1]
         nearest[first : first + BLOCK] = differ.argmin(axis=1)
-        changes[first : first + BLOCK] = differ.min(axis=1)
+        changes[first : first + BLOCK] = np.rint(differ.min(axis=1))
     return nearest, changes
 
 
 def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
     """The number of values in which each case differs from the row in its place."""
-    return np.asarray((_compared(domain, cases) != _compared(domain, rows)).sum(axis=1))
-
-
-def _compared(domain: Domain, codes: Codes) -> Codes:
-    return domain.families.canonical(codes)[:, list(domain.free_columns)]
+    return np.asarray((coordinates(domain, cases) != coordinates(domain, rows)).sum(axis=1))

@@ -12,8 +12,8 @@ import numpy as np
 from fairprobe.csv_tables import write_csv as write_frame
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import RunError, SettingError
-from fairprobe.searching.found import Found
-from fairprobe.searching.settings import Limits, SearchSettings, StopReason
+from fairprobe.searching.found import CaseTables
+from fairprobe.searching.settings import StopReason
 from fairprobe.searching.stored_search import cases_of
 from fairprobe.store import Cases, Distinct, Keys
 from fairprobe.store.identity import domain_of
@@ -77,23 +77,7 @@ class StoredCases:
 
     def frame(self, cases: Cases) -> pd.DataFrame:
         """The cases as `Found.to_frame` gives them, without the columns that need rows or a density."""
-        settings = self.run.about["settings"]
-        own = {name: settings[name] for name in SearchSettings.__dataclass_fields__ if name in settings}
-        return Found(
-            domain=self.domain,
-            settings=SearchSettings(**own),
-            limits=Limits(),
-            output=settings["output"],
-            threshold=settings["threshold"],
-            seed=settings["seed"],
-            n_distinct=0,
-            n_judged=0,
-            n_queries=0,
-            seconds=0.0,
-            stop_reason=StopReason.INTERRUPTED,
-            health=(),
-            _cases=cases,
-        ).to_frame()
+        return CaseTables(self.domain, cases).to_frame()
 
 
 Part = tuple[StoredCases, list[Entry]]
@@ -114,14 +98,15 @@ def merged(parts: Sequence[Part]) -> Iterator[pd.DataFrame]:
 
 def check_alike(runs: Sequence[StoredCases]) -> None:
     """Refuse runs that differ in domain, output or threshold, as their cases cannot be merged."""
-    first = runs[0].run.about
+
+    def question(of: StoredCases) -> dict[str, Any]:
+        settings = of.run.about["settings"]
+        return {"domain": of.run.about["domain"], "output": settings["output"], "threshold": settings["threshold"]}
+
+    first = question(runs[0])
     for other in runs[1:]:
-        about = other.run.about
-        for name, mine, theirs in (
-            ("domain", first["domain"], about["domain"]),
-            *((name, first["settings"][name], about["settings"][name]) for name in ("output", "threshold")),
-        ):
-            if mine != theirs:
+        for name, value in question(other).items():
+            if value != first[name]:
                 raise SettingError.about(
                     "store", f"must be runs of one {name} to be merged, got {other.run.path}, which has another"
                 )

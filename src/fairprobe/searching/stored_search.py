@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import RunError
 from fairprobe.progress import Progress, Status
@@ -32,8 +33,10 @@ from fairprobe.store.shard_file import ShardContent, from_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-ARRAYS = ("batch_ends", "batch_queries", "confirmed", "confirmed_rows", "is_new", "new_keys", "not_comparable")
-MORE_ARRAYS = ("unconfirmed", "asked_once", "contradicted", "contradicted_rows")
+ARRAYS = (
+    *("batch_ends", "batch_queries", "confirmed", "confirmed_rows", "is_new", "new_keys", "not_comparable"),
+    *("unconfirmed", "asked_once", "contradicted", "contradicted_rows"),
+)
 FIGURES = ("shard", "n_judged", "n_sent", "varies_at", "remarks")
 
 
@@ -74,7 +77,7 @@ class StoredSearch:
 
     def load(self, shard: int) -> Trace | None:
         """The shard if it is finished, or as much of it as the same limits let in; otherwise None."""
-        name, part = self._names(shard)
+        name, part = f"{shard:06d}", f"{shard:06d}.partial"
         finished = self._read(name)
         if finished is not None and self._is_affordable(finished):
             return finished
@@ -102,7 +105,7 @@ class StoredSearch:
 
     def save(self, shard: int, result: Trace) -> None:
         """Keep a shard that is finished, or that was cut short by a limit other than time."""
-        name, part = self._names(shard)
+        name, part = f"{shard:06d}", f"{shard:06d}.partial"
         self._n_sent[shard] = result.n_sent
         content = content_of(result, self._job.domain)
         if self._is_finished(result):
@@ -110,9 +113,6 @@ class StoredSearch:
             self.run.drop(part)
         elif result.ended in (None, StopReason.MAX_QUERIES) and result.failure is None:
             self.run.save(part, replace(content, about={**content.about, "limits": self._under}))
-
-    def _names(self, shard: int) -> tuple[str, str]:
-        return f"{shard:06d}", f"{shard:06d}.partial"
 
     def _is_finished(self, trace: Trace) -> bool:
         left_over = len(trace.unconfirmed) + len(trace.asked_once)
@@ -125,10 +125,9 @@ class StoredSearch:
 
     def note_end(self, found: Found, tally: Tally) -> None:
         """Write down how the call ended."""
-        names = ("n_cases", "n_judged", "n_queries", "seconds")
+        names = ("n_cases", "n_judged", "n_distinct", "n_queries", "seconds")
         self.run.note_end(
             **{name: getattr(found, name) for name in names},
-            n_distinct=found.n_distinct,
             stop_reason=str(found.stop_reason),
             limits=self._under,
             n_shards=tally.n_shards,
@@ -161,7 +160,6 @@ def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[st
             "threshold": job.threshold,
             "batch": job.batch,
             "accelerate": job.accelerate,
-            "confirm": "all",  # of earlier versions, which could confirm a sample; they refuse runs without it
             "min_plausibility": None if job.density is None else job.min_plausibility,
         },
         "domain": identity.of_domain(domain),
@@ -179,7 +177,7 @@ def content_of(trace: Trace, domain: Domain) -> ShardContent:
     columns |= {"output case": cases.outputs[:, 0], "output twin": cases.outputs[:, 1], "gap": cases.gaps}
     columns |= {} if cases.classes is None else {"class": cases.classes}
     columns |= {"sets": cases.sets, "offset": cases.offsets}
-    arrays = {name: getattr(trace, name) for name in (*ARRAYS, *MORE_ARRAYS)}
+    arrays = {name: getattr(trace, name) for name in ARRAYS}
     about = {name: getattr(trace, name) for name in FIGURES}
     return ShardContent(columns, {name: array for name, array in arrays.items() if array is not None}, about)
 
@@ -199,10 +197,9 @@ def cases_of(content: ShardContent, domain: Domain) -> Cases:
 def trace_of(content: ShardContent, domain: Domain, keys: Keys) -> Trace:
     """A shard from the content of its file."""
     cases = cases_of(content, domain)
-    about = {**content.about, "remarks": tuple(map(tuple, content.about["remarks"]))}
-    known = {each.name for each in fields(Trace)}
+    about = {name: content.about[name] for name in FIGURES}
     return Trace(
-        **{name: value for name, value in {"new_keys": None, **content.arrays, **about}.items() if name in known},
+        **{"new_keys": None, **content.arrays, **about, "remarks": tuple(map(Remark._make, about["remarks"]))},
         cases=cases,
         case_keys=keys.of(cases.case.astype(np.int64)),
         distinct=None,

@@ -57,6 +57,8 @@ class Strategy(ABC):
         self.domain = domain
         self.settings = settings
         self.rng = rng
+        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
+        """The columns that can be moved."""
 
     def start(self, seeds: Codes) -> None:
         """Begin at these discriminatory inputs, one for each walker."""
@@ -80,17 +82,20 @@ class Strategy(ABC):
         return self.domain.allows(codes)
 
     def redrawn(self, proposal: Codes, redraw: Callable[[Codes], Codes]) -> Codes:
-        """Draw forbidden inputs again, in place, a few times; gives the rows that are still forbidden.
+        """Draw forbidden inputs again, in place, a few times; gives the rows that may be asked about then.
 
         `redraw` is given rows of the proposal and gives other inputs for them.
         """
+        every = np.arange(len(proposal))
+        if not self.domain.is_restricted:
+            return every
         stuck = np.flatnonzero(~self.allows(proposal))
         for _ in range(MOST_RETRIES):
             if not len(stuck):
                 break
             proposal[stuck] = redraw(stuck)
             stuck = stuck[~self.allows(proposal[stuck])]
-        return stuck
+        return np.delete(every, stuck)
 
     @abstractmethod
     def _start(self, seeds: Codes) -> None: ...
@@ -124,8 +129,15 @@ class Walk(Strategy):
 
     def _ask(self) -> Codes:
         proposal, self._chosen, self._down = self._propose(self._position)
-        self._moved: Codes | None = None
-        return self._retry(proposal) if self.domain.is_restricted else proposal
+
+        def redraw(stuck: Codes) -> Codes:
+            moved, self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
+            return moved
+
+        self._moved = self.redrawn(proposal, redraw)  # one that finds no way out stays and is not asked about
+        if not len(self._moved):  # where nobody can move, all are asked about again, so that the search goes on
+            return self._position.copy()
+        return proposal[self._moved] if len(self._moved) < len(proposal) else proposal
 
     def _propose(self, position: Codes) -> tuple[Codes, Codes, Mask]:
         n_draws = 3 if self.moves.sizes_vary else 2
@@ -136,27 +148,8 @@ class Walk(Strategy):
         proposal, down = self.moves.apply(position, chosen, steps)
         return proposal, chosen, down
 
-    def _retry(self, proposal: Codes) -> Codes:
-        """Draw again for walkers whose move is forbidden. One that finds no way out stays and is not asked about."""
-
-        def redraw(stuck: Codes) -> Codes:
-            moved, self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
-            return moved
-
-        stuck = self.redrawn(proposal, redraw)
-        if not len(stuck):
-            return proposal
-        if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
-            self._moved = np.arange(0)
-            return self._position.copy()
-        self._moved = np.delete(np.arange(len(proposal)), stuck)
-        return proposal[self._moved]
-
     def _tell(self, judgement: Judgement) -> None:
-        moved = self._moved
-        if moved is None:
-            self._position = judgement.codes
-            self.learn(self._chosen, self._down, judgement.hits)
-        elif len(moved):
+        if len(self._moved):
+            moved = self._moved if len(self._moved) < len(self._position) else slice(None)
             self._position[moved] = judgement.codes
             self.learn(self._chosen[moved], self._down[moved], judgement.hits)

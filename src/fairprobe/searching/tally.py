@@ -73,49 +73,43 @@ class Tally:
         """Add the next shard, up to where a limit is met."""
         cases, distinct = trace.cases, trace.distinct
         if distinct is None:  # it ran beside the shards before, so it may have found their cases again
-            distinct = self._distinct.copy()
+            distinct = self._distinct
             cases = cases.take(distinct.add(trace.case_keys))
-        coverage = None if self._coverage is None else self._coverage.copy()  # `_cut` marks what the shard judged
-        cut, reason = self._cut(trace, cases.offsets, coverage)
+        cut, reason = self._cut(trace, cases.offsets)
         n_judged = trace.n_judged if cut is None else cut
 
         def kept(offsets: Codes) -> int:
             return int(np.searchsorted(offsets, n_judged))
 
         n_cases, n_unconfirmed, n_asked_once = kept(cases.offsets), kept(trace.unconfirmed), kept(trace.asked_once)
-        n_barren = n_judged - int(cases.offsets[n_cases - 1]) - 1 if n_cases else self._n_barren + n_judged
         n_contradicted = kept(trace.contradicted)
         # A failure past the cut is none, unless it left hits before the cut unasked.
         failed = trace.failure is not None and (cut is None or n_unconfirmed + n_asked_once > 0)
-        # All at once: Ctrl-C in the middle must not leave figures that do not belong together.
-        self.__dict__.update(
-            _distinct=distinct,
-            _coverage=coverage,
-            _parts=[*self._parts, cases.take(slice(n_cases))],
-            _n_barren=n_barren,
-            n_judged=self.n_judged + n_judged,
-            n_distinct=self.n_distinct + int(np.count_nonzero(trace.is_new[:n_judged])),
-            n_queries=self.n_queries + (trace.n_sent if failed else trace.n_queries(n_judged)),
-            n_shards=self.n_shards + 1,
-            n_not_comparable=self.n_not_comparable + kept(trace.not_comparable),
-            output_varies=self.output_varies or (trace.varies_at is not None and trace.varies_at < n_judged),
-            n_contradicted=self.n_contradicted + n_contradicted,
-            contradicted=[*self.contradicted, trace.contradicted_rows] if n_contradicted else self.contradicted,
-            n_unconfirmed=self.n_unconfirmed + n_unconfirmed,
-            n_asked_once=self.n_asked_once + n_asked_once,
-            remarks=tuple(dict.fromkeys([*self.remarks, *trace.remarks])),
-            stop_reason=trace.ended if failed or cut is None else reason,
-            failure=trace.failure if failed else None,
-        )
+        self.n_queries += trace.n_sent if failed else trace.n_queries(n_judged)
+        self.n_distinct += int(np.count_nonzero(trace.is_new[:n_judged]))
+        self.n_not_comparable += kept(trace.not_comparable)
+        self.output_varies |= trace.varies_at is not None and trace.varies_at < n_judged
+        self.contradicted += [trace.contradicted_rows] if n_contradicted else []
+        self.n_contradicted += n_contradicted
+        self.n_unconfirmed += n_unconfirmed
+        self.n_asked_once += n_asked_once
+        self.remarks = tuple(dict.fromkeys([*self.remarks, *trace.remarks]))
+        self.stop_reason = trace.ended if failed or cut is None else reason
+        self.failure = trace.failure if failed else None
+        self._n_barren = n_judged - int(cases.offsets[n_cases - 1]) - 1 if n_cases else self._n_barren + n_judged
+        self._distinct = distinct
+        self._parts.append(cases.take(slice(n_cases)))
+        self.n_judged += n_judged
+        self.n_shards += 1
 
-    def _cut(self, trace: Trace, offsets: Codes, coverage: Coverage | None) -> tuple[int | None, StopReason | None]:
+    def _cut(self, trace: Trace, offsets: Codes) -> tuple[int | None, StopReason | None]:
         """Where in this shard a limit is met, and which; of two met at once, the first in this function."""
         limits, cuts = self._limits, list[tuple[int, StopReason]]()
         if limits.max_cases is not None and len(offsets) >= limits.max_cases - self.n_cases:
             cuts.append((int(offsets[limits.max_cases - self.n_cases - 1]) + 1, StopReason.MAX_CASES))
-        if coverage is not None and trace.new_keys is not None:
-            new = coverage.add(trace.new_keys)
-            if not coverage.left:
+        if self._coverage is not None and trace.new_keys is not None:
+            new = self._coverage.add(trace.new_keys)
+            if not self._coverage.left:
                 cuts.append((int(np.flatnonzero(trace.is_new)[new[-1]]) + 1, StopReason.EXHAUSTED))
         if limits.max_judged is not None and trace.n_judged >= limits.max_judged - self.n_judged:
             cuts.append((limits.max_judged - self.n_judged, StopReason.MAX_INPUTS))

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
-from fairprobe.domain import radix
+from fairprobe.arrays import Codes, Mask, words
 from fairprobe.domain.domain import Domain
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class Keys:
     def __init__(self, domain: Domain) -> None:
         self._families = domain.families
         levels = domain.families.key_levels
-        groups = radix.words(domain.free_columns, levels)
+        groups = words(domain.free_columns, levels)
         self.n_words = len(groups)
         self._radix = np.zeros((len(levels), len(groups)), dtype=np.int64)
         for word, columns in enumerate(groups):

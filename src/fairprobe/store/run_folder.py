@@ -161,11 +161,10 @@ class StoredRun(RunReader):
         mine, theirs = ({**about, "format": None, "versions": None} for about in (ours, self.about))
         differences = list(_differences(mine, theirs))
         if differences:
-            more = f", and {len(differences) - MOST_DIFFERENCES} more" if len(differences) > MOST_DIFFERENCES else ""
             raise SettingError.about(
                 "store",
                 f"must be a run of the same model, domain and settings, got {self.path}, where "
-                f"{'; '.join(differences[:MOST_DIFFERENCES])}{more}: name another folder to begin a new run",
+                f"{'; '.join(differences[:MOST_DIFFERENCES])}: name another folder to begin a new run",
             )
         before, now = dict(self.about["versions"]), ours["versions"]
         others = [f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name)]

@@ -1,7 +1,6 @@
 """Conformance suites for models and strategies, and toy models with known shares."""
 
-from fairprobe.testing.contract import contract_checks, model_contract
-from fairprobe.testing.models import check_model, model_checks
+from fairprobe.testing.models import contract_checks, model_contract
 from fairprobe.testing.strategies import check_strategy, strategy_checks
 from fairprobe.testing.toys import (
     CountingModel,
@@ -25,12 +24,10 @@ __all__ = [
     "all_toys",
     "always",
     "box",
-    "check_model",
     "check_strategy",
     "checkerboard",
     "contract_checks",
     "loans",
-    "model_checks",
     "model_contract",
     "never",
     "odd_one_out",

@@ -1,9 +1,10 @@
-"""Conformance suite for models: checks that this package can test a model on a domain."""
+"""The contract of models: checks of what this package assumes of a model and of the adapter that asks it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,44 +12,122 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes
 from fairprobe.domain import Domain
-from fairprobe.errors import ModelError
+from fairprobe.errors import DataError, ModelError
 from fairprobe.model import Asker, describe
+from fairprobe.model.adapters import Adapter, adapter_for, columns_of
 from fairprobe.model.measuring import COARSE
 
 N_SAMPLES = 200
 N_ALONE = 20
 SEED = 0
 
-ModelCheck = Callable[[Asker], None]
+Rule = Callable[["Contracted"], None]
 
 
-def check_model(model: Any, domain: Domain, *, output: str = "label", batch: str | None = None) -> None:
-    """Check that a model can be tested: raises an AssertionError, or a ModelError, that says what is wrong.
+@dataclass(frozen=True)
+class Contracted:
+    """A model under contract, the domain that it is checked on, and how it is asked."""
+
+    model: Any
+    domain: Domain
+    batch: str | None = None
+    told: tuple[str, ...] | None = None
+    """The outputs named by the caller."""
+
+    @cached_property
+    def adapter(self) -> Adapter:
+        """How it is asked, and what it can do."""
+        return adapter_for(self.model)
+
+    @cached_property
+    def codes(self) -> Codes:
+        """Uniform inputs with the ends of each parameter and its missing value put in, then uniform inputs."""
+        rng, domain = np.random.default_rng(SEED), self.domain
+        ends = [
+            (column, code)
+            for column, parameter in enumerate(domain.parameters)
+            for code in sorted({0, max(0, parameter.levels - 1 - parameter.missing), parameter.levels - 1})
+        ]
+        corners = domain.sample_codes(len(ends), rng)
+        corners[np.arange(len(ends)), [column for column, _ in ends]] = [code for _, code in ends]
+        return np.concatenate([corners[domain.allows(corners)], domain.sample_codes(N_SAMPLES, rng)])
+
+    @cached_property
+    def rows(self) -> Any:
+        """The same inputs as rows of a frame."""
+        return self.domain.typed(self.domain.decode(self.codes))
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The outputs named, or all that the adapter declares. A plain function is assumed to give labels."""
+        if self.told is not None:
+            return self.told
+        if Asker(self.model, self.domain, output="value", batch=self.batch).adapter.is_function:
+            return ("label",)
+        try:
+            self.asker("label").ask(self.codes)
+        except Exception:
+            return ("value",)  # the first check then says more of it, if it gives no values either
+        scores = ("score",) if self.adapter.scores or self.adapter.probabilities else ()
+        return ("label", *scores, *(("proba",) if self.adapter.probabilities else ()))
+
+    def asker(self, output: str, model: Any = None) -> Asker:
+        """An asker of the model, or of a copy of it, for one output."""
+        return Asker(self.model if model is None else model, self.domain, output=output, batch=self.batch)
+
+    def askers(self) -> Iterator[Asker]:
+        """An asker for each output. It uses no remembered answers, which would hide faults."""
+        for output in self.outputs:
+            asker = self.asker(output)
+            with asker.afresh():
+                yield asker
+
+    def require(self, holds: object, rule: str) -> None:
+        """Raise an error with the rule that does not hold."""
+        if not holds:
+            raise AssertionError(f"the model {self.adapter.name} must {rule}")
+
+    def require_same(self, asker: Asker, one: NDArray[Any], other: NDArray[Any], to: str, codes: Any = None) -> None:
+        """Refuse different labels, and numbers that differ by more than their last bits, which vary with the batch."""
+        codes = self.codes if codes is None else codes
+        if asker.output == "label":
+            differs = one != other
+        else:
+            least = max(1e-9, COARSE * float(np.abs(one).max(initial=0.0)))  # what single precision may miss
+            differs = ~np.isclose(one, other, rtol=1e-6, atol=least).reshape(len(codes), -1).all(axis=1)
+        if differs.any():
+            row = int(np.argmax(differs))
+            got = f"{one[row]} and {other[row]} for {describe(self.domain, codes[row])}"
+            self.require(False, f"give the same answer to {to}, got {got}")
+
+
+def model_contract(
+    model: Any, domain: Domain, *, outputs: Sequence[str] | None = None, batch: str | None = None
+) -> None:
+    """Check that a model, and the adapter that asks it, keep to the contract. An AssertionError names a broken rule.
+
+    A model that keeps to it can be searched, estimated, audited and explained, for every output that its adapter
+    declares, in several processes. A model that gives no valid answer raises a ModelError.
 
     Args:
-        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
-        domain: what an input may be.
-        output: "label", "score", "proba" or "value", as for `search`.
+        model: anything with `predict`, a callable, or what an adapter of your own accepts.
+        domain: what an input may be, at best with all kinds of parameters that the model takes.
+        outputs: the outputs to check, of "label", "score", "proba" and "value"; by default all that its adapter
+            declares, and labels for a plain function.
         batch: "array" or "frame" to say what the model takes.
 
     >>> from fairprobe.testing import box
     >>> toy = box()
-    >>> check_model(toy.model, toy.domain)
+    >>> model_contract(toy.model, toy.domain)
     """
-    asker = Asker(model, domain, output=output, batch=batch)
-    for _, check in model_checks():
-        check(asker)
+    contracted = Contracted(model, domain, batch, None if outputs is None else tuple(outputs))
+    for _, check in contract_checks():
+        check(contracted)
 
 
-def model_checks() -> list[tuple[str, ModelCheck]]:
-    """The checks by name; each takes an `Asker` for the model and its domain, and raises if it fails."""
-    return [(name, partial(_asking_afresh, check)) for name, check in checks_among(globals())]
-
-
-def _asking_afresh(check: ModelCheck, asker: Asker) -> None:
-    """Run a check without remembered answers, which would hide faults."""
-    with asker.afresh():
-        check(asker)
+def contract_checks() -> list[tuple[str, Rule]]:
+    """The rules by name, for a test of each. A rule takes a `Contracted`, and raises if it is broken."""
+    return checks_among(globals())
 
 
 def checks_among(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -59,81 +138,125 @@ def checks_among(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
-def _check_answers_the_whole_domain(asker: Asker) -> None:
-    """One answer a row, for uniform inputs and for both ends of every parameter."""
-    codes = inputs_of(asker.domain)
-    answer = asker.ask(codes)
-    _require(len(answer) == len(codes), asker, f"one answer a row, got {len(answer)} for {len(codes)} rows")
+def _check_same_answer_twice(it: Contracted) -> None:
+    for asker in it.askers():
+        it.require_same(asker, asker.ask(it.codes), asker.ask(it.codes), "the same batch")
 
 
-def _check_same_answer_twice(asker: Asker) -> None:
-    codes = inputs_of(asker.domain)
-    require_same(asker, codes, asker.ask(codes), asker.ask(codes), "the same answer to the same batch")
+def _check_same_answer_in_any_order(it: Contracted) -> None:
+    for asker in it.askers():
+        turned = asker.ask(it.codes[::-1].copy())[::-1]
+        it.require_same(asker, asker.ask(it.codes), turned, "a row wherever it stands in a batch")
 
 
-def _check_same_answer_in_any_order(asker: Asker) -> None:
-    codes = inputs_of(asker.domain)
-    answer = asker.ask(codes[::-1].copy())[::-1]
-    require_same(asker, codes, asker.ask(codes), answer, "the same answer to a row wherever it stands in a batch")
+def _check_same_answer_alone(it: Contracted) -> None:
+    for asker in it.askers():
+        some = it.codes[-N_ALONE:]
+        alone = np.concatenate([asker.ask(row[None, :]) for row in some])
+        it.require_same(asker, asker.ask(it.codes)[-N_ALONE:], alone, "a row alone and in a batch", some)
 
 
-def _check_same_answer_alone(asker: Asker) -> None:
-    codes = inputs_of(asker.domain)
-    together = asker.ask(codes)[-N_ALONE:]
-    codes = codes[-N_ALONE:]
-    alone = np.concatenate([asker.ask(row[None, :]) for row in codes])
-    require_same(asker, codes, together, alone, "the same answer to a row alone and in a batch")
+def _check_batch_is_left_alone(it: Contracted) -> None:
+    import pandas as pd
+
+    for asker in it.askers():
+        batch, before = asker.form.rows(it.codes), asker.form.rows(it.codes)
+        try:
+            asker.function(batch)
+        except Exception as error:
+            got = f"{type(error).__name__}: {error}"
+            raise ModelError(f"the model must answer every input of the domain, got {got}") from error
+        it.require(pd.DataFrame(batch).equals(pd.DataFrame(before)), "not change the batch it is given")
 
 
-def _check_batch_is_left_alone(asker: Asker) -> None:
-    form, codes = asker.form, inputs_of(asker.domain)
-    batch = form.rows(codes)
+def _check_inputs_and_rows_are_answered_alike(it: Contracted) -> None:
+    for asker in it.askers():
+        it.require_same(asker, asker.ask(it.codes), asker.ask_frame(it.rows), "rows as to the inputs that they are")
+
+
+def _check_columns_go_by_name(it: Contracted) -> None:
+    for asker in it.askers():
+        turned = asker.ask_frame(it.rows[list(reversed(it.rows.columns))])
+        it.require_same(asker, asker.ask_frame(it.rows), turned, "rows whose columns stand in another order")
+
+
+def _check_families_are_their_members(it: Contracted) -> None:
+    members = it.domain.families.members(it.codes)
+    for asker in it.askers():
+        alone, whole = asker.ask(members), asker.ask_families(it.codes)
+        it.require_same(asker, whole.reshape(alone.shape), alone, "whole families as to their members", members)
+
+
+def _check_every_row_is_counted(it: Contracted) -> None:
+    asker = it.asker(it.outputs[0])
+    asker.ask(it.codes)
+    asker.ask_frame(it.rows)
+    it.require(asker.n_queries == 2 * len(it.codes), "have every row counted that it is asked about")
+
+
+def _check_labels_are_classes(it: Contracted) -> None:
+    if "label" in it.outputs and it.adapter.classes is not None:
+        known = np.asarray(it.adapter.classes).tolist()
+        labels = it.asker("label").ask(it.codes).tolist()
+        it.require(set(labels) <= set(known), f"give labels that are its classes, {known}")
+
+
+def _check_probabilities_add_to_one(it: Contracted) -> None:
+    if "proba" not in it.outputs:
+        return
+    given = it.asker("proba").ask(it.codes)
+    it.require((given >= -1e-6).all() and (given <= 1 + 1e-6).all(), "give probabilities between 0 and 1")
+    it.require(np.allclose(given.sum(axis=1), 1, atol=1e-4), "give probabilities that add to 1")
+    classes = it.adapter.classes
+    it.require(classes is None or len(classes) == given.shape[1], "give a probability for each of its classes")
+
+
+def _check_labels_follow(it: Contracted) -> None:
+    """The declaration by which labels are derived from probabilities instead of being asked for."""
+    if it.adapter.labels_follow != "proba" or it.adapter.classes is None or "proba" not in it.outputs:
+        return
+    given = it.asker("proba").ask(it.codes)
+    ranked = np.sort(given, axis=1)
+    clear = ranked[:, -1] - ranked[:, -2] > 1e-6  # where rounding cannot decide
+    likeliest = np.asarray(it.adapter.classes)[given.argmax(axis=1)]
+    same = (likeliest == it.asker("label").ask(it.codes))[clear]
+    it.require(same.all(), "give the label of the highest probability, as its adapter declares")
+
+
+def _check_gradients_are_those_of_scores(it: Contracted) -> None:
+    asker = it.asker("score") if it.adapter.gradients else None
+    told = asker and asker.ask_gradients(it.codes)
+    if asker and told:
+        it.require(told[1].shape == it.codes.shape, "give a gradient for each column")
+        it.require(np.isfinite(told[1]).all(), "give finite gradients")
+        it.require_same(asker, asker.ask(it.codes), told[0], "rows whose gradients are asked for")
+
+
+def _check_a_copy_answers_alike(it: Contracted) -> None:
+    """Other processes get a copy."""
+    import cloudpickle
+
     try:
-        asker.function(batch)
+        copy = cloudpickle.loads(cloudpickle.dumps(it.model))
     except Exception as error:
-        got = f"{type(error).__name__}: {error}"
-        raise ModelError(f"the model must answer every input of the domain, got {got}") from error
-    _require(_is_same_batch(batch, form.rows(codes)), asker, "not change the batch it is given")
+        raise AssertionError(f"the model {it.adapter.name} must be one that can be copied, got {error}") from error
+    for asker in it.askers():
+        it.require_same(asker, asker.ask(it.codes), it.asker(asker.output, copy).ask(it.codes), "a copy of itself")
 
 
-def inputs_of(domain: Domain) -> Codes:
-    """Uniform inputs with the ends of each parameter and its missing value put in, then uniform inputs."""
-    rng = np.random.default_rng(SEED)
-    ends = [
-        (column, code)
-        for column, parameter in enumerate(domain.parameters)
-        for code in sorted({0, max(0, parameter.levels - 1 - parameter.missing), parameter.levels - 1})
-    ]
-    corners = domain.sample_codes(len(ends), rng)
-    for row, (column, code) in enumerate(ends):
-        corners[row, column] = code
-    return np.concatenate([corners[domain.allows(corners)], domain.sample_codes(N_SAMPLES, rng)])
-
-
-def _require(holds: bool, asker: Asker, rule: str) -> None:
-    if not holds:
-        raise AssertionError(f"the model {asker.adapter.name} must {rule}")
-
-
-def require_same(asker: Asker, codes: Codes, one: NDArray[Any], other: NDArray[Any], rule: str) -> None:
-    """Refuse different labels, or numbers that differ by more than their last bits, which depend on the batch size."""
-    if asker.output == "label":
-        differs = one != other
+def _check_other_columns_are_refused(it: Contracted) -> None:
+    """A domain that lacks a column of the model is an error, never an answer."""
+    columns = columns_of(it.model, it.domain)
+    others = [name for name in it.domain.names if name not in it.domain.sensitive]
+    if columns is None or len(others) < 2 or it.domain.is_restricted or it.domain.links:
+        return
+    missing = next((name for name in others if name in columns), None)
+    kept = [parameter for parameter in it.domain.parameters if parameter.name != missing]
+    if missing is None or any(getattr(parameter, "source", None) == missing for parameter in kept):
+        return
+    try:
+        Asker(it.model, Domain(kept, list(it.domain.sensitive)), batch=it.batch)
+    except DataError as error:
+        it.require(missing in str(error), f"name the column that a domain lacks, {missing}, got {error}")
     else:
-        least = max(1e-9, COARSE * float(np.abs(one).max(initial=0.0)))  # what single precision may miss
-        differs = ~np.isclose(one, other, rtol=1e-6, atol=least).reshape(len(codes), -1).all(axis=1)
-    if differs.any():
-        row = int(np.argmax(differs))
-        raise AssertionError(
-            f"the model {asker.adapter.name} must give {rule}, got {one[row]} and {other[row]} "
-            f"for {describe(asker.domain, codes[row])}"
-        )
-
-
-def _is_same_batch(one: Any, other: Any) -> bool:
-    if hasattr(one, "equals"):
-        return bool(one.equals(other))
-    if one.dtype == object and one.shape == other.shape:
-        cells = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
-        return all(a is b or a == b or (a != a and b != b) for a, b in cells)  # a missing value is not equal to itself
-    return np.array_equal(one, other, equal_nan=one.dtype != object)
+        it.require(False, f"refuse a domain without its column {missing!r}")

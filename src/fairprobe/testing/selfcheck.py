@@ -1,4 +1,4 @@
-"""The selfcheck: whether searches, shares and explanations of models with planted cases are right on this machine."""
+"""The selfcheck: searches, estimates and explains models with planted cases, and compares the results with the plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class Selfcheck:
     def line(self) -> str:
         """The result as a line for a report."""
         passed = sum(check.ok for check in self.checks)
-        versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {_version(name)}" for name in PACKAGES)])
+        versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)])
         failed = ", ".join(check.name for check in self.checks if not check.ok)
         said = f"selfcheck: {passed} of {len(self.checks)} checks passed ({versions})"
         return f"{said}; failed: {failed}" if failed else said
@@ -83,13 +83,6 @@ def _tried(name: str, check: Callable[[int], str | None], seed: int) -> Check:
     except Exception as error:  # any error is a failed check
         wrong = f"{type(error).__name__}: {error}"
     return Check(name, wrong is None, wrong or "")
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "missing"
 
 
 # Searches: all that is planted where a search can cover the domain, and nothing else anywhere

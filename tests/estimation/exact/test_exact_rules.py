@@ -11,7 +11,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -232,14 +231,6 @@ def test_derived_parameters():
     derived = Domain([Integer("x", 0, 9), Derived("y", "x", {x: x // 3 for x in range(10)}), Integer("s", 0, 1)], ["s"])
     for domain in (derived, derived.with_constraints(["y > 0"])):
         assert reason(domain) == "the domain has derived parameters, which only sampling can follow"
-
-
-def test_linear_classifiers():
-    X = as_array(BASE.sample(400, seed=0))
-    model = LogisticRegression().fit(X, X[:, 0] > 50)
-    assert reason(BASE.with_constraints(["x > 3"]), model) == (
-        "a linear classifier is solved where the domain has no constraints"
-    )
 
 
 def test_more_boxes_than_allowed(monkeypatch):

@@ -153,7 +153,7 @@ def test_constraints():
 @pytest.mark.parametrize("step", [PCA(2), FunctionTransformer(np.sqrt), make_pipeline(MinMaxScaler(), PCA(1))])
 def test_preprocessing_that_is_not_known(step):
     model = fitted(make_pipeline(make_column_transformer((step, slice(0, 3))), DecisionTreeClassifier()))
-    assert "is not one that is known column by column" in reason(model)
+    assert "is not known column by column" in reason(model)
 
 
 class Mixing(MinMaxScaler):
@@ -193,7 +193,7 @@ def test_boxes(monkeypatch):
         (plan, "MAX_ENTRIES", "combinations of sensitive values make"),
         (axes, "MAX_BITS", "sets of its levels make"),
         (tables, "MAX_TABLE", "that can be looked at one by one"),
-        (tables, "MAX_CELLS", "numbers that a table may have"),
+        (tables, "MAX_CELLS", "numbers of a table"),
     ],
 )
 def test_other_limits_of_trees(monkeypatch, module, limit, words):
@@ -205,7 +205,7 @@ def test_other_limits_of_trees(monkeypatch, module, limit, words):
 
 def test_look_ups(monkeypatch):
     monkeypatch.setattr(linear, "MAX_LOOKUPS", 5)
-    assert "look-ups, over the 5 allowed" in reason(Sum())
+    assert "look-ups of sums, over the 5 allowed" in reason(Sum())
 
 
 # Ways to say which columns a transformer gets

@@ -85,7 +85,7 @@ def checked_share(name: str, share: Any) -> float:
 
 
 def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """Whole numbers with 0 <= hits <= n, as floats of one shape."""
+    """The counts as floats of one shape, made sure to be whole numbers with 0 <= hits <= n."""
     for name, counts in (("hits", hits), ("n", n)):
         numbers = np.asarray(counts)
         if numbers.size and (numbers.dtype.kind not in "iu" or (numbers < 0).any()):
@@ -129,7 +129,7 @@ def _inverted(
     *,
     rises: bool,
 ) -> Floats:
-    """Where the tail, a function of the share, is `error`.
+    """The share at which the tail, a function of the share, is `error`.
 
     The inverse is checked, for it can be wrong where the tail is right: betaincinv(1000, 4e8, 0.025) of SciPy 1.17,
     a lower bound, is half again the estimate. There we bisect, on the log scale.

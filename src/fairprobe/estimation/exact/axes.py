@@ -44,7 +44,7 @@ class Axis:
     levels: Codes
     """One level of each cell."""
     starts: Codes
-    """Where runs of levels of one cell begin."""
+    """First levels of the runs that lie in one cell."""
     cells: Codes
     """The cell of each run."""
 

@@ -1,4 +1,4 @@
-"""Plan: what a walk over trees needs to know: the axes of the boxes, and where each node's test leads."""
+"""The plan of a walk over trees: the axes of the boxes, and where each node's test leads."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TreePlan:
     nodes: Nodes
     axes: tuple[Axis, ...]
     parameters: tuple[int, ...]
-    """Whose axes these are."""
+    """The parameter of each axis."""
     axis: Small
     """The axis that each node tests; -1 for none."""
     test: Small

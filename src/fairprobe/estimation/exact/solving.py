@@ -17,7 +17,7 @@ import numpy as np
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.variables import TooManyError
 from fairprobe.errors import ModelError
-from fairprobe.estimation.exact.linear import balanced, check_halves, is_linear, solve_linear
+from fairprobe.estimation.exact.linear import balanced, is_linear, solve_linear
 from fairprobe.estimation.exact.plan import make_plan, make_regions, too_many
 from fairprobe.estimation.exact.trees import are_trees, read, trees_of
 from fairprobe.estimation.exact.walk import BoxWalk
@@ -118,8 +118,7 @@ def _solved_linear(seen: Seen, domain: Domain, n_rows: float) -> Solved:
         raise UnfitError("a linear classifier is solved where the domain has no constraints")
     max_half = _limit(MAX_HALF, n_rows, ROWS_PER_STEP["linear"])
     if max_half < MAX_HALF:  # refused before the model is looked at, as far as counts tell
-        sizes = domain.levels[list(domain.free_columns)].tolist()
-        check_halves([[sizes[i] for i in half] for half in balanced(sizes)], max_half)
+        balanced({column: int(domain.levels[column]) for column in domain.free_columns}, max_half)
     seen.check()
     counts = solve_linear(seen, max_half)
     by_label = dict(zip(seen.final.classes_.tolist(), counts, strict=True))

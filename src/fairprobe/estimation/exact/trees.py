@@ -23,7 +23,7 @@ class Nodes:
     """All trees' nodes one after another; the label is that of the class with the highest sum over the trees."""
 
     left: Codes
-    """Where to go if the value is at most the threshold; -1 at a leaf."""
+    """The node to go to if the value is at most the threshold; -1 at a leaf."""
     right: Codes
     column: Codes
     threshold: Floats

@@ -8,7 +8,7 @@ alone, only to learn their labels. Many boxes take a step at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,10 @@ class _Boxes:
     def __len__(self) -> int:
         return len(self.cells)
 
+    @property
+    def are_alone(self) -> bool:
+        return self.who.shape[1] == 1
+
     def take(self, rows: Any) -> _Boxes:
         return _Boxes(self.cells[rows], self.weights[rows], self.nodes[rows], self.who[rows])
 
@@ -80,11 +84,7 @@ class BoxWalk:
             self.n_boxes += len(rows)
             self._push(self._started(self._regions.cells[rows], self._regions.weights[rows], who))
         while self._pending:
-            boxes = self._next()
-            if boxes.who.shape[1] == 1:
-                self._step_alone(boxes)
-            else:
-                self._step(boxes)
+            self._step(self._next())
         return [[int(count) for count in counts] for counts in self._by_label]
 
     def _started(self, cells: Codes, weights: NDArray[Any], who: Codes) -> _Boxes:
@@ -142,33 +142,24 @@ class BoxWalk:
         return boxes.take(slice(self._block))
 
     def _step(self, boxes: _Boxes) -> None:
-        """One step of families of which no two labels are known to differ."""
+        """One step of families of which no two labels are known to differ, or of combinations that walk alone."""
         plan = self._plan
-        apart = (boxes.nodes != boxes.nodes[:, :1]).any(axis=1)
-        may_depend = (apart | plan.touches[boxes.nodes[:, 0]]).any(axis=1)
-        boxes = boxes.take(may_depend)
+        if not boxes.are_alone:
+            apart = (boxes.nodes != boxes.nodes[:, :1]).any(axis=1)
+            may_depend = (apart | plan.touches[boxes.nodes[:, 0]]).any(axis=1)
+            boxes = boxes.take(may_depend)
         labels = plan.labels(boxes.nodes)
-        differ = _differ(labels)
-        self._count(boxes.take(differ), labels[differ])
-        is_open = ~differ & (labels == UNDECIDED).any(axis=1)
+        is_open = ~self._count(boxes, labels) & (labels == UNDECIDED).any(axis=1)
         boxes, labels = boxes.take(is_open), labels[is_open]
+        # Each box is cut where it matters most for what is undecided.
+        pull = plan.spread[boxes.nodes] * (labels == UNDECIDED)[:, :, None]
+        if not boxes.are_alone:
+            # While no combination has left the others, only a node that may part them matters.
+            together = (boxes.nodes == boxes.nodes[:, :1]).all(axis=(1, 2))
+            pull[together] *= plan.touches[boxes.nodes[together]]
+        self._cut(boxes, pull.reshape(len(boxes), -1) if len(boxes) else np.zeros((0, 1)))
 
-        nodes = boxes.nodes
-        pull = plan.spread[nodes] * (labels == UNDECIDED)[:, :, None]
-        # While no combination has left the others, only a node that may part them matters.
-        together = (nodes == nodes[:, :1]).all(axis=(1, 2))
-        pull[together] *= plan.touches[nodes[together]]
-        self._cut(boxes, pull.reshape(len(nodes), nodes.shape[1] * nodes.shape[2]), self._ask)
-
-    def _step_alone(self, boxes: _Boxes) -> None:
-        """One step of combinations whose families are counted, while their own labels are open."""
-        labels = self._plan.labels(boxes.nodes)
-        is_open = labels[:, 0] == UNDECIDED
-        self._note(boxes.take(~is_open), labels[~is_open])
-        boxes = boxes.take(is_open)
-        self._cut(boxes, self._plan.spread[boxes.nodes[:, 0]], self._ask_alone)
-
-    def _cut(self, boxes: _Boxes, pull: Floats, ask: Callable[[_Boxes], None]) -> None:
+    def _cut(self, boxes: _Boxes, pull: Floats) -> None:
         """Cut each box in two by the test of the node that matters most, and put both off.
 
         `pull` is by box, then combination and tree: how much it matters to move on from there. Where nothing does, the
@@ -176,7 +167,8 @@ class BoxWalk:
         """
         stuck = pull.max(axis=1, initial=0) == 0
         if stuck.any():
-            ask(boxes.take(stuck))
+            left = boxes.take(stuck)
+            self._count(left, self._ask_families(self._plan.inputs(left.cells), left.who))
         boxes, choice = boxes.take(~stuck), pull[~stuck].argmax(axis=1)
         self.n_boxes += len(boxes)
         if self.n_boxes > self._max_boxes:
@@ -208,31 +200,25 @@ class BoxWalk:
             boxes.nodes[box, combination, tree] = ahead
         return boxes
 
-    def _count(self, boxes: _Boxes, labels: Small) -> None:
-        """Count the families of boxes with two labels at least, and let those whose label is open walk on alone."""
-        self.hits += int(self._plan.volumes(boxes.cells, boxes.weights).sum())
-        n_more = _N_CONFIRMED - sum(len(codes) for codes, _, _ in self._shown)
-        if n_more > 0:
-            self._shown.append((self._plan.inputs(boxes.cells[:n_more]), boxes.who[:n_more], labels[:n_more]))
-        self._note(boxes, labels)
-        rows, who = np.nonzero(labels == UNDECIDED)
-        nodes, alone = boxes.nodes[rows, who][:, None], boxes.who[rows, who][:, None]
-        self._push(_Boxes(boxes.cells[rows], boxes.weights[rows], nodes, alone))
+    def _count(self, boxes: _Boxes, labels: Small) -> Mask:
+        """Count the boxes with two labels at least, and those that walk alone with a label; gives a mask of these.
 
-    def _note(self, boxes: _Boxes, labels: Small) -> None:
-        """Add the families of each box to the labels that its combinations get."""
-        rows, combinations = np.nonzero(labels != UNDECIDED)
+        Combinations of the former whose label is open walk on alone.
+        """
+        known = labels != UNDECIDED
+        is_counted = known[:, 0] if boxes.are_alone else _differ(labels, known)
+        boxes, labels, known = boxes.take(is_counted), labels[is_counted], known[is_counted]
         volumes = self._plan.volumes(boxes.cells, boxes.weights)
-        np.add.at(self._by_label, (labels[rows, combinations], boxes.who[rows, combinations]), volumes[rows])
-
-    def _ask(self, boxes: _Boxes) -> None:
-        labels = self._ask_families(self._plan.inputs(boxes.cells), boxes.who)
-        differ = _differ(labels)
-        self._count(boxes.take(differ), labels[differ])
-
-    def _ask_alone(self, boxes: _Boxes) -> None:
-        codes = self._plan.domain.families.member(self._plan.inputs(boxes.cells), boxes.who[:, 0])
-        self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
+        if not boxes.are_alone:
+            self.hits += int(volumes.sum())
+            n_more = max(0, _N_CONFIRMED - sum(len(codes) for codes, _, _ in self._shown))
+            self._shown.append((self._plan.inputs(boxes.cells[:n_more]), boxes.who[:n_more], labels[:n_more]))
+        rows, places = np.nonzero(known)
+        np.add.at(self._by_label, (labels[rows, places], boxes.who[rows, places]), volumes[rows])
+        rows, places = np.nonzero(~known)
+        nodes, who = boxes.nodes[rows, places][:, None], boxes.who[rows, places][:, None]
+        self._push(_Boxes(boxes.cells[rows], boxes.weights[rows], nodes, who))
+        return is_counted
 
     def _ask_families(self, codes: Codes, who: Small) -> Small:
         """Labels by the model itself, by input, then combination of those compared."""
@@ -242,8 +228,7 @@ class BoxWalk:
         return np.searchsorted(self._classes, labels).astype(np.int32)
 
 
-def _differ(labels: Small) -> Mask:
-    """Where two labels known are not the same."""
-    known = labels != UNDECIDED
+def _differ(labels: Small, known: Mask) -> Mask:
+    """Mask of the boxes in which two known labels differ."""
     lowest = np.where(known, labels, np.iinfo(np.int32).max).min(axis=1)
     return np.asarray(known.any(axis=1) & (lowest < labels.max(axis=1)))

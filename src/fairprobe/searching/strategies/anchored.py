@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask, distinct_rows
@@ -41,16 +39,22 @@ MOST_MISSES = 10
 BITS = 12
 """Bits of a cell's number. Parameters after the twelfth share a bit with another. Chosen: a rough map is enough."""
 
-NOBODY = -1
-
-REDRAWS = (4,)
-"""Jumps that a walker draws together when its own is forbidden, once for each number here. Chosen."""
+REDRAWS = 4
+"""Jumps that a walker draws together when its own is forbidden. Chosen."""
 
 CROWDED = 2
 """A cell with this many times the mean of visits is over-represented. Chosen."""
 
-PLACES = 1_000_003
+N_PLACES = 1_000_003
 """Inputs are told apart by their keys modulo this prime, so now and then a walker leaves for no reason. Chosen."""
+
+
+CHOSEN, CELLS, PLACES, BEFORE, AFTER = range(5)
+"""The first axis of `Jumps`: parameters by their place among the movable ones; flat positions of these in tables by
+parameter, then walker; flat positions in the walkers' positions; the values before and after."""
+
+Jumps = Codes
+"""Jumps of walkers: one of the five above, then the first parameter that is moved, the second, ..., then walkers."""
 
 
 class Anchored(Strategy):
@@ -66,7 +70,6 @@ class Anchored(Strategy):
 
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
-        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
         self.levels: Codes = domain.levels[self.columns]
         self.spans = (self.levels - 1).astype(np.float64)
         self.wraps: Mask = np.array([domain.parameters[c].wraps for c in self.columns], dtype=bool)
@@ -74,20 +77,12 @@ class Anchored(Strategy):
         self.reach = np.empty((len(self.columns), 0))
         """By parameter, then walker."""
         self.misses = np.empty(0, dtype=np.int64)
-        self._any_wraps = bool(self.wraps.any())
         self._visits = Visits(domain)
         self._n_seeds = self._n_together = 0
         """Start cases of all rounds; and those of this round, if several walkers begin at each."""
         self._sums = np.tri(len(self.columns))
-        self._count_type = np.min_scalar_type(len(self.columns))
-        self._walkers = np.arange(0)
-        """The numbers 0, 1, 2, ... of the walkers, which every trial needs several times."""
-        self._asked = self._walkers
-        """The walkers that are asked about: all except those that found no way out."""
         self._likely: Floats | None = None
         """Within a density: the log chance of each walker's place, if it is known."""
-        self._then = np.empty(0)
-        """Within a density: the log chances of the places where the walkers would go."""
         self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
         """By parameter, the jumps drawn in a restricted domain, and those of them that were allowed."""
 
@@ -97,12 +92,10 @@ class Anchored(Strategy):
         seeds = distinct_rows(seeds)
         n_new, n_kept = self._shares(len(seeds))
         self._n_together = len(seeds) if self.settings.hurry else 0
-        seeds = seeds[np.arange(n_new) % len(seeds)]
         usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
         self.take(self.rng.permutation(len(self.position))[:n_kept])
-        self.admit(seeds, usual)
-        self._walkers = np.arange(len(self.position))
-        self._new = self._walkers[len(self._walkers) - len(seeds) :]
+        self._new = len(self.position) + np.arange(n_new)
+        self.admit(seeds[np.arange(n_new) % len(seeds)], usual)
         self._n_trials = self._n_hits = self._n_asked = 0
         self.is_spent = self.is_dry = False
 
@@ -148,17 +141,16 @@ class Anchored(Strategy):
             chances = weights[well] / weights[well].sum()
             walkers[leaves] = self.rng.choice(well, int(leaves.sum()), p=chances)
         self.take(np.tile(walkers, 2)[: max(len(walkers), self.settings.n_walkers)])
-        self._walkers = np.arange(len(self.position))
 
     # Trials
 
     def _ask(self) -> Codes:
-        self._jumps = self.draw(self._walkers)
-        if self.wants is not None and not self._n_trials:
-            self._jumps.stay(self._new)  # hints are needed about the places where they begin
-        self._asked = self._walkers
+        self._asked = np.arange(len(self.position))
+        self._jumps = self.draw(self._asked)
+        if self.wants is not None and not self._n_trials:  # hints are needed about the places where they begin
+            self._jumps[AFTER][:, self._new] = self._jumps[BEFORE][:, self._new]
         proposal = self.position.copy()
-        proposal.put(self._jumps.places, self._jumps.after)
+        proposal.put(self._jumps[PLACES], self._jumps[AFTER])
         return self._retry(proposal) if self.domain.is_restricted else proposal
 
     def draw(self, walkers: Codes) -> Jumps:
@@ -167,18 +159,17 @@ class Anchored(Strategy):
         sums = self._sums
         if self.domain.is_restricted:  # what is rarely allowed is rarely tried
             sums = sums * (self._allowed / self._drawn)
-        sums = sums @ (self.reach if walkers is self._walkers else self.reach.take(walkers, axis=1))
+        sums = sums @ self.reach.take(walkers, axis=1)
         # The smallest dtype takes half the time.
-        chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
+        chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=np.int16).astype(np.int64)
         cells, places = self.cells(chosen, walkers), self.places(chosen, walkers)
         before = self.position.take(places)
         spans = self.spans.take(chosen)
-        within = self.reach.take(cells) * spans
-        if self._any_wraps:
-            within = np.where(self.wraps.take(chosen), spans, within)  # the whole range of values without order
+        # A jump spans the whole range of values without order.
+        within = np.where(self.wraps.take(chosen), spans, self.reach.take(cells) * spans)
         steps = 1 + (draws[1] * within).astype(np.int64)
         after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
-        return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
+        return np.stack([chosen, cells, places, before, after])[:, None]
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
         """Which of the chosen parameters are moved down."""
@@ -196,27 +187,26 @@ class Anchored(Strategy):
         """Draw jumps again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
         if isinstance(self.domain, Region) and self._likely is None:
             self._likely = self.domain.density.log_chances(self.position)
-        may, self._then = self._may_go(self._walkers, self._jumps, proposal)
-        stuck = self._walkers[~may]
-        for n in REDRAWS:
-            if not len(stuck):
-                return proposal
-            several = np.repeat(stuck, n)
-            jumps = self.draw(several)
-            there = jumps.made(self.position[several], self.columns)
-            may, then = self._may_go(several, jumps, there)
-            may = may.reshape(-1, n)
-            found = may.any(axis=1)
-            first = np.flatnonzero(found) * n + may[found].argmax(axis=1)
-            self._jumps.put(stuck[found], jumps.of(first))
-            proposal[stuck[found]], self._then[stuck[found]] = there[first], then[first]
-            stuck = stuck[~found]
+        may, self._then = self._may_go(self._asked, self._jumps, proposal)
+        stuck = np.flatnonzero(~may)
+        if not len(stuck):
+            return proposal
+        several = np.repeat(stuck, REDRAWS)
+        jumps, there = self.draw(several), self.position[several]
+        for chosen, after in zip(jumps[CHOSEN], jumps[AFTER], strict=True):
+            there[np.arange(len(there)), self.columns[chosen]] = after
+        may, then = self._may_go(several, jumps, there)
+        may = may.reshape(-1, REDRAWS)
+        found = may.any(axis=1)
+        first, free = np.flatnonzero(found) * REDRAWS + may[found].argmax(axis=1), stuck[found]
+        self._jumps[:, :, free], proposal[free], self._then[free] = jumps[:, :, first], there[first], then[first]
+        stuck = stuck[~found]
         if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
-            self._jumps, self._likely = self._jumps.undone(), None
+            self._jumps[AFTER], self._likely = self._jumps[BEFORE], None
             return self.position.copy()
         self.misses[stuck] += 1
-        self._asked = np.delete(self._walkers, stuck)
-        self._jumps = self._jumps.of(self._asked)
+        self._asked = np.delete(self._asked, stuck)
+        self._jumps = self._jumps[:, :, self._asked]
         return proposal[self._asked]
 
     def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> tuple[Mask, Floats]:
@@ -226,7 +216,7 @@ class Anchored(Strategy):
             may = self.domain.takes(self._likely[walkers], then, there, self.rng)
         else:
             then, may = np.zeros(len(there)), self.domain.allows(there)
-        chosen, n = jumps.chosen[0], len(self.columns)
+        chosen, n = jumps[CHOSEN, 0], len(self.columns)
         self._drawn += np.bincount(chosen, minlength=n)
         self._allowed += np.bincount(chosen[may], minlength=n)
         return may, then
@@ -234,7 +224,7 @@ class Anchored(Strategy):
     def _tell(self, judgement: Judgement) -> None:
         jumps = self._jumps
         self.learn(judgement, jumps)
-        self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
+        self.position.put(jumps[PLACES], np.where(judgement.hits, jumps[AFTER], jumps[BEFORE]))
         self.misses[self._asked] = np.where(judgement.hits, 0, self.misses[self._asked] + 1)
         if self._likely is not None:
             moved = self._asked[judgement.hits]
@@ -250,16 +240,17 @@ class Anchored(Strategy):
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
         """Widen or narrow the reach along the parameters that were moved."""
-        reach = self.reach.take(jumps.cells)
+        cells = jumps[CELLS]
+        reach = self.reach.take(cells)
         learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
-        self.reach.put(jumps.cells, np.where(jumps.before == jumps.after, reach, learned))
-        if self._n_together and self._n_trials < TOGETHER and len(self._asked) == len(self._walkers):
+        self.reach.put(cells, np.where(jumps[BEFORE] == jumps[AFTER], reach, learned))
+        if self._n_together and self._n_trials < TOGETHER and len(self._asked) == len(self.position):
             self._learn_together(jumps)
 
     def _learn_together(self, jumps: Jumps) -> None:
         """Give new walkers from one start case the mean of what those learned that moved the same parameter."""
         n, new = self._n_together, self._new
-        chosen = jumps.chosen[0, new]
+        chosen = jumps[CHOSEN, 0, new]
         cells = chosen * n + np.arange(len(new)) % n  # they began in turn at the seeds
         counts = np.bincount(cells, minlength=len(self.reach) * n)
         logs = np.bincount(cells, np.log(self.reach[chosen, new]), minlength=len(counts))
@@ -269,56 +260,11 @@ class Anchored(Strategy):
         self.reach[:, new] = np.where(is_new, shared, self.reach[:, new])
 
 
-@dataclass(frozen=True)
-class Jumps:
-    """The jumps of walkers: a column for each walker, a row for the first parameter it moves, the second, and so on."""
-
-    chosen: Codes
-    """The parameters, by their place among the movable ones."""
-    cells: Codes
-    """Flat positions of the parameters in tables by parameter, then walker."""
-    places: Codes
-    """Flat positions of the parameters in the walkers' positions."""
-    before: Codes
-    after: Codes
-
-    def put(self, walkers: Codes, jumps: Jumps) -> None:
-        """Replace the jumps of some walkers."""
-        for ours, theirs in zip(vars(self).values(), vars(jumps).values(), strict=True):
-            ours[:, walkers] = theirs
-
-    def stay(self, walkers: Codes) -> None:
-        """Let some walkers stay where they are."""
-        self.after[:, walkers] = self.before[:, walkers]
-
-    def made(self, rows: Codes, columns: Codes) -> Codes:
-        """The inputs after the jumps, one for each walker; changes the rows given."""
-        for chosen, after in zip(self.chosen, self.after, strict=True):
-            rows[np.arange(len(rows)), columns[chosen]] = after
-        return rows
-
-    def of(self, walkers: Codes) -> Jumps:
-        """The jumps of some walkers."""
-        return Jumps(*(each[:, walkers] for each in vars(self).values()))
-
-    def undone(self) -> Jumps:
-        """Jumps that let all walkers stay."""
-        return replace(self, after=self.before.copy())
-
-
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
     """The values after steps. A step past a bound is reflected; if that leaves the range too, it goes around."""
-    after = before + steps
-    outside = np.flatnonzero(_is_outside(after, levels))
-    if len(outside):
-        before, steps, levels = before.take(outside), steps.take(outside), levels.take(outside)
-        reflected = before - steps
-        after.put(outside, np.where(_is_outside(reflected, levels), (before + steps) % levels, reflected))
-    return after
-
-
-def _is_outside(codes: Codes, levels: Codes) -> Mask:
-    return codes.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison
+    after, reflected = before + steps, before - steps
+    after = np.where((after < 0) | (after >= levels), reflected, after)
+    return np.where((after < 0) | (after >= levels), (before + steps) % levels, after)
 
 
 class Visits:
@@ -333,7 +279,7 @@ class Visits:
         self._bits = 1 << (np.arange(len(self._columns)) % BITS)
         self._counts = np.zeros(1 << BITS, dtype=np.int64)
         self._keys = Keys(domain)
-        self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
+        self._stood = np.full(N_PLACES, -1, dtype=np.int32)
 
     def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
         """Which walkers stand where one stood before, which in a crowded cell, and the visits to the cell of each."""
@@ -344,7 +290,7 @@ class Visits:
 
     def _are_first(self, codes: Codes) -> Mask:
         """Which walkers are the first at their place; of several that come together, one is."""
-        places, each = self._keys.of(codes).sum(axis=1) % PLACES, np.arange(len(codes), dtype=np.int32)
-        is_new = self._stood[places] == NOBODY
+        places, each = self._keys.of(codes).sum(axis=1) % N_PLACES, np.arange(len(codes), dtype=np.int32)
+        is_new = self._stood[places] == -1
         self._stood[places] = each
         return is_new & (self._stood[places] == each)

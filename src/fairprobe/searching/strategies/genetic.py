@@ -35,21 +35,19 @@ class Genetic(Strategy):
 
     def _ask(self) -> Codes:
         children = self._breed()
-        if not self.domain.is_restricted:
-            return children
-        stuck = self.redrawn(children, lambda stuck: self._breed()[stuck])
-        if stuck.size and len(stuck) == len(children):  # no child may be: their parents are asked about again
+        asked = self.redrawn(children, lambda stuck: self._breed()[stuck])
+        if not len(asked):  # no child may be: their parents are asked about again
             return self.rng.choice(self.population, len(children))
-        return np.delete(children, stuck, axis=0)
+        return children[asked]
 
     def _breed(self) -> Codes:
         """Children of parents drawn at random, crossed, then mutated."""
-        n = self.settings.n_walkers
+        n, columns = self.settings.n_walkers, self.columns
         first, second = self.population[self.rng.integers(0, len(self.population), (2, n))]
-        crossed = self.rng.random((n, len(self.moves.columns))) < FROM_MATE
-        first[:, self.moves.columns] = np.where(crossed, second[:, self.moves.columns], first[:, self.moves.columns])
+        crossed = self.rng.random((n, len(columns))) < FROM_MATE
+        first[:, columns] = np.where(crossed, second[:, columns], first[:, columns])
         draws = self.rng.random((3, n))
-        chosen = (draws[0] * len(self.moves.columns)).astype(np.int64)
+        chosen = (draws[0] * len(columns)).astype(np.int64)
         steps = self.moves.steps(chosen, draws[1] < 0.5, draws[2] if self.moves.sizes_vary else None)
         return self.moves.apply(first, chosen, steps)[0]
 

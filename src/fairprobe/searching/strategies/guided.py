@@ -65,15 +65,15 @@ class Guided(Anchored):
         jumps = super().draw(walkers)
         if self.boundary is None or len(self.columns) == 1:
             return jumps
-        first, step = jumps.chosen[0], (jumps.after - jumps.before)[0]
-        off = self.centre[walkers] - self.boundary + step * self.slope.take(jumps.cells[0])
+        first, cells, _, before, after = jumps[:, 0]
+        off = self.centre[walkers] - self.boundary + (after - before) * self.slope.take(cells)
         second, back = (first + 1) % len(self.columns), np.zeros_like(first)
         astray = np.flatnonzero(np.abs(off) > NEAR * self.gap[walkers])
         second[astray], back[astray] = self._make_up(walkers[astray], off[astray], first[astray])
         places = self.places(second, walkers)
         before = self.position.take(places)
-        also = (second, self.cells(second, walkers), places, before, before + back)
-        return Jumps(*map(np.vstack, zip(vars(jumps).values(), also, strict=True)))
+        also = np.stack([second, self.cells(second, walkers), places, before, before + back])
+        return np.stack([jumps[:, 0], also], axis=1)
 
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
         """The second parameter of these walkers, and its step, that leave the centre near the boundary."""
@@ -100,10 +100,7 @@ class Guided(Anchored):
         scores = self._sides(judgement) if self.hints is None else self.hints.scores
         if scores is None:
             return
-        low, high = (
-            np.fmin.reduce(scores),
-            np.fmax.reduce(scores),
-        )  # NaN, of a twin that does not exist, is ignored
+        low, high = np.fmin.reduce(scores), np.fmax.reduce(scores)  # NaN, of a twin that does not exist, is ignored
         centre, gap, hits = (low + high) / 2, high - low, judgement.hits
         if hits.any():
             # The boundary is at the centre of the cases; it is followed slowly.
@@ -129,9 +126,10 @@ class Guided(Anchored):
 
     def _correct(self, change: Floats, jumps: Jumps) -> None:
         """Make the least correction of the slopes, relative to the ranges, that explains the change of the centre."""
-        ordered = ~self.wraps.take(jumps.chosen).any(axis=0)
-        steps = np.where(ordered, jumps.after - jumps.before, 0)
-        slope = self.slope.take(jumps.cells)
-        weight = steps / self.levels.take(jumps.chosen) ** 2
+        chosen, cells, _, before, after = jumps
+        ordered = ~self.wraps.take(chosen).any(axis=0)
+        steps = np.where(ordered, after - before, 0)
+        slope = self.slope.take(cells)
+        weight = steps / self.levels.take(chosen) ** 2
         error = change - (slope * steps).sum(axis=0)
-        self.slope.put(jumps.cells, slope + error * weight / ((weight * steps).sum(axis=0) + TINY))
+        self.slope.put(cells, slope + error * weight / ((weight * steps).sum(axis=0) + TINY))

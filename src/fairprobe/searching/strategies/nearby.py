@@ -21,7 +21,6 @@ class Nearby(Strategy):
 
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
-        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
         self.most = min(settings.max_changes or 0, len(self.columns))
         self.own_levels = np.array([domain.own_levels[c] for c in self.columns], dtype=np.int64)
         """The number of values of each column that may be drawn; values that only rows have are not."""
@@ -34,22 +33,18 @@ class Nearby(Strategy):
 
     def _ask(self) -> Codes:
         proposal, self.changed = self._propose(np.arange(len(self.rows)))
-        self.asked = np.arange(len(self.rows))
-        if not self.domain.is_restricted:
-            return proposal
 
         def redraw(stuck: Codes) -> Codes:
             rows, self.changed[stuck] = self._propose(stuck)
             return rows
 
-        stuck = self.redrawn(proposal, redraw)
-        if not len(stuck):
-            return proposal
-        if len(stuck) == len(proposal):  # where no row may change, they are asked about as they are
+        self.asked = self.redrawn(proposal, redraw)
+        if not len(self.asked):  # where no row may change, they are asked about as they are
+            self.asked = np.arange(len(proposal))
             self.changed[:] = -1
             return self.rows.copy()
-        self.asked, self.changed = np.delete(self.asked, stuck), np.delete(self.changed, stuck, axis=0)
-        return np.delete(proposal, stuck, axis=0)
+        self.changed = self.changed[self.asked]
+        return proposal[self.asked]
 
     def allows(self, codes: Codes) -> Mask:
         """Which inputs may be asked about, with what follows from the columns changed."""

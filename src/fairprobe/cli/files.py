@@ -1,17 +1,24 @@
-"""Tables of rows from files, read strictly: a file that is no clean table is refused with the line at fault."""
+"""Files that options name: tables that are read, strictly, and where results are written, whole or not at all."""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import io
+import os
+import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest, opened_regular
+from fairprobe.csv_tables import write_csv
 from fairprobe.errors import DataError, SettingError
+from fairprobe.files import check_folder, write_results
+from fairprobe.progress import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,13 +26,20 @@ if TYPE_CHECKING:
 HEAD = 65_536
 """Bytes at the start of a file that tell text from anything else; chosen."""
 
+TABLES = (".csv", ".parquet")
+STDOUT = "-"
+FOLDER = "/"
+"""Among the endings that a destination may have, stands for a folder."""
+
+# Tables that are read: a file that is no clean table is refused with the line at fault
+
 
 def read_frame(path: str, missing: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV or Parquet file; `missing` are markers of missing values besides those that pandas knows."""
     file = Path(path)
+    kind = file.name.lower()
     if file.is_dir():
         raise DataError(f"the data must be a file, got the folder {path}")
-    kind = file.name.lower()
     if not kind.endswith((".csv", ".csv.gz", ".parquet")):
         raise DataError(f"the data must be a .csv, .csv.gz or .parquet file, got {path!r}")
     try:
@@ -60,13 +74,14 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
     try:
         with _open(file) as text:
             _check_table(file, text)
+        return pd.read_csv(file, encoding="utf-8-sig", na_values=list(missing), low_memory=False, index_col=False)
     except UnicodeDecodeError as error:
         raise DataError(f"{file} must be UTF-8 text, got the byte 0x{error.object[error.start]:02x}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{file} must be compressed by gzip, got {_first_line(error)}") from None
-    try:
-        return pd.read_csv(file, encoding="utf-8-sig", na_values=list(missing), low_memory=False, index_col=False)
-    except (ValueError, pd.errors.ParserError) as error:
+    except DataError:
+        raise
+    except ValueError as error:
         raise DataError(f"{file} must be a CSV file, got {_first_line(error)}") from None
 
 
@@ -75,9 +90,7 @@ def _open(file: Path) -> IO[str]:
     opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
     with opener(file, "rb") as raw:
         head = raw.read(HEAD)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{file} must be UTF-8 text, got UTF-16: save it as UTF-8")
-    if b"\0" in head:
+    if b"\0" in head or head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{file} must be UTF-8 text, got zero bytes: a binary file, or UTF-16?")
     return opener(file, "rt", encoding="utf-8-sig", newline="")
 
@@ -101,7 +114,7 @@ def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_table(file: Path, text: Iterable[str]) -> None:
-    """Pandas fills rows that are too short and renames columns that come twice: both are refused here."""
+    """Refuse rows that are too short, which pandas would fill, and columns that come twice, which it would rename."""
 
     def lines() -> Iterator[str]:
         for number, line in enumerate(text, start=1):
@@ -110,16 +123,15 @@ def _check_table(file: Path, text: Iterable[str]) -> None:
             yield line
 
     reader = csv.reader(lines())
-    rows = _rows(reader)
+    rows, n_rows = _rows(reader), 0
     try:
         _, header = next(rows, (0, []))
         _check_header(file, header)
-        n_rows = 0
         for begins, row in rows:
+            n_rows += 1
             if len(row) != len(header):
                 rule = f"a row must have {len(header)} values, as the header has"
                 raise DataError(f"{file}: {rule}, got {len(row)} on line {begins:,}")
-            n_rows += 1
     except csv.Error as error:
         raise DataError(f"{file} must be a CSV file, got {error} on line {reader.line_num:,}") from None
     if not n_rows:
@@ -138,3 +150,79 @@ def _check_header(file: Path, header: list[str]) -> None:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+# Where results are written: checked before the work starts
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A file, a folder, or the standard output."""
+
+    name: str
+    stream: IO[str] | None = None
+    """The standard output, where that is meant."""
+
+    @classmethod
+    def of(cls, name: str | None, endings: Collection[str], option: str, *, overwrite: bool = True) -> Destination:
+        """The destination that an option names, checked. A file that exists may be refused."""
+        if name is None:
+            raise SettingError(f"{option} must name a file that ends in {' or '.join(endings)}, got none")
+        if name == STDOUT and STDOUT in endings:
+            return cls(name, sys.stdout)
+        path, is_folder = Path(name).resolve(), FOLDER in endings
+        if path.exists() and path.is_dir() != is_folder:
+            rule, got = ("folder", "file") if is_folder else ("file", "folder")
+            raise SettingError(f"{option} must be a {rule}, got the {got} {name}")
+        if not is_folder and path.suffix.lower() not in endings:
+            raise SettingError(f"{option} must end in {' or '.join(endings)}; got {name!r}")
+        if not path.parent.is_dir():
+            raise SettingError(f"{option} must lie in a folder that exists, got {name}")
+        try:
+            if path.exists() and not os.access(path, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+            check_folder(path if path.is_dir() else path.parent)
+        except OSError as error:
+            rule = f"must be a {'folder' if is_folder else 'file'} that can be written"
+            raise SettingError(f"{option} {rule}, got {error.strerror}: {name}") from None
+        if not overwrite and path.exists():
+            raise SettingError(
+                f"{option} must name a file that is not there yet, got {name}: --overwrite allows to replace it"
+            )
+        return cls(name)
+
+    @property
+    def path(self) -> Path:
+        """The file itself, where the name is a link to it."""
+        return Path(self.name).resolve()
+
+    def write_frame(self, frame: pd.DataFrame) -> None:
+        """Write a frame in the format that the ending names; as CSV to the standard output."""
+        if self.stream is not None:
+            text = io.StringIO()
+            write_csv(frame, text)
+            self.write_text(text.getvalue())
+        elif self.path.suffix.lower() == ".parquet":
+            plain = for_parquet(frame)
+            self.write_by(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
+        else:
+            self.write_by(lambda part: write_csv(frame, part))
+
+    def write_text(self, text: str) -> None:
+        """Write a text: as it is to a file or a pipe, without commands to a terminal."""
+        if self.stream is None:
+            self.write_by(lambda part: part.write_text(text, encoding="utf-8"))
+            return
+        text = visible(text) if self.stream.isatty() else text
+        self.stream.writelines(text.splitlines(keepends=True))  # not at once: a reader that leaves is then noticed
+
+    def write_by(self, write: Callable[[Path], object]) -> None:
+        """Let a function write the file; it is given another name, which becomes the right one when all is written."""
+        write_results(self.path, write, self.name)
+
+
+def for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame as Parquet can hold it: a column of numbers and strings becomes one of strings."""
+    objects = [name for name in frame.columns if frame[name].dtype == object]
+    mixed = [name for name in objects if len(set(map(type, frame[name].dropna()))) > 1]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
