@@ -1,4 +1,4 @@
-"""What is kept: the run folder, attempts, what is masked, and texts that stay texts."""
+"""Files of an audit: the run folder, attempts, the store, what is masked, and texts that stay texts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
-from audited import linked_domain, rows, small, titled
+from audited import linked_domain, model, rows, small, titled
 
 from fairprobe import Audit
 from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.privacy import MASKED, Mask
 from fairprobe.errors import RunError, SettingError
+from fairprobe.store.run_folder import RunReader
 
 FILES = {
     "attempts.jsonl",
@@ -31,10 +31,7 @@ FILES = {
     "report.md",
 }
 
-needs_forms = pytest.mark.skipif(find_spec("jinja2") is None, reason="the page is drawn by jinja2")
 
-
-@needs_forms
 def test_everything_is_there(tmp_path):
     audit = small(max_share=0.01, favourable="yes", folder=tmp_path / "run", title="Of <b>us</b>")
     assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
@@ -42,7 +39,6 @@ def test_everything_is_there(tmp_path):
     assert "<b>Bree</b>" not in (tmp_path / "run/report.html").read_text().partition("<script")[0]
 
 
-@needs_forms
 def test_attempts_are_counted(tmp_path):
     folder = tmp_path / "run"
     first = small(max_share=0.01, folder=folder)
@@ -60,7 +56,6 @@ def test_attempts_are_counted(tmp_path):
     assert ends == ["not finished", "violated", "not finished", "passed", "not finished", "violated"]
 
 
-@needs_forms
 def test_ctrl_c_while_it_is_written_loses_nothing(tmp_path, monkeypatch):
     def interrupted(self, *_):
         signal.raise_signal(signal.SIGINT)
@@ -117,7 +112,6 @@ def test_attempts_that_cannot_be_read_are_refused(tmp_path, content):
         RunFolder(tmp_path).note(attempt_of(0))
 
 
-@needs_forms
 def test_masks_hold_everywhere(tmp_path):
     town = {"mask": ["town", "title"], "folder": tmp_path, "show_rows": True}
 
@@ -170,19 +164,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_the_work(tmp_path)
         small(asked, folder=tmp_path / "file")
 
 
-def test_a_full_disk_leaves_what_is_stored(tmp_path, monkeypatch):
-    folder = RunFolder(tmp_path)
-    folder.write_by("audit.json", lambda part: part.write_text("before"))
-
-    def full(part):
-        part.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(RunError, match="No space left"):
-        folder.write_by("audit.json", full)
-    assert [path.name for path in tmp_path.iterdir()] == ["audit.json"]
-    assert (tmp_path / "audit.json").read_text() == "before"
-
+def test_a_full_disk_loses_nothing_that_was_found(tmp_path, monkeypatch):
     replaced = Path.replace
 
     def no_space(path, target):
@@ -191,6 +173,25 @@ def test_a_full_disk_leaves_what_is_stored(tmp_path, monkeypatch):
         return replaced(path, target)
 
     monkeypatch.setattr(Path, "replace", no_space)
-    with pytest.raises(RunError) as caught:
+    with pytest.raises(RunError, match="No space left") as caught:
         small(max_share=0.01, folder=tmp_path)
     assert caught.value.found.verdict.outcome == "violated"
+
+
+def test_an_audit_goes_on_from_its_store(tmp_path):
+    """Made again, it asks nothing twice."""
+    fresh = small()
+    asked = []
+
+    def counted(frame):
+        asked.append(len(frame))
+        return model(frame)
+
+    kept = {"store": tmp_path / "runs", "model_id": "counted"}  # the model's list of calls is no part of it
+    first = small(counted, **kept)
+    n, asked[:] = sum(asked), []
+    again = small(counted, **kept)
+    assert sum(asked) < n
+    assert first.content["shares"] == again.content["shares"] == fresh.content["shares"]
+    kinds = {path.name: RunReader(path).kind for path in (tmp_path / "runs").iterdir()}
+    assert {"search", "estimate"} == set(kinds.values())

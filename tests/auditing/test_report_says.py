@@ -8,7 +8,7 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 import pytest
-from audited import SMALL, linked_domain, model, rows, small, titled
+from audited import SMALL, linked_domain, model, small, titled
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -145,8 +145,3 @@ def test_versions_of_a_function_tell_the_modules_that_it_names():
     names = {}
     exec("import xgboost\ndef predict(batch):\n    return xgboost.DMatrix(batch)", names)
     assert any("xgboost" in each for each in versions_of(names["predict"]))
-
-
-def test_rows_of_the_toy_are_the_audits(plain_audit):
-    assert plain_audit.content["about"]["versions"] == versions_of(model)
-    assert len(rows()) == plain_audit.content["about"]["data"]["n_rows"]

@@ -295,13 +295,11 @@ def test_a_damaged_file_is_refused(density, tmp_path):
             assert again.sample(5, seed=0).equals(density.sample(5, seed=0))
     assert n_refused > 40
     path.write_text("something else")
-    with pytest.raises(DataError, match=r"must be what Density.to_parquet wrote"):
-        Density.from_parquet(path)
-    pd.DataFrame({"a": [1]}).to_parquet(path)
-    with pytest.raises(DataError, match=r"must be what Density.to_parquet wrote"):
-        Density.from_parquet(path)
-    with pytest.raises(DataError, match="must be readable"):
-        Density.from_parquet(tmp_path / "none.parquet")
+    other, none = tmp_path / "other.parquet", tmp_path / "none.parquet"
+    pd.DataFrame({"a": [1]}).to_parquet(other)
+    for odd, message in [(path, "must be what"), (other, "must be what"), (none, "must be readable")]:
+        with pytest.raises(DataError, match=message):
+            Density.from_parquet(odd)
     with pytest.raises(DataError, match="must be written where that can be done"):
         density.to_parquet(tmp_path / "no" / "folder.parquet")
 

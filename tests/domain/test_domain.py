@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Real, Rule
 from fairprobe.domain import Derived
 from fairprobe.errors import DomainError, FairprobeError, InputError, SettingError
-from random_domains import domains, every_input, inputs, parameters
+from random_domains import domains, every_input, parameters
 
 SEX = Category("sex", ["Female", "Male"])
 AGE = Integer("age", 17, 90)
@@ -61,16 +60,6 @@ def test_sizes_past_64_bits():
     assert domain.n_families == 10**72
     assert "2.0e+72 inputs" in repr(domain)
     assert domain.sample_codes(3, np.random.default_rng(0)).shape == (3, 9)
-
-
-@given(st.data(), domains(max_parameters=3))
-def test_families_hold_every_twin(data, domain):
-    codes = data.draw(inputs(domain, max_size=6))
-    members = domain.families.members(codes).reshape(len(domain.combinations), len(codes), -1)
-    sensitive, free = list(domain.sensitive_columns), list(domain.free_columns)
-    for combination, block in zip(domain.combinations, members, strict=True):
-        assert (block[:, sensitive] == combination).all()
-        assert (block[:, free] == codes[:, free]).all()
 
 
 def test_columns():
@@ -141,12 +130,12 @@ def test_what_is_equal_has_one_hash(make):
         (lambda: Integer("x", math.nan, 1), "'x': low must be finite, got nan"),
         (lambda: Integer("x", 0, 2**53 + 1), "'x': high must lie within 2\\^53, got 9007199254740993"),
         (lambda: Integer("x", 0, 10**400), "'x': high must"),
-        (lambda: Integer("x", 0, 2**52), "'x' must have at most 1,000,000,000,000 levels, got .*: widen the step"),
+        (lambda: Integer("x", 0, 2**52), "'x': at most 1,000,000,000,000 levels are allowed, got .*: widen the step"),
         (lambda: Real("x", 1, 0, 0.1), "'x': low must be at most high, got low=1.0, high=0.0"),
         (lambda: Real("x", 0, 1, 0), "'x': step must be above 0, got 0"),
         (lambda: Real("x", -math.inf, 1, 0.1), "'x': low must be finite, got -inf"),
-        (lambda: Real("x", 0, 1, 1e-13), "'x' must have at most 1,000,000,000,000 levels, got .*: widen the step"),
-        (lambda: Real("x", 0, 1e300, 1e-300), "'x' must have at most 1,000,000,000,000 levels"),
+        (lambda: Real("x", 0, 1, 1e-13), "'x': at most 1,000,000,000,000 levels are allowed, got .*: widen the step"),
+        (lambda: Real("x", 0, 1e300, 1e-300), "'x': at most 1,000,000,000,000 levels are allowed"),
         (lambda: Category("x", []), "'x': values must not be empty, got \\[\\]"),
         (lambda: Category("x", "ab"), "'x': values must be a list, got the string 'ab'"),
         (lambda: Category("x", 5), "'x': values must be a list, got 5"),

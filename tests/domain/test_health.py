@@ -142,12 +142,6 @@ def test_a_sensitive_parameter_that_another_column_goes_with(title, how):
     )
 
 
-def test_many_pairs_are_one_remark():
-    frame = PEOPLE.assign(**{f"job{i}": PEOPLE["job"] for i in range(5)})
-    said = the_remark(frame)
-    assert "and 10 more pairs" in said
-
-
 def test_of_many_columns_only_what_goes_with_the_sensitive_one_is_looked_for(monkeypatch):
     monkeypatch.setattr(health, "MOST_COLUMNS", 3)
     frame = PEOPLE.assign(job2=PEOPLE["job"], title=PEOPLE["sex"].map({"f": "Ms", "m": "Mr"}))

@@ -87,19 +87,6 @@ def test_coordinates_and_a_place_give_the_input_back(domain):
     assert np.array_equal(Keys(domain).of(elsewhere), Keys(domain).of(codes))
 
 
-@given(linked_domains())
-def test_rows_have_the_same_members_as_codes(domain):
-    codes = every_input(domain)
-    frame = domain.decode(codes)
-    inside = domain.allows(codes)
-    by_codes = domain.families.of(codes)
-    by_rows = domain.families.of_frame(frame)
-    assert np.array_equal(by_rows.present, by_codes.allowed & inside[None])
-    present = by_rows.present
-    expected = domain.decode(by_codes.rows[present.ravel()])
-    pd.testing.assert_frame_equal(by_rows.frame.reset_index(drop=True), expected, check_dtype=False)
-
-
 # By hand
 
 

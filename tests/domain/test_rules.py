@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chance import SURPRISING, p_if_uniform
-from fairprobe import Category, Derived, Domain, Integer, Ordinal, Real, Rule
+from fairprobe import Category, Domain, Integer, Ordinal, Real, Rule
 from fairprobe.domain.allowed import Block
 from fairprobe.domain.expressions import names_in
 from fairprobe.domain.rule_text import parse, text_of
@@ -261,20 +261,6 @@ def test_any_rules_are_as_python_would_have_them(texts):
 
 
 # Derived parameters
-
-
-def test_a_rule_about_what_is_derived_is_one_about_its_source():
-    years = Derived("years", "school", {"none": 0, "some": 9, "all": 13})
-    domain = Domain(
-        [Ordinal("school", ["none", "some", "all"]), years, Integer("age", 0, 19), Category("sex", ["f", "m"])],
-        ["sex"],
-        constraints=["years + 6 <= age or school == 'none'"],
-    )
-    frame = domain.sample(5000, seed=0)
-    assert domain.size == 3 * 20 * 2
-    assert domain.n_valid == 2 * (20 + 5 + 1)
-    assert (frame["years"] == frame["school"].map(years.mapping)).all()
-    assert ((frame["years"] + 6 <= frame["age"]) | (frame["school"] == "none")).all()
 
 
 # What is refused

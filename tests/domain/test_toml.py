@@ -160,29 +160,15 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
             "parameters = []\n" + HEAD,
             "data, link, parameter; got 'parameters': did you mean 'parameter'?",
         ),
-        (HEAD.replace('["s"]', '["sex"]'), "a sensitive parameter must be one of s; got 'sex'"),
-        (
-            HEAD + "[[parameter]]\n",
-            "parameter None: kind must be one of integer, real, category, ordinal, derived, got None",
-        ),
         (MORE, "parameter 'x': kind must be one of integer, real, category, ordinal, derived, got None"),
         (
             MORE + 'kind = "float"',
             "parameter 'x': kind must be one of integer, real, category, ordinal, derived, got 'float'",
         ),
-        (
-            MORE + 'kind = ["real"]',
-            "parameter 'x': kind must be one of integer, real, category, ordinal, derived, got ['real']",
-        ),
         (MORE + 'kind = "integer"\nlow = 0', "parameter 'x': an integer needs name, low, high; got name, low"),
-        (MORE + 'kind = "real"\nlow = 0\nhigh = 1', "needs name, low, high, step; got name, low, high"),
-        (MORE + 'kind = "category"', "needs name, values; got name"),
         (MORE + 'kind = "category"\nvalues = "ab"', "parameter 'x': values must be a list, got the string 'ab'"),
-        (MORE + 'kind = "category"\nvalues = [[1]]', "parameter 'x': values must be strings, numbers or truth values"),
-        (MORE + 'kind = "integer"\nlow = 5\nhigh = 4', "low must be at most high, got low=5, high=4"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmissing = 1', "missing must be true or false, got 1"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmoves = 1', "parameter 'x': moves must be a list, got 1"),
-        (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmoves = [-1, 0.5]', "moves must be whole numbers of steps"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\ndtype = 1', "parameter 'x': dtype must be a string, got 1"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\ndtype = "int65"', "int65"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\ncolour = 1', "got 'colour'"),
@@ -190,21 +176,11 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
             MORE + 'kind = "integer"\nlow = 0\nhigh = 4\ncompare = [1, 2]',
             "compare is for sensitive parameters, got it for 'x'",
         ),
-        (HEAD + "compare = [0, 7]", "the values to compare must lie in the domain of 's', got [7]"),
         (HEAD + "compare = 0", "compare must be a list, got 0"),
         (HEAD + 'compare = "01"', "compare must be a list, got '01'"),
-        (HEAD + "compare = [0]", "a sensitive parameter must have two values at least, got one for 's'"),
-        (
-            HEAD + '[[parameter]]\nname = "s"\nkind = "integer"\nlow = 0\nhigh = 1',
-            "distinct names, got s more than once",
-        ),
         (
             MORE + 'kind = "derived"\nsource = "s"\nof = [0, 0]\nis = [1, 2]',
             "'x': of and missing_for must list texts, numbers and truth values once, got [0, 0]",
-        ),
-        (
-            MORE + 'kind = "derived"\nsource = "s"\nof = [0, [1]]\nis = [1, 2]',
-            "'x': of and missing_for must list texts, numbers and truth values once",
         ),
         (MORE + 'kind = "derived"\nsource = "s"\nof = [0]\nis = [1]\nif_mising = 5', "did you mean 'if_missing'?"),
         (
@@ -237,17 +213,19 @@ def test_bad_file(tmp_path, text, message):
     assert "bad.toml" in str(caught.value)
 
 
-def test_no_file(tmp_path):
-    with pytest.raises(DomainError, match=r"must be readable, got No such file or directory: .*none\.toml"):
-        Domain.from_toml(tmp_path / "none.toml")
-
-
-def test_a_folder(tmp_path):
-    with pytest.raises(DomainError, match="must be readable, got Is a directory"):
-        Domain.from_toml(tmp_path)
-
-
-def test_not_utf8(tmp_path):
-    (tmp_path / "d.toml").write_bytes(b"format = 1 # \xff\xfe")
-    with pytest.raises(DomainError, match="must be TOML"):
-        Domain.from_toml(tmp_path / "d.toml")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"must be readable, got No such file or directory: .*d\.toml"),
+        ("a folder", "must be readable, got Is a directory"),
+        (b"format = 1 # \xff\xfe", "must be TOML"),
+    ],
+)
+def test_no_file(tmp_path, content, message):
+    path = tmp_path / "d.toml"
+    if content == "a folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DomainError, match=message):
+        Domain.from_toml(path)

@@ -149,14 +149,6 @@ def test_a_forest_is_not_tried_where_it_would_take_longer():
     assert share.n_queries == 2 * share.n
 
 
-def test_a_linear_classifier_is_not_tried_where_its_halves_would_take_longer():
-    model = grown(LogisticRegression())
-    share = estimate(model, WIDE, n_experiments=10)
-    assert share.method == "sample"
-    assert share.detail == ("the halves would have 100,000,000 combinations, over the 0 allowed")
-    assert share.n_queries == 2 * share.n
-
-
 def test_a_model_that_does_not_test_the_sensitive_parameter_is_solved_at_once():
     model = without_sex(GradientBoostingClassifier(n_estimators=20, random_state=0))
     share = estimate(model, WIDE)

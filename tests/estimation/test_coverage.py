@@ -138,19 +138,3 @@ def least_exact_coverage_of_differences(n, n_grid):
 @pytest.mark.parametrize("n", [1, 4, 15])
 def test_exact_coverage_of_differences(n):
     assert least_exact_coverage_of_differences(n, 16) >= CONFIDENCE
-
-
-def simulate_differences(repetitions, n, only_a, only_b):
-    rng = np.random.default_rng(13)
-    counts = rng.multinomial(n, [only_a, only_b, 1 - only_a - only_b], repetitions)
-    distinct, inverse = np.unique(counts[:, :2], axis=0, return_inverse=True)
-    ends = np.array([paired_difference(b, c, n, CONFIDENCE) for b, c in distinct.tolist()])[inverse.ravel()].T
-    check_coverage((ends[0] <= only_a - only_b) & (only_a - only_b <= ends[1]))
-
-
-PAIRS = [(1000, 0.001, 0.001), (1000, 0.008, 0.0), (400_000, 0.0065, 0.0007), (400_000, 0.09, 0.085), (1000, 0.4, 0.3)]
-
-
-@pytest.mark.parametrize(("n", "only_a", "only_b"), PAIRS)
-def test_coverage_of_differences(n, only_a, only_b):
-    simulate_differences(40, n, only_a, only_b)

@@ -126,14 +126,6 @@ def test_not_exact_warns_and_samples():
     assert warning.filename == __file__, "the warning is about the line that called estimate"
 
 
-def test_auto_samples_without_a_warning_and_says_why():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        share = estimate(above, large_domain(), n_experiments=3)
-    assert share.method == "sample"
-    assert "above" in share.detail or "function" in share.detail
-
-
 @pytest.mark.parametrize("output", ["score", "value"])
 def test_scores_are_not_solved(output):
     with pytest.warns(HealthWarning, match=r"^not-exact: the domain has 20,000,000,020 inputs, over the 2,000,000"):
@@ -189,10 +181,6 @@ def test_it_never_takes_more_than_the_experiments_given():
     assert share.method == "sequential"
     assert share.width > 1e-4
     assert len(share.history) == 7
-
-
-def test_an_exact_share_needs_no_stopping():
-    assert estimate(box().model, box().domain, width=0.1, max_share=0.5).method == "exact"
 
 
 # Who is worse off

@@ -150,24 +150,6 @@ def test_what_is_hidden_is_said():
 # Weights and groups, wrongly
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sample_weight": [1, 2]}, "sample_weight must be one number for each of the 5 rows"),
-        ({"sample_weight": [1, 2, -1, 0, 0]}, "sample_weight must be finite and not negative, got -1.0 in row 3"),
-        ({"sample_weight": [0] * 5}, "sample_weight must not all be zero"),
-        ({"sample_weight": ["a"] * 5}, "sample_weight must be numbers"),
-        ({"groups": [1, 2]}, "groups must be one name for each of the 5 rows, got 2"),
-        ({"groups": [1, 2, None, 3, 4]}, "groups must be known for every row, got 1 missing"),
-        ({"sample_weight": pd.Series([1.0] * 5)}, "sample_weight must have the index of the rows"),
-    ],
-)
-def test_weights_and_groups_that_are_refused(options, message):
-    with pytest.raises(DataError) as caught:
-        estimate(model, DOMAIN, ROWS, **options)
-    assert message in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["sample_weight", "groups"])
 def test_weights_and_groups_are_for_rows(name):
     with pytest.raises(SettingError, match=f"{name} are for a population of rows, got population='domain'"):

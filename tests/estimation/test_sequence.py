@@ -83,21 +83,7 @@ def test_the_estimate_is_inside_and_the_ends_in_range(count, confidence):
     assert hits < n or high == 1
 
 
-@given(counts(max_n=10**9), confidences)
-def test_more_hits_move_both_ends_up(count, confidence):
-    hits, n = count
-    for end in time_uniform_interval([hits, min(hits + 1, n)], n, confidence):
-        assert end[0] <= end[1] * (1 + 1e-9)
-
-
 # The class
-
-
-def test_before_the_first_input_nothing_is_known():
-    started = ConfidenceSequence(0.9)
-    assert (started.hits, started.n, started.low, started.high) == (0, 0, 0, 1)
-    started.update(0, 0)
-    assert (started.low, started.high) == (0, 1)
 
 
 @given(st.lists(counts(max_n=10**6), min_size=1, max_size=8), confidences)

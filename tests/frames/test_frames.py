@@ -102,12 +102,7 @@ def test_domains_of_arrays():
     assert plain.names == ("x0", "x1", "x2", "x3")
     assert [p.levels for p in plain.parameters] == [p.levels for p in named.parameters]
     texts = ROWS.assign(sex=np.where(ROWS["sex"] == 1, "Male", "Female")).to_numpy(dtype=object)
-    assert [p.kind for p in Domain.from_frame(texts, ["x3"]).parameters] == [
-        "integer",
-        "integer",
-        "integer",
-        "category",
-    ]
+    assert [p.kind for p in Domain.from_frame(texts, ["x3"]).parameters] == ["integer"] * 3 + ["category"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

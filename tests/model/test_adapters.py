@@ -71,16 +71,6 @@ def test_labels_follow_from_what_is_declared(name, n_classes):
     np.testing.assert_array_equal(model.predict(rows), can.classes[places])
 
 
-def test_a_subclass_may_label_otherwise():
-    class Own(LogisticRegression):
-        def predict(self, X):
-            return 1 - super().predict(X)
-
-    assert adapter_for(LogisticRegression()).labels_follow == "score"
-    assert adapter_for(Own()).labels_follow is None
-    assert adapter_for(make_pipeline(StandardScaler(), Own())).labels_follow is None
-
-
 def test_a_function_can_nothing_but_answer():
     can = adapter_for(len)
     assert can.name == "len"

@@ -11,13 +11,11 @@ from serving import Served, serving
 
 import fairprobe
 from fairprobe import Category, Domain, Integer
-from fairprobe.asserting import DiscriminationError, assert_no_discrimination
 from fairprobe.errors import HealthWarning
 from fairprobe.explanation.repairing import repair
 from fairprobe.explanation.shrinking import shrink
 from fairprobe.model.remote import connect
 from fairprobe.replaying import CaseStatus, replay
-from fairprobe.replaying.saved import Question, SavedCases
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Category("sex", ["F", "M"])], sensitive=["sex"])
 CASES = DOMAIN.sample(40, seed=3)
@@ -91,16 +89,6 @@ def test_a_service_that_changed_is_not_answered_for_by_what_it_said(served, stea
     assert replay(CASES, steady, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
     served.predict = lambda frame: np.full(len(frame), "no")
     assert replay(CASES, steady, DOMAIN).n(CaseStatus.FIXED) == len(CASES)
-
-
-def test_saved_cases_of_a_coin(coin, tmp_path):
-    file = tmp_path / "cases.json"
-    SavedCases(CASES, Question.of(DOMAIN, "label", None), DOMAIN).write(file)
-    with pytest.raises(DiscriminationError) as raised:
-        assert_no_discrimination(coin, ROWS, domain=DOMAIN, max_share=0.1, cases=file, budget=4000)
-    said = str(raised.value)
-    assert STOCHASTIC in said
-    assert "saved before: of 40 cases none still holds, 0 were fixed" in said
 
 
 def test_one_case_that_rounding_decides_is_no_word_on_the_others():

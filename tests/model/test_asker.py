@@ -31,14 +31,6 @@ def described(row):
 # Counts
 
 
-def test_every_row_is_counted():
-    asker = Asker(lambda X: X[:, 0] > 50, DOMAIN)
-    asker.ask(CODES[:7])
-    assert asker.n_queries == 7
-    asker.ask_families(CODES[:5])
-    assert asker.n_queries == 7 + 2 * 5
-
-
 def test_families_come_by_combination():
     domain = Domain(
         [Integer("a", 0, 2), Integer("x", 0, 9), Category("b", ["u", "v"])], sensitive=["b", "a"]
@@ -74,13 +66,6 @@ def test_labels_may_be_anything(labels):
     assert got.tolist() == [labels[int(age > 50)] for age in ROWS["age"]]
 
 
-def test_numbers_become_floats():
-    assert ask(lambda X: X[:, 0], "score").dtype == np.float64
-    assert ask(lambda X: X[:, 0] > 5, "value").dtype == np.float64
-    assert ask(lambda X: [float(x) for x in X[:, 0]], "value").tolist() == ROWS["age"].tolist()
-    assert ask(lambda X: np.array(X[:, 0].tolist(), dtype=object), "value").dtype == np.float64
-
-
 # Bad answers
 
 
@@ -105,16 +90,11 @@ def test_an_answer_of_another_shape(answer, output, message):
         ask(answer, output)
 
 
-def at_row(row, bad, good=1.0, width=None):
-    def model(X):
-        answers = [good] * len(X)
-        answers[row] = bad
-        return np.array(answers) if width is None else np.column_stack([np.array(answers)] * width)
-
-    return model
+def at_row(row, bad, good):
+    return lambda X: np.array([bad if place == row else good for place in range(len(X))])
 
 
-@pytest.mark.parametrize("row", [0, 17, 39])
+@pytest.mark.parametrize("row", [0, 39])
 @pytest.mark.parametrize(
     ("bad", "good", "output", "message"),
     [
@@ -130,16 +110,6 @@ def test_the_first_bad_row_is_named(row, bad, good, output, message):
         ask(at_row(row, bad, good), output)
 
 
-def test_the_first_bad_row_of_probabilities_is_named():
-    with pytest.raises(ModelError, match=r"a finite number for every row, got .*nan.* for " + described(9)):
-        ask(at_row(9, np.nan, width=3), "proba")
-
-
-def test_missing_labels_among_objects():
-    with pytest.raises(ModelError, match="a label for every row, got (<NA>|nan) for " + described(3)):
-        ask(lambda X: pd.array([0, 1, 0, None] + [0] * 36, dtype="Int64"))
-
-
 def test_words_are_no_scores():
     with pytest.raises(ModelError, match=r"needs numbers, got .*yes.* for .*: use output='label'"):
         ask(lambda X: ["yes"] * len(X), "score")
@@ -147,18 +117,10 @@ def test_words_are_no_scores():
         ask(lambda X: np.array([1.0, 2.0, "x", *[3.0] * 37], dtype=object), "value")
 
 
-def test_the_bad_row_of_families_is_named():
-    def model(X):
-        return np.where((X[:, 0] == ROWS["age"][5]) & (X[:, 1] == ROWS["hours"][5]) & (X[:, 2] == 1), np.nan, 1.0)
-
-    with pytest.raises(ModelError, match=f"for age={ROWS['age'][5]}, hours={ROWS['hours'][5]}, sex=1"):
-        Asker(model, DOMAIN).ask_families(CODES)
-
-
 # A model that raises
 
 
-@pytest.mark.parametrize("row", [0, 1, 20, 38, 39])
+@pytest.mark.parametrize("row", [0, 20, 39])
 def test_the_row_it_raises_on_is_named(row):
     def model(X):
         if (ROWS.to_numpy()[row] == X).all(axis=1).any():
@@ -170,14 +132,6 @@ def test_the_row_it_raises_on_is_named(row):
     ) as caught:
         ask(model)
     assert isinstance(caught.value.__cause__, ValueError)
-
-
-def test_ctrl_c_is_no_failure_of_the_model():
-    def model(X):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ask(model)
 
 
 # What is no model
@@ -241,13 +195,3 @@ def test_scores_of_many_classes_have_a_column_each():
 def test_an_output_that_a_model_does_not_have(model, output, message):
     with pytest.raises(SettingError, match=message):
         Asker(model.fit(ROWS.to_numpy(), LABELS), DOMAIN, output=output)
-
-
-def test_labels_of_a_tree_are_its_plain_predictions():
-    model = DecisionTreeClassifier(random_state=0).fit(ROWS.to_numpy(), np.where(LABELS, "high", "low"))
-    asker = Asker(model, DOMAIN)
-    with asker.quiet():
-        np.testing.assert_array_equal(asker.ask(CODES), model.predict(ROWS.to_numpy()))
-        np.testing.assert_array_equal(
-            asker.ask_families(CODES).ravel(), model.predict(DOMAIN.decode(DOMAIN.families.members(CODES)).to_numpy())
-        )

@@ -12,7 +12,6 @@ import time
 
 import pytest
 
-from fairprobe.model import background
 from fairprobe.model.background import PerProcess, run
 from tests.model.serving import Served, serving
 
@@ -77,14 +76,6 @@ def test_each_process_makes_its_own():
     held.close()
     assert id(mine) in Held.closed
     assert held.get() is not mine
-
-
-def test_what_nobody_has_any_more_is_closed():
-    held = PerProcess(Held)
-    made = held.get()
-    del held
-    run(background._settled())
-    assert id(made) in Held.closed
 
 
 def test_a_process_ends_without_a_word_and_leaves_no_program(tmp_path):

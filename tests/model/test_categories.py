@@ -84,14 +84,6 @@ def test_a_model_that_hands_on_to_another_tells_what_the_adapter_of_that_one_dec
     assert Asker(lambda rows: rows, DOMAIN).form.categories == {}
 
 
-def test_searches_and_estimates_work_on_strings():
-    model = Boosted(LISTS)
-    found = fairprobe.search(model, DOMAIN, max_cases=5)
-    assert set(found.cases["job"]) == {"nurse"}
-    assert fairprobe.estimate(model, DOMAIN).value == pytest.approx(1 / 3)
-    assert fairprobe.estimate(model, DOMAIN, population=ROWS).hits == 2
-
-
 def test_numbers_are_categories_where_the_model_says_so():
     numbers = Domain([Integer("age", 0, 3), Integer("zone", 1, 3), Category("sex", ["f", "m"])], sensitive=["sex"])
     model = Boosted([[3, 2, 1], ["f", "m"]], ("age", "zone", "sex"), {"categorical_column": [2, 1]})
@@ -132,30 +124,6 @@ def test_where_the_categories_cannot_be_told_the_error_says_what_to_do():
         fairprobe.estimate(model, DOMAIN, population=ROWS)
 
 
-def test_another_error_stays_as_it_is():
-    class Broken(Boosted):
-        def predict(self, batch):
-            raise KeyError("wages")
-
-    with pytest.raises(ModelError, match="got KeyError: 'wages'; for"):
-        fairprobe.search(Broken([*LISTS, [1, 2]]), DOMAIN, max_cases=5)
-
-
-def test_the_advice_helps():
-    """With dtype='category' in the domain, inputs and rows are categoricals, though the model does not tell its own."""
-    domain = Domain(
-        [
-            DOMAIN["age"],
-            Category("job", JOBS[:2], dtype="category", categories=JOBS),
-            Category("sex", ["m", "f"], dtype="category"),
-        ],
-        sensitive=["sex"],
-    )
-    model = Boosted([*LISTS, [1, 2]])
-    assert fairprobe.search(model, domain, max_cases=5).n_cases == 5
-    assert fairprobe.estimate(model, domain, population=ROWS).hits == 2
-
-
 # The packages themselves
 
 
@@ -191,17 +159,6 @@ def census():
     return X, (y.head(4000) == ">50K").astype(int).reset_index(drop=True)
 
 
-@pytest.mark.parametrize("name", PACKAGES[:1])
-def test_a_booster_of_lightgbm_with_a_name_of_two_words(name):
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"home town": rng.choice(["Rome", "Bonn"], 200), "sex": rng.choice(["f", "m"], 200)})
-    y = ((rows["home town"] == "Rome") & (rows["sex"] == "m")).astype(int)
-    booster = new(name).fit(rows.astype("category"), y).booster_
-    domain = Domain.from_frame(rows, sensitive=["sex"])
-    share = fairprobe.estimate(booster, domain, output="value", threshold=0.3)
-    assert (share.hits, share.n) == (2, 4)
-
-
 @pytest.mark.parametrize("as_numbers", [[], ["education-num"]], ids=["text", "text and numbers"])
 @pytest.mark.parametrize("name", PACKAGES)
 def test_the_census_as_strings(name, as_numbers, census):
@@ -223,30 +180,3 @@ def test_the_census_as_strings(name, as_numbers, census):
         for sex in ("Female", "Male")
     ]
     assert fairprobe.estimate(model, domain, population=X).hits == (flipped[0] != flipped[1]).sum()
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_retrained_on_strings(name, census):
-    """The rows of a CSV reach a clone as the categories that the model given was fitted on."""
-    X, y = (part.head(1500) for part in census)
-    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
-    domain = Domain.from_frame(X, sensitive=["sex"])
-    settings = {"augment": "flip", "labels": "mean", "max_rounds": 1, "n_select": 500, "n_report": 500}
-    model = new(name).fit(X.astype(dict.fromkeys(text, "category")), y)
-    better = fairprobe.retrain(model, X, y, domain, **settings)
-    assert len(better.rounds) == 1
-    assert not [control.why_not for control in better.controls.values() if control.why_not]
-    with pytest.raises(ModelError, match="give the domain's parameters dtype='category'"):
-        fairprobe.retrain(new(name), X, y, domain, **settings)
-
-
-@pytest.mark.parametrize("name", PACKAGES)
-def test_a_country_that_the_model_was_not_fitted_on(name, census):
-    X, y = census
-    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
-    few = X[X["native-country"].isin(["Cuba", "United-States"])]
-    model = new(name).fit(few.astype(dict.fromkeys(text, "category")), y[few.index])
-    with pytest.raises(DomainError, match="'native-country': every value must be"):
-        fairprobe.search(model, Domain.from_frame(X, sensitive=["sex"]), max_cases=1)
-    with pytest.raises(DataError, match="'native-country': every value must be"):
-        fairprobe.estimate(model, Domain.from_frame(few, sensitive=["sex"]), population=X)

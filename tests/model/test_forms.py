@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -124,14 +124,6 @@ def test_fitted_on_a_frame_but_asked_by_array_gets_the_columns_in_its_own_order(
     np.testing.assert_array_equal(answer, model.predict(NUMBERS.decode(codes)[["sex", "hours", "age"]]))
 
 
-def test_a_pipeline_over_words_gets_frames_with_dtypes():
-    domain = Domain([Category("job", ["a", "b"], dtype="category"), Integer("age", 0, 9), SEX], sensitive=["sex"])
-    frame, y = training_frame(domain)
-    model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(frame, y)
-    codes = domain.sample_codes(50, np.random.default_rng(1))
-    np.testing.assert_array_equal(Asker(model, domain).ask(codes), model.predict(domain.decode(codes)))
-
-
 def test_a_pipeline_fitted_on_objects_gets_objects():
     frame, y = training_frame(WORDS)
     rows = frame.to_numpy(dtype=object)
@@ -165,62 +157,25 @@ def test_columns_that_do_not_fit(fit_on, message):
 # Which dtype
 
 
-def tree_for(domain, kind=DecisionTreeClassifier, **options):
+@pytest.mark.parametrize(
+    ("parameter", "kind", "dtype"),
+    [
+        (Integer("x", 0, 2**24), DecisionTreeClassifier, np.float32),
+        (Integer("x", -(2**24), 0), DecisionTreeRegressor, np.float32),
+        (Integer("x", 0, 9), RandomForestClassifier, np.float32),
+        (Integer("x", 0, 9), LogisticRegression, np.float64),
+        (Integer("x", 0, 2**24 + 1), DecisionTreeClassifier, np.float64),
+        (Integer("x", -(2**24) - 1, 0), DecisionTreeClassifier, np.float64),
+        (Category("x", [1, 2**24 + 1, 2]), DecisionTreeClassifier, np.float64),
+        (Real("x", 0, 1, 0.1), DecisionTreeClassifier, np.float64),
+    ],
+)
+def test_trees_get_float32_where_that_is_exact(parameter, kind, dtype):
+    domain = Domain([parameter, Integer("s", 0, 1)], sensitive=["s"])
     codes = domain.sample_codes(200, np.random.default_rng(0))
     rows = np.column_stack([p.numbers(codes[:, c]) for c, p in enumerate(domain.parameters)])
-    return kind(random_state=0, **options).fit(rows, codes[:, 0] % 2)
-
-
-def form_dtype(model, domain):
-    output = "value" if isinstance(model, DecisionTreeRegressor) else "label"
-    return Asker(model, domain, output=output).form.dtype
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda domain: tree_for(domain),
-        lambda domain: tree_for(domain, DecisionTreeRegressor),
-        lambda domain: tree_for(domain, RandomForestClassifier, n_estimators=3),
-        lambda domain: tree_for(domain, ExtraTreesClassifier, n_estimators=3),
-        lambda domain: VotingClassifier([("a", DecisionTreeClassifier()), ("b", RandomForestClassifier(3))]).fit(
-            domain.sample(50, seed=0).to_numpy(), np.arange(50) % 2
-        ),
-    ],
-)
-def test_trees_get_float32(make):
-    assert form_dtype(make(NUMBERS), NUMBERS) == np.float32
-
-
-def test_others_get_float64():
-    frame, y = training_frame(NUMBERS)
-    assert form_dtype(LogisticRegression().fit(frame.to_numpy(), y), NUMBERS) == np.float64
-    vote = VotingClassifier([("a", DecisionTreeClassifier()), ("b", GaussianNB())]).fit(frame.to_numpy(), y)
-    assert form_dtype(vote, NUMBERS) == np.float64
-
-
-@pytest.mark.parametrize(
-    ("parameter", "dtype"),
-    [
-        (Integer("x", 0, 2**24), np.float32),
-        (Integer("x", -(2**24), 0), np.float32),
-        (Integer("x", 0, 2**24 + 1), np.float64),
-        (Integer("x", -(2**24) - 1, 0), np.float64),
-        (Category("x", [1, 2**24 + 1, 2]), np.float64),
-        (Real("x", 0, 1, 0.1), np.float64),
-    ],
-)
-def test_trees_get_float64_where_float32_is_not_exact(parameter, dtype):
-    domain = Domain([parameter, Integer("s", 0, 1)], sensitive=["s"])
-    assert form_dtype(tree_for(domain), domain) == dtype
-
-
-@pytest.mark.parametrize("low", [-(2**24), -(2**24) + 1, -(2**23) - 1])
-def test_every_number_reaches_a_tree_as_it_is(low):
-    domain = Domain([Integer("x", low, 2**24), Integer("s", 0, 1)], sensitive=["s"])
-    form = Asker(tree_for(domain), domain).form
-    codes = np.array([[0, 0], [1, 1], [2**24 - 1, 0], [2**24 + 1, 0], [2**24 - low - 1, 1], [2**24 - low, 1]])
-    assert form.rows(codes)[:, 0].astype(float).tolist() == (low + codes[:, 0]).tolist()
+    output = "value" if kind is DecisionTreeRegressor else "label"
+    assert Asker(kind().fit(rows, codes[:, 0] % 2), domain, output=output).form.dtype == dtype
 
 
 @pytest.mark.parametrize(
@@ -242,13 +197,6 @@ def test_every_number_reaches_a_tree_as_it_is(low):
 def test_callables_get_integers_if_all_are(parameters, dtype):
     domain = Domain([*parameters, Integer("s", 0, 1)], sensitive=["s"])
     assert asked(Spy(), domain)[0].dtype == dtype
-
-
-def test_missing_nullable_integers_reach_a_callable_as_nan():
-    domain = Domain([Integer("x", 5, 6, missing=True, dtype="Int64"), Integer("s", 0, 1)], sensitive=["s"])
-    spy = Spy()
-    Asker(spy, domain).ask(np.array([[0, 0], [1, 1], [2, 0]]))
-    np.testing.assert_array_equal(spy.batches[0], [[5, 0], [6, 1], [np.nan, 0]])
 
 
 # What it holds
@@ -290,18 +238,3 @@ def same(one, other):
 def test_families_are_the_rows_of_the_families(data, domain, make):
     codes, form = data.draw(inputs(domain)), make(domain)
     same(form.families(codes), form.rows(domain.families.members(codes)))
-
-
-@given(st.data(), domains(kinds=numeric_parameters))
-def test_families_of_numbers_are_the_rows_of_the_families(data, domain):
-    codes, form = data.draw(inputs(domain)), ArrayForm(domain, np.float64)
-    same(form.families(codes), form.rows(domain.families.members(codes)))
-
-
-def test_forms_do_not_share_memory_with_the_codes():
-    codes = NUMBERS.sample_codes(10, np.random.default_rng(0))
-    before = codes.copy()
-    for form in (ArrayForm(NUMBERS, np.int64), ArrayForm(NUMBERS, np.float32)):
-        form.rows(codes)[:] = -1
-        form.families(codes)[:] = -1
-        np.testing.assert_array_equal(codes, before)

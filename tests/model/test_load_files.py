@@ -66,14 +66,6 @@ def test_it_keeps_the_contract(loaded):
     model_contract(model, Domain.from_frame(made.rows[:2000], ["sex"]))
 
 
-def test_a_search_over_it_finds_cases(loaded):
-    _, made, model = loaded
-    domain = Domain.from_frame(made.rows[:2000], ["sex"])
-    found = fairprobe.search(model, domain, start=made.rows[:500], max_inputs=5000, max_cases=20)
-    one, other = (Asker(model, domain).ask_frame(rows) for rows in (found.cases, found.twins))
-    assert (one != other).all()
-
-
 def test_a_domain_with_other_columns_is_refused(loaded):
     name, made, model = loaded
     domain = Domain.from_frame(made.rows[:2000].drop(columns="age"), ["sex"])
@@ -220,11 +212,6 @@ def test_what_would_do_nothing_is_refused(arguments, parts):
         fairprobe.load_model(**arguments)
     for part in parts:
         assert part in str(caught.value)
-
-
-def test_a_path_that_is_not_there(tmp_path):
-    with pytest.raises(DataError, match="No such file"):
-        fairprobe.load_model(tmp_path / "absent.skops")
 
 
 def test_loading_imports_nothing_heavy():

@@ -101,18 +101,6 @@ def rows_dtypes(X):
     return {name: X[name].dtype for name in X if isinstance(X[name].dtype, pd.CategoricalDtype)}
 
 
-def test_missing_values_and_large_integers_stay(census):
-    X, y = census
-    domain = domain_of(X)
-    model = ordinal(X).fit(X, y)
-    unknown = X[X["workclass"].isna()].head(20)
-    share = estimate(model, domain, unknown, linked=False)
-    assert share.n == 20
-    members = domain.families.of_frame(unknown).frame
-    assert members["workclass"].isna().all()
-    assert np.isin(members["fnlwgt"], unknown["fnlwgt"]).all()
-
-
 @pytest.mark.parametrize("make", [one_hot, ordinal])
 def test_text_as_plain_strings_is_the_same_text(make, census):
     """What a known pipeline is given holds the very values and dtypes; what anybody else is given is as in the data."""

@@ -10,7 +10,7 @@ import pytest
 
 import fairprobe
 from fairprobe import Category, Domain, Integer, estimate
-from fairprobe.errors import DataError, ModelError
+from fairprobe.errors import ModelError
 
 DOMAIN = Domain([Integer("age", 20, 59), Category("sex", ["F", "M"])], sensitive=["sex"])
 ROWS = pd.DataFrame({"age": np.arange(40) + 20, "sex": ["F", "M"] * 20})
@@ -39,11 +39,6 @@ def test_a_label_is_one_value(make, population):
         estimate(each(make), DOMAIN, population)
     with pytest.raises(ModelError, match="a label must be one text"):
         fairprobe.search(each(make), DOMAIN, max_cases=3)
-
-
-def test_lists_of_pairs_are_explained():
-    with pytest.raises(ModelError, match=r"of the shape \(80,\), got \(80, 2\): a label is one text"):
-        estimate(lambda frame: [(1, sex) for sex in frame["sex"]], DOMAIN, ROWS)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", object])
@@ -77,26 +72,6 @@ def test_gaps_at_the_rounding_of_a_threshold_are_said(low, high, threshold, is_s
         share = estimate(model, DOMAIN, population, output="value", threshold=threshold)
     assert (high - low > threshold) == bool(share.hits)  # as it is computed
     assert ("at-threshold" in dict(share.health)) == is_said
-
-
-TWICE = pd.concat([ROWS, ROWS[["age"]]], axis=1)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda model: estimate(model, DOMAIN, TWICE),
-        lambda model: fairprobe.search(model, DOMAIN, start=TWICE, max_cases=3),
-        lambda model: fairprobe.audit(model, TWICE, domain=DOMAIN, selfcheck=False),
-        lambda model: fairprobe.proxies(TWICE, ["sex"]),
-        lambda model: fairprobe.Density.fit(DOMAIN, TWICE),
-        lambda model: DOMAIN.encode(TWICE),
-        lambda model: Domain.from_frame(TWICE, sensitive=["sex"]),
-    ],
-)
-def test_columns_that_stand_twice_are_refused(call):
-    with pytest.raises(DataError, match="columns must have distinct names, got age more than once"):
-        call(lambda frame: np.where(frame["sex"] == "M", "yes", "no"))
 
 
 def test_who_has_no_known_sensitive_value_is_not_asked_about():

@@ -111,25 +111,6 @@ def test_a_program_that_dies_is_started_again_and_asked_the_same(program, tmp_pa
     assert found.to_frame().equals(again.to_frame())
 
 
-def test_what_was_found_is_kept_when_it_dies_for_good(program, tmp_path):
-    scored = program(
-        """
-        flag = sys.argv[1]
-        for n, row in enumerate(rows()):
-            if n > 1000 or os.path.exists(flag):
-                open(flag, "w").close()
-                print("out of luck", file=sys.stderr)
-                sys.exit(7)
-            print(label(row), flush=True)
-        """,
-        str(tmp_path / "flag"),
-        retries=1,
-    )
-    with pytest.raises(ModelError, match=r"before it ended, with exit code 7; it said: out of luck") as raised:
-        fairprobe.search(scored, DOMAIN, n_walkers=50, n_global=100, strategy="random", max_cases=100_000)
-    assert raised.value.found.n_cases > 0
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -162,10 +143,6 @@ def test_a_program_that_never_reads_is_given_up(program):
             DOMAIN.sample(9000, seed=0)
         )
     assert time.monotonic() - begun < 60
-
-
-def test_no_rows_have_no_answers(program):
-    assert len(program(ANSWERS).predict(DOMAIN.sample(3, seed=0)[:0])) == 0
 
 
 def test_garbage_is_no_number_and_no_json(program):
@@ -204,12 +181,6 @@ def test_numbers_probabilities_and_labels_that_are_numbers(program):
 def test_commands_that_are_wrong(command, options, said):
     with pytest.raises(SettingError, match=said):
         start(command, **options)
-
-
-def test_no_shell_sees_the_command(tmp_path, program):
-    scored = program(ANSWERS, "; touch", str(tmp_path / "touched"), "$(touch x)")
-    scored.predict(DOMAIN.sample(3, seed=0))
-    assert not (tmp_path / "touched").exists()
 
 
 def test_a_value_with_a_line_break_needs_json(program):

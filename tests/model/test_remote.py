@@ -1,16 +1,12 @@
 import json
 import logging
-import os
 import pickle
-import re
 import shutil
-import signal
 import socket
 import subprocess
-import threading
 import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
@@ -21,10 +17,8 @@ import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
-from fairprobe.model.background import run
 from fairprobe.model.redaction import shortened
 from fairprobe.model.remote import BatchSize, connect
-from fairprobe.model.transport import Persistence, Transport
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -93,23 +87,6 @@ def test_the_outputs_that_a_service_has_names_for():
         assert found.n_cases == 50
 
 
-def test_an_audit_counts_what_was_sent_and_what_was_asked(tmp_path):
-    rows = MIXED.sample(200, seed=0)
-    audit = partial(fairprobe.audit, domain=MIXED, n_experiments=2, n_samples=200, search_cases=20, selfcheck=False)
-    with serving(Served(mixed)) as served:
-        there = audit(connect(served.url, protocol="mlflow"), rows)
-    n_sent = there.content["about"]["model"]["n_sent"]
-    assert n_sent == served.n_rows
-    assert n_sent < sum(each["n_queries"] for each in there.content["sampling"])
-    for write, name in ((there.to_html, "audit.html"), (there.to_markdown, "audit.md")):
-        write(tmp_path / name)
-        assert re.search(rf"sent to the service.*\b{n_sent:,}\b", (tmp_path / name).read_text())
-    here = audit(mixed, rows)
-    assert here.content["about"]["model"]["n_sent"] is None
-    here.to_html(tmp_path / "here.html")
-    assert "sent to the service" not in (tmp_path / "here.html").read_text()
-
-
 def test_a_service_with_faults_gives_the_same_cases():
     with connected(Served(mixed, fault_rate=0.2, drip_seconds=1.5), timeout=0.4, batch_rows=64) as (served, remote):
         there = search(remote, MIXED, max_cases=1500)
@@ -139,36 +116,6 @@ def test_what_was_found_is_kept_when_a_service_ends():
         with pytest.raises(ModelError, match="HTTP 503"):  # the breaker is open: nothing is sent
             remote.predict(MIXED.sample(10, seed=0))
         assert served.n_requests == n_requests
-
-
-def test_an_interrupted_search_keeps_what_it_found():
-    numbers = iter(range(1_000_000))
-
-    def interrupts(handler):
-        if next(numbers) == 30:
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(20)
-        return False
-
-    begun = time.monotonic()
-    with serving(Served(mixed, override=interrupts)) as served:
-        found = search(connect(served.url, protocol="mlflow", batch_rows=64), MIXED, max_cases=100_000)
-    assert found.stop_reason == "interrupted"
-    assert found.n_cases > 0
-    assert time.monotonic() - begun < 18
-
-
-def test_a_model_that_is_not_the_same_twice_is_found_out():
-    rng = np.random.default_rng(0)
-
-    def noisy(frame):
-        return np.where(rng.random(len(frame)) < 0.3, "yes", mixed(frame))
-
-    with connected(Served(noisy)) as (served, remote):
-        found = search(remote, MIXED, max_cases=200, max_inputs=4000)
-        assert "stochastic-model" in dict(found.health)
-        share = fairprobe.estimate(connect(served.url, protocol="mlflow"), MIXED, n_experiments=1, n_samples=500)
-        assert share.has("stochastic-model")
 
 
 def test_a_model_that_changed_is_not_remembered_as_it_was():
@@ -365,28 +312,6 @@ def test_what_drips_ends_in_time(fault, is_secret, request):
     assert served.n_requests == 2
 
 
-def test_a_request_that_is_read_drop_by_drop_ends_in_time():
-    size, n_read = 40_000_000, []
-
-    def read_slowly(listener):
-        connection, _ = listener.accept()
-        with connection, suppress(OSError):
-            while sum(n_read) < size and (part := connection.recv(1_000_000)):
-                n_read.append(len(part))
-                time.sleep(0.05)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        reader = threading.Thread(target=read_slowly, args=(listener,))
-        reader.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        transport = Transport(url, Persistence(timeout=0.5))
-        assert not run(transport.takes(b" " * size, 1))
-        run(transport.close())
-        reader.join()
-    assert 0 < sum(n_read) < size  # it was still reading
-
-
 @pytest.mark.parametrize(
     ("protocol", "path", "said"),
     [
@@ -493,14 +418,6 @@ def test_the_batch_grows_while_requests_are_quick():
     assert grown(1e-6) == 16_384
     assert grown(1e-6, n_rows=200) == 512
     assert [part.stop - part.start for part in BatchSize(100).parts(250)] == [83, 83, 84]
-
-
-def test_the_rate_limit_gives_each_request_its_turn():
-    transport = Transport("http://127.0.0.1:1", Persistence(rate_limit=50.0))
-    delays = [transport.turn() for _ in range(20)]
-    run(transport.close())
-    assert delays == sorted(delays)
-    assert 19 / 50 - 0.02 < delays[-1] <= 19 / 50
 
 
 def test_json_keeps_numbers_and_missing_values():

@@ -7,6 +7,7 @@ import pytest
 from contents import HOSTILE, bare, content, hostile, sealed
 from markdown_it import MarkdownIt
 
+from fairprobe.report.html import html
 from fairprobe.report.junit import junit
 from fairprobe.report.markdown import markdown, model_card, text
 from fairprobe.wording import value
@@ -141,7 +142,7 @@ def test_hostile_values_leave_xml_well_formed():
     assert r"nul\u0000bell\u0007half\ud800" in words
 
 
-@pytest.mark.parametrize("form", [*FORMS, junit])
+@pytest.mark.parametrize("form", [*FORMS, junit, html])
 def test_the_same_content_gives_the_same_bytes(form):
     assert form(hostile()) == form(hostile())
     form(hostile()).encode()  # halves of characters are gone

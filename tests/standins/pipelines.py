@@ -84,14 +84,7 @@ PREPROCESSING = {
                 Pipeline([("fill", SimpleImputer(strategy="constant", fill_value="?")), ("hot", one_hot())]),
                 TEXT,
             ),
-            (
-                "others",
-                ColumnTransformer(
-                    [("a", StandardScaler(), ["weight", "age"]), ("b", "passthrough", ["rate"])],
-                    verbose_feature_names_out=False,
-                ),
-                NUMBERS,
-            ),
+            ("others", make_pipeline(FunctionTransformer(), StandardScaler()), NUMBERS),
             ("gain", make_pipeline(FunctionTransformer(), SimpleImputer(), MinMaxScaler()), ["gain"]),
         ],
         transformer_weights={"others": 2.0},

@@ -12,7 +12,6 @@ import pytest
 
 from fairprobe import Domain, Integer, search, subjects
 from fairprobe.datasets import census_domain
-from fairprobe.errors import SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching.job import Job
@@ -139,14 +138,6 @@ def test_a_lie_told_later_makes_no_false_case_and_costs_no_true_one() -> None:
     assert lied.n_sent > honest.n_sent  # what was asked in vain is counted
 
 
-def test_each_family_is_confirmed_once() -> None:
-    trace = run_shard(job({"accelerate": True}, stand_in=Says(model)), 0, Quota(20_000))
-    assert len(trace.cases) == 10
-    assert trace.n_sent == 2 * (CHECKED + 10)
-    assert trace.n_queries(trace.n_judged) == trace.n_sent
-    assert trace.n_queries(1) == 2 * (CHECKED + np.sum(trace.confirmed < 1000))
-
-
 LIMITS = [
     {"max_cases": 3000},
     {"max_inputs": 6000},
@@ -169,11 +160,6 @@ def test_a_search_finds_the_same_by_fewer_queries(limits: dict[str, Any]) -> Non
         assert alone.n_queries == auto.n_queries
 
 
-def test_accelerate_is_auto_or_off() -> None:
-    with pytest.raises(SettingError, match="accelerate must be one of auto, off, got 'on'"):
-        search(model, DOMAIN, accelerate="on")
-
-
 def test_quick_asker_answers_as_the_model() -> None:
     domain, forest = census_domain(), subjects.load("random-forest")
     asker = Asker(forest, domain)
@@ -182,15 +168,3 @@ def test_quick_asker_answers_as_the_model() -> None:
     assert quick is not asker
     codes = domain.sample_codes(2000, np.random.default_rng(3))
     assert np.array_equal(quick.ask_families(codes), asker.ask_families(codes))
-
-
-def test_a_model_that_refuses_no_rows_is_not_asked_about_none() -> None:
-    """Where few cases are left, all that is proposed was proposed before."""
-
-    def refusing(X: Any) -> Any:
-        assert len(X), "as scikit-learn does"
-        return model(X)
-
-    asked = replace(job({"accelerate": True}), model=refusing)
-    asked.__dict__.update(stand_in=Says(model))
-    assert len(run_shard(asked, 0, Quota(10_000, n_cases=11)).cases) == 10

@@ -18,7 +18,6 @@ from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.parameters import Listed
 from fairprobe.domain.values import check_value, checked_moves, in_dtype, natural_dtype, plain_or_none
-from fairprobe.errors import DomainError
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,13 @@ class Derived(Listed):
     wraps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
-        if not isinstance(self.source, str) or self.source == self.name:
-            raise DomainError(f"parameter {self.name!r}: source must name another parameter, got {self.source!r}")
-        if not isinstance(self.mapping, Mapping) or not self.mapping:
-            raise DomainError(f"parameter {self.name!r}: mapping must have a value for each of {self.source!r}'s")
-        if checked_moves(self.name, self.moves) != (-1, 1):
-            raise DomainError(f"parameter {self.name!r} is derived, so it is not moved; got moves={self.moves!r}")
+        self._check_name()
+        is_other = isinstance(self.source, str) and self.source != self.name
+        self._hold_to(is_other, f"source must name another parameter, got {self.source!r}")
+        is_mapping = isinstance(self.mapping, Mapping) and bool(self.mapping)
+        self._hold_to(is_mapping, f"mapping must have a value for each of {self.source!r}'s")
+        is_still = checked_moves(self.name, self.moves) == (-1, 1)
+        self._hold_to(is_still, f"it is derived, so it is not moved; got moves={self.moves!r}")
         known = {plain_or_none(key): plain_or_none(value) for key, value in self.mapping.items()}
         self._set(mapping={key: value for key, value in known.items() if (key, value) != (None, None)})
         for value in [*self.mapping, *self.mapping.values()]:
@@ -64,12 +62,9 @@ class Derived(Listed):
     def bound(self, source: Parameter) -> Derived:
         """The parameter with its value for every code of the source."""
         values = [*map(plain_or_none, np.asarray(source.decode(np.arange(source.levels)), dtype=object))]
-        absent = [value for value in values if value is not None and value not in self.mapping]
-        if absent:
-            raise DomainError(
-                f"parameter {self.name!r}: mapping must have a value for each of {self.source!r}'s, got none for "
-                f"{', '.join(map(repr, absent[:5]))}{' and others' if len(absent) > 5 else ''}"
-            )
+        absent = [repr(value) for value in values if value is not None and value not in self.mapping]
+        shown = ", ".join(absent[:5]) + (" and others" if len(absent) > 5 else "")
+        self._hold_to(not absent, f"mapping must have a value for each of {self.source!r}'s, got none for {shown}")
         by_code = tuple(self.of(values))
         missing = any(value is None for value in by_code)
         dtype = self.dtype or natural_dtype([value for value in by_code if value is not None], missing)

@@ -107,11 +107,11 @@ def check_restrictions(domain: Domain) -> None:
         compared = plain_values(domain[link.sensitive])
         for _, value, player in link.cells() if link.roles else ():
             pair = joined("and", [one_of(link.sensitive, [value]), one_of(link.column, [player])])
-            if value in compared and domain.restrictions.also(pair).n == 0:
-                raise link.error(
-                    f"must not contradict the constraints: they allow no input with {link.sensitive}={value} and "
-                    f"{link.column}={player}"
-                )
+            link.hold_to(
+                value not in compared or domain.restrictions.also(pair).n != 0,
+                f"must not contradict the constraints: they allow no input with {link.sensitive}={value} and "
+                f"{link.column}={player}",
+            )
 
 
 def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[Any] | None) -> Parameter:

@@ -59,27 +59,30 @@ class Link:
 
     def __post_init__(self) -> None:
         said = [name for name in ("roles", "shift", "per") if getattr(self, name) is not None]
-        if len(said) != 1:
-            raise self.error(f"must have one of roles, shift and per, got {' and '.join(said) or 'none'}")
+        got = " and ".join(said) or "none"
+        self.hold_to(len(said) == 1, f"must have one of roles, shift and per, got {got}")
         if self.roles is not None:
             object.__setattr__(self, "roles", self._checked_roles())
-        if self.shift is not None:
-            if not isinstance(self.shift, Mapping) or not all(is_finite(plain(each)) for each in self.shift.values()):
-                raise self.error(f"shift must have a number for each sensitive value, got {self.shift!r}")
-            shift = {plain_or_none(key): plain(number) for key, number in self.shift.items()}
+        elif self.shift is not None:
+            given: Any = self.shift
+            are_numbers = isinstance(given, Mapping) and all(is_finite(plain(number)) for number in given.values())
+            self.hold_to(are_numbers, f"shift must have a number for each sensitive value, got {given!r}")
+            shift = {plain_or_none(key): plain(number) for key, number in given.items()}
             object.__setattr__(self, "shift", shift)
-        if self.per is not None and not (is_finite(self.per) and self.per):
-            raise self.error(f"per must be a number other than 0, got {self.per!r}")
+        else:
+            is_number = is_finite(self.per) and self.per != 0
+            self.hold_to(is_number, f"per must be a number other than 0, got {self.per!r}")
 
-    def error(self, rule: str) -> DomainError:
-        """An error about this link."""
-        return DomainError(f"the link of {self.column!r} to {self.sensitive!r} {rule}")
+    def hold_to(self, holds: bool, rule: str) -> None:
+        """Refuse a link for which a rule does not hold."""
+        if not holds:
+            raise DomainError(f"the link of {self.column!r} to {self.sensitive!r} {rule}")
 
     def check_names(self, named: Iterable[Any], known: Sequence[Any], of: str) -> None:
         """Refuse a value that is none of a parameter's."""
         for value in named:
-            if value not in known:
-                raise self.error(f"must name values of {of!r}, got {value!r}{nearest(value, known)}")
+            near = "" if value in known else nearest(value, known)
+            self.hold_to(value in known, f"must name values of {of!r}, got {value!r}{near}")
 
     def cells(self) -> list[tuple[int, Any, Any]]:
         """The cells of the table: the role's number, the sensitive value, and the value that plays the role."""
@@ -90,14 +93,16 @@ class Link:
         if isinstance(given, Sequence) and not isinstance(given, str):
             # Two roles may be played by the same values, under other sensitive ones: each keeps a name of its own.
             given = {f"{place}: {_role_name(role)}": role for place, role in enumerate(given, 1)}
-        if not isinstance(given, Mapping) or not given or not all(isinstance(role, Mapping) for role in given.values()):
-            raise self.error(f"must have a mapping of sensitive values to values for each role, got {self.roles!r}")
+        is_table = (
+            isinstance(given, Mapping) and len(given) > 0 and all(isinstance(role, Mapping) for role in given.values())
+        )
+        self.hold_to(is_table, f"must have a mapping of sensitive values to values for each role, got {self.roles!r}")
         roles = {
             str(name): {plain_or_none(key): plain(value) for key, value in role.items() if not _is_empty(value)}
             for name, role in given.items()
         }
         for key, player in repeated(cell for role in roles.values() for cell in role.items()):
-            raise self.error(f"must be one-to-one, got {player!r} in two roles of {key!r}")
+            self.hold_to(False, f"must be one-to-one, got {player!r} in two roles of {key!r}")
         return roles
 
     def words(self) -> str:
@@ -148,8 +153,8 @@ class _Table:
     """A link by a table of roles. A value that the table does not name has a role of its own."""
 
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
-        if column.levels > MOST_LEVELS:
-            raise link.error(f"needs a column with {MOST_LEVELS:,} values at most, got {column.levels:,}: use a shift")
+        n = column.levels
+        link.hold_to(n <= MOST_LEVELS, f"needs a column with {MOST_LEVELS:,} values at most, got {n:,}: use a shift")
         compared, values, cells = plain_values(sensitive), plain_values(column), link.cells()
         link.check_names(
             (key for _, key, _ in cells), [*compared, *getattr(sensitive, "categories", ())], link.sensitive
@@ -204,16 +209,16 @@ class _Shift:
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
         self._link = link
         self._step: Any = getattr(column, "step", None)
-        if self._step is None:
-            raise link.error(f"needs a column of numbers on a grid for a shift, got {column.kind} {link.column!r}")
-        if link.per is not None and not sensitive.is_numeric:
-            raise link.error(f"needs a numeric sensitive parameter for per, got {sensitive.kind} {link.sensitive!r}")
+        got = f"got {column.kind} {link.column!r}"
+        link.hold_to(self._step is not None, f"needs a column of numbers on a grid for a shift, {got}")
+        got = f"got {sensitive.kind} {link.sensitive!r}"
+        link.hold_to(link.per is None or sensitive.is_numeric, f"needs a numeric sensitive parameter for per, {got}")
         values = plain_values(sensitive)
         steps = {value: self._steps(value) for value in (*(link.shift or ()), *values)}
         link.check_names(link.shift or (), [*values, *getattr(sensitive, "categories", ())], link.sensitive)
-        absent = [value for value in values if math.isnan(steps[value])]
-        if absent:
-            raise link.error(f"must have a shift for each value that is compared, got none for {absent[0]!r}")
+        for value in values:
+            has_shift = not math.isnan(steps[value])
+            link.hold_to(has_shift, f"must have a shift for each value that is compared, got none for {value!r}")
         self._shift = np.array([steps[value] for value in values], dtype=np.int64)
         self._parameter = column
         self._n_values = column.levels - column.missing
@@ -227,8 +232,8 @@ class _Shift:
             return math.nan if is_missing(value) else math.floor(round(per_unit * float(value), 9) + 0.5)
         number = (self._link.shift or {}).get(value, math.nan)
         steps = number / self._step
-        if abs(steps - np.rint(steps)) > WHOLE:
-            raise self._link.error(f"must shift by whole steps of {self._step!r}, got {number!r}")
+        is_whole = not abs(steps - np.rint(steps)) > WHOLE  # NaN stands for no shift
+        self._link.hold_to(is_whole, f"must shift by whole steps of {self._step!r}, got {number!r}")
         return float(np.rint(steps))
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
@@ -315,14 +320,11 @@ def _made(link: Any, parameters: Mapping[str, Parameter], sensitive: Sequence[st
     """The link checked against the parameters, as a table or a shift."""
     if not isinstance(link, Link):
         raise DomainError(f"a link must be a fairprobe.Link, got {link!r}")
-    if link.sensitive not in sensitive:
-        near = nearest(link.sensitive, sensitive)
-        raise link.error(f"must name a sensitive parameter, one of {', '.join(sensitive)}{near}")
-    if link.column not in parameters:
-        raise link.error(f"must name a parameter{nearest(link.column, parameters)}")
-    column = parameters[link.column]
-    if link.column in sensitive:
-        raise link.error("must change a parameter that is not sensitive")
+    known = ", ".join(sensitive) + nearest(link.sensitive, sensitive)
+    link.hold_to(link.sensitive in sensitive, f"must name a sensitive parameter, one of {known}")
+    link.hold_to(link.column in parameters, f"must name a parameter{nearest(link.column, parameters)}")
+    link.hold_to(link.column not in sensitive, "must change a parameter that is not sensitive")
+    column: Any = parameters[link.column]
     if column.kind == "derived":
-        raise link.error(f"must change {getattr(column, 'source', '')!r}, which {link.column!r} is derived from")
+        link.hold_to(False, f"must change {column.source!r}, which {link.column!r} is derived from")
     return (_Shift if link.roles is None else _Table)(link, column, parameters[link.sensitive])

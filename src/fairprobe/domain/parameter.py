@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
-from fairprobe.domain.values import checked_moves, in_dtype, plain
+from fairprobe.domain.values import checked_moves, hold_to, in_dtype, plain
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
@@ -107,42 +107,41 @@ class Parameter(ABC):
         """All categories, where the dtype is that of a pandas categorical."""
         return ()
 
-    def _check(self, dtype: str) -> None:
-        """Check the fields that all kinds share and set the default `dtype`."""
+    def _hold_to(self, holds: bool, rule: str) -> None:
+        hold_to(self.name, holds, rule)
+
+    def _check_name(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
+
+    def _check(self, dtype: str) -> None:
+        """Check the fields that all kinds share and set the default `dtype`."""
+        self._check_name()
         self._check_levels()
         self._set(moves=checked_moves(self.name, self.moves))
-        idle = [move for move in self.moves if self.wraps and self.levels > 1 and move % self.levels == 0]
-        if idle:
-            raise DomainError(
-                f"parameter {self.name!r}: a move must change the value, got {idle[0]} for {self.levels} levels"
-            )
-
+        for move in self.moves if self.wraps and self.levels > 1 else ():
+            changes = move % self.levels != 0
+            self._hold_to(changes, f"a move must change the value, got {move} for {self.levels} levels")
         if self.dtype in ("", dtype):
             self._set(dtype=dtype)
         else:
-            self._check_dtype()
+            self._hold_to(self._dtype_fits(), f"dtype must hold all its values, got {self.dtype!r}")
 
     def _check_levels(self) -> None:
-        if self.levels > MAX_LEVELS:
-            raise DomainError(
-                f"parameter {self.name!r} must have at most {MAX_LEVELS:,} levels, got {self.levels:,}: widen the step"
-            )
+        n = self.levels
+        self._hold_to(n <= MAX_LEVELS, f"at most {MAX_LEVELS:,} levels are allowed, got {n:,}: widen the step")
 
-    def _check_dtype(self) -> None:
-        """Refuse a dtype that cannot hold the values."""
+    def _dtype_fits(self) -> bool:
+        """Whether the dtype can hold the values."""
         import pandas as pd
 
         codes = np.unique([0, self._n_values() - 1, self.levels - 1])
         try:
             with warnings.catch_warnings(action="error"):
                 column = pd.Series(self.decode(codes))
-            fits = str(column.dtype) == self.dtype and self.encode(column).tolist() == codes.tolist()
+            return str(column.dtype) == self.dtype and self.encode(column).tolist() == codes.tolist()
         except (TypeError, ValueError, OverflowError, Warning):
-            fits = False
-        if not fits:
-            raise DomainError(f"parameter {self.name!r}: dtype must hold all its values, got {self.dtype!r}")
+            return False
 
     def _set(self, **fields: Any) -> None:
         for key, value in fields.items():

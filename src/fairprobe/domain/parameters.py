@@ -16,7 +16,6 @@ from fairprobe.arrays import Codes, Floats, WithoutTables
 from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import checked_values, natural_dtype, plain
-from fairprobe.errors import DomainError
 
 __all__ = ["KINDS", "Category", "Integer", "Listed", "Ordinal", "Parameter", "Real"]
 
@@ -42,21 +41,15 @@ class _Number(Parameter):
     def _check_bounds(self, kind: type[int] | type[float]) -> None:
         for what in ("low", "high", "step"):
             value = plain(getattr(self, what))
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise DomainError(f"parameter {self.name!r}: {what} must be a number, got {value!r}")
-            if isinstance(value, float) and not math.isfinite(value):
-                raise DomainError(f"parameter {self.name!r}: {what} must be finite, got {value!r}")
-            if kind is int and abs(value) > 2**53:
-                raise DomainError(f"parameter {self.name!r}: {what} must lie within 2^53, got {value!r}")
-            if kind is int and value != int(value):
-                raise DomainError(f"parameter {self.name!r}: {what} must be a whole number, got {value!r}: use Real")
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            self._hold_to(is_number, f"{what} must be a number, got {value!r}")
+            self._hold_to(isinstance(value, int) or math.isfinite(value), f"{what} must be finite, got {value!r}")
+            if kind is int:
+                self._hold_to(abs(value) <= 2**53, f"{what} must lie within 2^53, got {value!r}")
+                self._hold_to(value == int(value), f"{what} must be a whole number, got {value!r}: use Real")
             self._set(**{what: kind(value)})
-        if self.step <= 0:
-            raise DomainError(f"parameter {self.name!r}: step must be above 0, got {self.step!r}")
-        if self.low > self.high:
-            raise DomainError(
-                f"parameter {self.name!r}: low must be at most high, got low={self.low!r}, high={self.high!r}"
-            )
+        self._hold_to(self.step > 0, f"step must be above 0, got {self.step!r}")
+        self._hold_to(self.low <= self.high, f"low must be at most high, got low={self.low!r}, high={self.high!r}")
 
     def decode(self, codes: Codes) -> Any:
         if not self.missing:
@@ -158,11 +151,11 @@ class Real(_Number):
     def __post_init__(self) -> None:
         self._check_bounds(float)
         self._check_levels()
-        if self._blur() > MOST_BLUR:
-            raise DomainError(
-                f"parameter {self.name!r}: step must be large enough to tell two numbers of that size apart, "
-                f"got step={self.step!r} for {self.low!r} to {self.high!r}"
-            )
+        self._hold_to(
+            self._blur() <= MOST_BLUR,
+            "step must be large enough to tell two numbers of that size apart, "
+            f"got step={self.step!r} for {self.low!r} to {self.high!r}",
+        )
         self._check("float64")
 
     def _n_values(self) -> int:
@@ -249,9 +242,8 @@ class _Named(Listed):
         self._set(values=checked_values(self.name, self.values))
         if self.categories:
             self._set(categories=tuple(plain(category) for category in self.categories))
-        absent = [value for value in self.values if self.categories and value not in self.categories]
-        if absent:
-            raise DomainError(f"parameter {self.name!r}: values must be among its categories, got {absent[0]!r}")
+        for value in self.values if self.categories else ():
+            self._hold_to(value in self.categories, f"values must be among its categories, got {value!r}")
         self._check(natural_dtype(self.values, self.missing))
 
     @property

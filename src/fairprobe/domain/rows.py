@@ -130,35 +130,33 @@ def check_columns(domain: Domain, frame: pd.DataFrame, called: str) -> None:
         raise DataError.about(called, rule)
 
 
+def _hold_to(called: str, holds: Any, rule: str) -> None:
+    if not holds:
+        raise DataError.about(called, rule)
+
+
 def _labels(called: str, y: Any, n: int, index: Any) -> NDArray[Any]:
     """Labels in the order of the rows. Labels whose index was made anew belong to the rows by their place."""
-    values = as_values(y)
-    labels = np.asarray(values)
-    if labels.shape != (n,):
-        raise DataError.about(
-            called, f"must have one label a row, got {n:,} rows and labels of the shape {labels.shape}"
-        )
-    own = _index_of(values)
-    if own is not None and index is not None and not own.equals(index) and set(own) == set(index):
-        rule = "must be in the order of the rows, got their index in another order"
-        raise DataError.about(called, f"{rule}: give y.loc[X.index], or y.to_numpy()")
+    labels, own = np.asarray(as_values(y)), _index_of(y)
+    got = f"{n:,} rows and labels of the shape {labels.shape}"
+    _hold_to(called, labels.shape == (n,), f"must have one label a row, got {got}")
+    is_same = own is None or index is None or own.equals(index) or set(own) != set(index)
+    rule = "must be in the order of the rows, got their index in another order"
+    _hold_to(called, is_same, f"{rule}: give y.loc[X.index], or y.to_numpy()")
     return labels
 
 
 def _weights(called: str, weights: Any, n: int, index: Any) -> Floats:
-    values = as_values(weights)
-    _check_index(called, values, index)
+    _check_index(called, weights, index)
     try:
-        numbers = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(as_values(weights), dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError.about(called, f"must be numbers, got {type(values).__name__}") from None
-    if numbers.shape != (n,):
-        raise DataError.about(called, f"must be one number for each of the {n:,} rows, got the shape {numbers.shape}")
-    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
-    if len(bad):
-        raise DataError.about(called, f"must be finite and not negative, got {numbers[bad[0]]} in row {bad[0] + 1:,}")
-    if not numbers.any():
-        raise DataError.about(called, "must not all be zero")
+        raise DataError.about(called, f"must be numbers, got {type(weights).__name__}") from None
+    got = f"got the shape {numbers.shape}"
+    _hold_to(called, numbers.shape == (n,), f"must be one number for each of the {n:,} rows, {got}")
+    for row in np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))[:1]:
+        _hold_to(called, False, f"must be finite and not negative, got {numbers[row]} in row {row + 1:,}")
+    _hold_to(called, numbers.any(), "must not all be zero")
     return numbers
 
 
@@ -167,18 +165,17 @@ def _groups(called: str, groups: Any, n: int, index: Any) -> NDArray[Any]:
 
     _check_index(called, groups, index)
     values = pd.Series(as_values(groups))
-    if values.shape != (n,):
-        raise DataError.about(called, f"must be one name for each of the {n:,} rows, got {len(values):,}")
-    if values.isna().any():
-        raise DataError.about(called, f"must be known for every row, got {int(values.isna().sum()):,} missing")
+    n_missing = int(values.isna().sum())
+    _hold_to(called, len(values) == n, f"must be one name for each of the {n:,} rows, got {len(values):,}")
+    _hold_to(called, not n_missing, f"must be known for every row, got {n_missing:,} missing")
     return np.asarray(values)
 
 
 def _check_index(called: str, values: Any, index: Any) -> None:
     """A series must have the index of the rows, or its values would count for other rows than are meant."""
     own = _index_of(values)
-    if own is not None and index is not None and not own.equals(index):
-        raise DataError.about(called, "must have the index of the rows, got another: give an array for their order")
+    is_same = own is None or index is None or own.equals(index)
+    _hold_to(called, is_same, "must have the index of the rows, got another: give an array for their order")
 
 
 def _index_of(values: Any) -> Any:

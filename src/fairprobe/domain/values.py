@@ -46,42 +46,44 @@ def plain_or_none(value: Any) -> Any:
     return None if is_missing(value) else plain(value)
 
 
+def hold_to(name: Any, holds: bool, rule: str) -> None:
+    """Refuse a parameter for which a rule does not hold."""
+    if not holds:
+        raise DomainError(f"parameter {name!r}: {rule}")
+
+
 def checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
     """Checked moves: whole numbers of steps, at least one down and one up."""
-    if not isinstance(moves, Iterable):
-        raise DomainError(f"parameter {name!r}: moves must be a list of whole numbers, got {moves!r}")
+    hold_to(name, isinstance(moves, Iterable), f"moves must be a list of whole numbers, got {moves!r}")
     checked = tuple(plain(move) for move in moves)
-    if any(isinstance(move, bool) or not isinstance(move, int) or move == 0 for move in checked):
-        raise DomainError(f"parameter {name!r}: moves must be whole numbers of steps other than 0, got {checked}")
-    if not any(move < 0 for move in checked) or not any(move > 0 for move in checked):
-        raise DomainError(f"parameter {name!r}: moves must have one below 0 and one above 0 at least, got {checked}")
+    are_whole = all(isinstance(move, int) and not isinstance(move, bool) and move != 0 for move in checked)
+    hold_to(name, are_whole, f"moves must be whole numbers of steps other than 0, got {checked}")
+    has_both = any(move < 0 for move in checked) and any(move > 0 for move in checked)
+    hold_to(name, has_both, f"moves must have one below 0 and one above 0 at least, got {checked}")
     return checked
 
 
 def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     """Checked values: plain, distinct and not missing."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        got = f"the string {values!r}" if isinstance(values, str) else repr(values)
-        raise DomainError(f"parameter {name!r}: values must be a list, got {got}")
+    is_text = isinstance(values, str)
+    got = f"the string {values!r}" if is_text else repr(values)
+    hold_to(name, isinstance(values, Iterable) and not is_text, f"values must be a list, got {got}")
     checked = tuple(plain(value) for value in values)
-    if not checked:
-        raise DomainError(f"parameter {name!r}: values must not be empty, got []")
+    hold_to(name, bool(checked), "values must not be empty, got []")
     for value in checked:
         check_value(name, value)
     twice = ", ".join(map(repr, repeated(checked)))
-    if twice:
-        raise DomainError(f"parameter {name!r}: values must be distinct, got {twice} more than once")
+    hold_to(name, not twice, f"values must be distinct, got {twice} more than once")
     return checked
 
 
 def check_value(name: str, value: Any) -> None:
     """Refuse a value that is missing, or that neither a rule nor a domain file can hold."""
-    if is_missing(value):
-        raise DomainError(f"parameter {name!r}: a missing value is allowed by missing=True, not listed, got {value!r}")
-    if not isinstance(value, (str, bool, int, float)):
-        raise DomainError(f"parameter {name!r}: values must be strings, numbers or truth values, got {value!r}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise DomainError(f"parameter {name!r}: values must be finite, got {value!r}")
+    hold_to(name, not is_missing(value), f"a missing value is allowed by missing=True, not listed, got {value!r}")
+    is_plain = isinstance(value, (str, bool, int, float))
+    hold_to(name, is_plain, f"values must be strings, numbers or truth values, got {value!r}")
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    hold_to(name, is_finite, f"values must be finite, got {value!r}")
 
 
 def natural_dtype(values: Iterable[Any], missing: bool) -> str:

@@ -37,7 +37,7 @@ COLUMNWISE = ("columnwise", "identity", "monotone")
 """Kinds of transformers that make each of their columns out of one column."""
 
 NARROW = 1_000
-"""Most levels of a parameter that go into one batch with those of the other parameters. Chosen."""
+"""Most levels of a number that are sent through all steps; of more, the part that takes the number is run. Chosen."""
 
 N_RANDOM = 300
 """Random families that the model is asked about before its count is believed.
@@ -147,9 +147,6 @@ class Seen:
 
     def at(self, parameter: int, codes: Codes) -> NDArray[Any]:
         """The base row with the parameter at these levels."""
-        first, rows = self._narrow
-        if parameter in first:
-            return rows[first[parameter] + codes]
         varied = np.zeros((len(codes), len(self.domain.levels)), dtype=np.int64)
         varied[:, parameter] = codes
         return self.rows(varied)
@@ -158,22 +155,6 @@ class Seen:
     def base(self) -> NDArray[Any]:
         """The row of an input with every parameter at its first level."""
         return self.rows(np.zeros((1, len(self.domain.levels)), dtype=np.int64))[0]
-
-    @cached_property
-    def _narrow(self) -> tuple[dict[int, int], NDArray[Any]]:
-        """By parameter with few levels, the number of its first row; and rows with it at each level in turn.
-
-        All are transformed at once: transformers take about as long for a row as for a thousand.
-        """
-        levels = np.array([kind.levels for kind in self.domain.parameters])  # a derived one has its source's
-        narrow = np.flatnonzero(levels <= NARROW)
-        ends = np.cumsum(levels[narrow])
-        narrow = narrow[ends <= _BLOCK_CELLS // max(len(self.base), len(levels))]
-        first = dict(zip(narrow.tolist(), (ends[: len(narrow)] - levels[narrow]).tolist(), strict=True))
-        varied = np.zeros((int(levels[narrow].sum()), len(levels)), dtype=np.int64)
-        for parameter, row in first.items():
-            varied[row : row + levels[parameter], parameter] = np.arange(levels[parameter])
-        return first, self.rows(varied) if first else self.base[None]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
         """The numbers of each level of a parameter, in those of the wanted columns that it changes."""

@@ -216,12 +216,13 @@ def _numbers(seen: Seen, parameter: int) -> list[Slot]:
             continue
         if not all(map(_keeps_numbers, parts_of(part))):
             raise UnfitError(f"what {type(part).__name__} makes of {kind.name!r} is not known number by number")
+        base = [seen.domain[each].numbers(np.zeros(1, dtype=np.int64))[0] for each in names]
         weight = (step.transformer_weights or {}).get(name, 1)
-        made = partial(_through, part, FrameForm(seen.domain, names), parameter, weight)
+        made = partial(_through, part, np.array(base), names.index(kind.name), weight, kind)
         try:
             rows = made(some)
         except Exception as error:
-            raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
+            raise UnfitError(f"{type(part).__name__} must take numbers, got {type(error).__name__}: {error}") from error
         first = step.output_indices_[name].start
         changed = np.flatnonzero((rows != rows[0]).any(axis=0)).tolist()
         slots += [_number(parameter, first + i, kind, partial(_column, made, i)) for i in changed]
@@ -234,14 +235,13 @@ def _keeps_numbers(part: Any) -> bool:
     return is_known and is_missing(getattr(part, "missing_values", None))
 
 
-def _through(part: Any, form: FrameForm, parameter: int, weight: float, codes: Codes) -> Floats:
-    """The rows that a part makes of a number's levels, the other columns at their first."""
-    varied = np.zeros((len(codes), len(form.domain.levels)), dtype=np.int64)
-    varied[:, parameter] = codes
-    batch: Any = form.rows(varied)
+def _through(part: Any, base: Floats, place: int, weight: float, kind: Parameter, codes: Codes) -> Floats:
+    """The rows that a part makes of a number's levels, the other columns as they are in `base`."""
+    rows = np.tile(base, (len(codes), 1))
+    rows[:, place] = kind.numbers(codes)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = batch if isinstance(part, str) else part.transform(batch)
+        warnings.simplefilter("ignore")  # the columns' names are missing
+        made = rows if isinstance(part, str) else part.transform(rows)
     made = made.toarray() if hasattr(made, "toarray") else np.asarray(made)
     return np.asarray(made if weight == 1 else made * weight, dtype=np.float64)
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import (
-    ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
@@ -41,15 +40,6 @@ def single_trees(draw):
     )
 
 
-@given(small_domains(), single_trees(), SEEDS, st.integers(2, 3), st.booleans(), st.booleans())
-def test_tree(domain, tree, seed, n_classes, as_frame, as_words):
-    X, y = training_rows(domain, seed, n_classes=n_classes, as_words=as_words)
-    model = tree.fit(X if as_frame else as_array(X), y)
-    solved = solve(model, domain)
-    assert_counted(solved, model, domain)
-    assert solved.method == "tree"
-
-
 def preprocessings():
     numbers, words = make_column_selector(dtype_include="number"), make_column_selector(dtype_exclude="number")
     one_hot = ColumnTransformer([("words", OneHotEncoder(), words)], remainder="passthrough", sparse_threshold=0)
@@ -68,22 +58,6 @@ def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
     X, y = training_rows(domain, seed)
     model = Pipeline([("prepare", preprocessing), ("nothing", "passthrough"), ("tree", tree)]).fit(X, y)
     assert_counted(solve(model, domain), model, domain)
-
-
-@st.composite
-def forests(draw):
-    kind = draw(st.sampled_from([RandomForestClassifier, ExtraTreesClassifier]))
-    depth, n = draw(st.sampled_from([1, 2, 4, None])), draw(st.integers(1, 6))
-    return kind(n, max_depth=depth, max_features=None, random_state=draw(SEEDS))
-
-
-@given(small_domains(), forests(), SEEDS, st.integers(2, 3), st.booleans())
-def test_forest(domain, forest, seed, n_classes, as_frame):
-    X, y = training_rows(domain, seed, n_classes=n_classes)
-    model = forest.fit(X if as_frame else as_array(X), y)
-    solved = solve(model, domain)
-    assert_counted(solved, model, domain)
-    assert solved.method == "ensemble"
 
 
 @given(
