@@ -84,7 +84,7 @@ def test_a_missing_value_is_compared_only_if_none_is_listed():
 def test_continuous_numbers_are_no_labels():
     domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
     for ask in (search, estimate):
-        with pytest.raises(Exception, match="say output='value' and the threshold"):
+        with pytest.raises(Exception, match="say output='value' and a threshold"):
             ask(lambda X: X[:, 0] / 7 + X[:, 1] / 1000, domain)
         with pytest.raises(Exception, match=r"got 1?[0-9]+ different numbers in"):
             ask(lambda X: 1000 * X[:, 0] + X[:, 1], domain)

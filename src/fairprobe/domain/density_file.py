@@ -56,10 +56,12 @@ def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
     import pandas as pd
     import pyarrow as pa
 
-    parts = [("level", item, bins.seen, bins.counts) for item, bins in enumerate(density.bins)]
-    for item, counts in enumerate(factor.counts.ravel() for factor in density.factors):
-        parts.append(("factor", item, np.flatnonzero(counts), counts[counts > 0]))
-    parts.append(("held-out", 0, np.arange(len(density.held_out)), density.held_out.astype(np.float64)))
+    tables = [factor.counts.ravel() for factor in density.factors]
+    parts = [
+        *(("level", item, bins.seen, bins.counts) for item, bins in enumerate(density.bins)),
+        *(("factor", item, np.flatnonzero(counts), counts[counts > 0]) for item, counts in enumerate(tables)),
+        ("held-out", 0, np.arange(len(density.held_out)), density.held_out.astype(np.float64)),
+    ]
     frames = [
         pd.DataFrame({"part": part, "item": item, "place": places, "value": values.astype(np.float64)})
         for part, item, places, values in parts
