@@ -17,9 +17,9 @@ from fairprobe.arguments import SecretHeaders, TrustedFile
 from fairprobe.checks import checked_count, is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
+from fairprobe.model.adapters import Elsewhere
 from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
-from fairprobe.model.elsewhere import Elsewhere
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
 from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, checked_answers, decoded, joined, service_at
 from fairprobe.model.redaction import guard_logs, hiding, shown_source
@@ -103,14 +103,9 @@ class RemoteModel(Elsewhere):
     connections = True
 
     def __init__(self, service: Instances, answers: Mapping[str, str], make: Any) -> None:
+        super().__init__(f"{shown_source(service.url)} ({service.name})", make, answers)
         self.service, self.answers = service, dict(answers)
         self._looked_for: set[str] = set()
-        super().__init__(make)
-
-    @property
-    def name(self) -> str:
-        """Where the service is, without secrets, and its protocol."""
-        return f"{shown_source(self.service.url)} ({self.service.name})"
 
     @property
     def n_sent(self) -> int:
