@@ -26,8 +26,6 @@ from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declare
 from fairprobe.cli.values import pairs
 from fairprobe.cli.words import notes, say, say_blocks, spinner
 from fairprobe.domain import Domain
-from fairprobe.domain.description import described
-from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
 from fairprobe.model.asking import Asker
@@ -198,7 +196,6 @@ class Command(ABC):
         with notes(), redirect_stdout(sys.stderr):
             self.load()
             if is_dry:
-                warn_of_health(health_of_domain(self.domain))
                 plan = self._plan()
             else:
                 self._work()
@@ -294,16 +291,14 @@ class Command(ABC):
     def _plan(self) -> dict[str, Any]:
         """What would be done, and the most that it would take, as JSON has it."""
         bounds, domain = self.bounds(), self.domain
-        health = [{"check": name, "message": message} for name, message in health_of_domain(domain)]
         seconds = self.seconds(bounds)
         return {
             "dry_run": True,
             "model": self.request.model_name,
             "domain": {
-                **described(domain),
+                **domain.described(),
                 "sensitive": list(domain.sensitive),
                 "n_twins": len(domain.combinations) - 1,
-                "health": health,
             },
             "settings": self.shown_settings(),
             "n_queries": bounds,
@@ -331,7 +326,7 @@ class Command(ABC):
 
 def domain_blocks(domain: Domain) -> list[Block]:
     """A domain for people: its size, who is compared, its rules and its parameters."""
-    told = described(domain)
+    told = domain.described()
     size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
     if domain.is_restricted:
         n = domain.n_valid

@@ -23,7 +23,6 @@ from fairprobe.cli.words import note, say_blocks
 from fairprobe.domain import Domain, Link, MinedRule
 from fairprobe.domain.domain import MIN_EXPECTED
 from fairprobe.domain.families import comparable
-from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.domain.mining import rows_needed
 from fairprobe.domain.toml import link_table, write
 
@@ -81,7 +80,6 @@ def run(request: Request) -> int:
         assert rows is not None  # --data is needed for a domain to be inferred
         mined = Mined.of(domain, rows)
         domain = mined.domain
-    warn_of_health(health_of_domain(domain))
     remembered = {"label": source.label, "ignore": names(source.ignore or ()), "missing": list(source.missing or ())}
     with tempfile.TemporaryDirectory(prefix="fairprobe-") as folder:
         path = Path(folder) / "domain.toml"

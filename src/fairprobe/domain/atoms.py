@@ -18,8 +18,7 @@ from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, Not, missing, none_of, one_of
 from fairprobe.domain.links import plain_values
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.parameters import Category, Ordinal
+from fairprobe.domain.parameters import Category, Ordinal, Parameter
 
 if TYPE_CHECKING:
     import pandas as pd

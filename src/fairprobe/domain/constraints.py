@@ -27,8 +27,7 @@ from fairprobe.domain.expressions import (
     leaves_of,
     names_in,
 )
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.parameters import Ordinal
+from fairprobe.domain.parameters import Ordinal, Parameter
 from fairprobe.domain.restrictions import Constraint, Restrictions
 from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.domain.variables import as_operand, is_number
@@ -121,6 +120,11 @@ def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) 
                 f"a constraint must be a text, or a callable that takes a frame of inputs, got {constraint!r}"
             )
     return kept
+
+
+def rule_words(constraint: Rule | Constraint) -> str:
+    """The text of a rule, or the name of a function."""
+    return constraint.text if isinstance(constraint, Rule) else getattr(constraint, "__name__", "a function")
 
 
 # Rules held against parameters

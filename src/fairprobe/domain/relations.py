@@ -20,7 +20,7 @@ from fairprobe.domain.derived import Derived, Extended
 from fairprobe.domain.discretize import Dependence, joint_counts
 from fairprobe.domain.expressions import Arithmetic, Compare, Constant, Formula, Name, joined, missing, none_of, one_of
 from fairprobe.domain.links import plain_values
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.domain.variables import is_number
 

@@ -42,7 +42,7 @@ _TOKENS = re.compile(
     r"|[^\W\d]\w*|\*\*|==|!=|<=|>=|<<|>>|//|.|$)",
     re.DOTALL,
 )
-_SIGNS = {"", *"and or not in is == != < <= > >= + - * / // % ( ) [ ] ,".split()}
+_SIGNS = re.compile(r"(?:and|or|not|in|is|==|!=|<=?|>=?|//?|[-+*%()\[\],])?")
 _POWERS = "powers are not among the operations, which are + - * / // %"
 _ADVICE = {"=": "write '==' to compare", "&": "write 'and'", "|": "write 'or'", "~": "write 'not'", "!": "write 'not'"}
 _ADVICE |= {"**": _POWERS, "^": _POWERS, ".": "a name with a point stands in backticks"}
@@ -89,7 +89,7 @@ class _Reader:
 
     def _masked(self, token: re.Match[str]) -> str:
         text = token[1]
-        if text in _SIGNS:
+        if _SIGNS.fullmatch(text):
             return token[0]
         if not re.match(r"\w|['\"`.].", text):
             raise self.refusal(token.start(1))
@@ -189,7 +189,9 @@ class _Reader:
 
     def _among(self, item: Any, values: ast.expr) -> Formula:
         """Whether a value is one of some; brackets around a single one leave no trace in Python's tree."""
-        is_single = isinstance(values, (ast.Name, ast.UnaryOp)) and self.source[: values.col_offset].rstrip().endswith("(")
+        is_single = isinstance(values, (ast.Name, ast.UnaryOp)) and self.source[: values.col_offset].rstrip().endswith(
+            "("
+        )
         if not is_single and not isinstance(values, (ast.List, ast.Tuple)):
             raise self.refusal(values, "after 'in' there must be a list of values in brackets")
         nodes = getattr(values, "elts", [values])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.expressions import Compare, Constant, Formula, Name, Operand, leaves_of, names_in
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain_or_none
 
 MOST_LEVELS = 4_000_000

@@ -11,7 +11,6 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import HealthWarning, SettingError
@@ -154,8 +153,7 @@ def search(
     chosen = load_strategy(strategy_path(settings.strategy))
     chosen.check_model(model)
     _check_start(settings, start, is_local=chosen.is_local)
-    # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
-    remarks: list[Remark] = health_of_domain(domain) if max_changes is None else []
+    remarks: list[Remark] = []
     if density is not None:
         density = checked_density(density, domain)
         density.floor(min_plausibility)
