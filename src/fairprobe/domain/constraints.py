@@ -20,17 +20,18 @@ from fairprobe.domain.expressions import (
     Formula,
     Name,
     Operand,
+    as_operand,
     changed,
     evaluate,
     in_order,
     is_listed,
+    is_number,
     leaves_of,
     names_in,
 )
 from fairprobe.domain.parameters import Ordinal, Parameter
 from fairprobe.domain.restrictions import Constraint, Restrictions
 from fairprobe.domain.rule_text import parse, text_of
-from fairprobe.domain.variables import as_operand, is_number
 from fairprobe.errors import DataError, DomainError
 from fairprobe.frames import as_pandas
 

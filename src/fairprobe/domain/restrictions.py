@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask, uniform_rows
-from fairprobe.domain.allowed import Block, Part, make_part
+from fairprobe.domain.allowed import Block, Part, TooManyError, Variable, make_part, make_variable
 from fairprobe.domain.derived import Derived, Held
-from fairprobe.domain.expressions import Formula, evaluate, names_in
+from fairprobe.domain.expressions import Formula, evaluate, names_in, operand
 from fairprobe.domain.parameters import Parameter
-from fairprobe.domain.variables import TooManyError, Variable, make_variable, operand
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:
