@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
-PANELS = {o.VERDICT: ("max_share", "gate"), o.RESULTS: ("store", "model_id", "favourable", "out", "plot")}
-
 
 @dataclass
 class Own:
@@ -57,8 +55,8 @@ class Own:
 
 OPTIONS = [
     *o.INPUTS,
-    *o.options_of(Own, PANELS),
-    *o.options_of(estimate, PANELS, but=("population",)),
+    *o.options_of(Own),
+    *o.options_of(estimate, but=("population",)),
     *o.PRINTED,
 ]
 

@@ -17,9 +17,8 @@ from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.files import FOLDER
-from fairprobe.cli.flags import NONE, flag
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import note, progress
+from fairprobe.cli.words import NONE, flag, note, progress
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
@@ -38,8 +37,6 @@ EXPLAINING = "How it is explained"
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain"
 
 _ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
-
-PANELS = {EXPLAINING: ("population",), o.WHAT: ("cases",), o.RESULTS: ("out", "plots")}
 
 
 @dataclass
@@ -63,7 +60,7 @@ class Own:
 OPTIONS = [
     *o.INPUTS,
     *searching.SEARCHING,
-    *o.options_of(Own, PANELS),
+    *o.options_of(Own),
     *o.options_of(
         explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
     ),
