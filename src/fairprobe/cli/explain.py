@@ -12,7 +12,7 @@ import numpy as np
 
 from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder
 from fairprobe.blocks import Block, Code, Sentence
-from fairprobe.checks import checked_count, checked_seed
+from fairprobe.checks import checked_choice, checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
@@ -93,9 +93,8 @@ class Explain(Search):
             if request["cases"] is not None and each.name not in NOT_ABOUT_SEARCH and request[each.name] is not None:
                 option = flag(each.name)
                 raise SettingError(f"{option} is about a search, got --cases, which need none: leave one of them out")
-        asked = request["population"]
-        if asked is not None and asked not in POPULATIONS:
-            raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {asked!r}")
+        if request["population"] is not None:
+            checked_choice("population", request["population"], POPULATIONS)
         self.keywords["seed"] = checked_seed(self.keywords["seed"])
         # By another name than in the library, as the search has a limit of this name.
         self.max_queries = MAX_QUERIES if request["explain_queries"] is None else request["explain_queries"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairprobe.arguments import WrittenFile
 from fairprobe.blocks import Code
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_choice
 from fairprobe.cli import FAILED
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
@@ -90,9 +90,8 @@ class Search(Command):
             raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
         self.keywords = request.keywords(search)
         _, self.limits = settled(**self.keywords)
-        start = request["start_from"]
-        if start is not None and start not in STARTS:
-            raise SettingError(f"--from must be one of {', '.join(STARTS)}; got {start!r}{nearest(start, STARTS)}")
+        if request["start_from"] is not None:
+            checked_choice("start_from", request["start_from"], STARTS)
 
     def load(self) -> None:
         """The domain, the rows to start from, the model."""
