@@ -17,7 +17,7 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.clock import Clock
 from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import Counts, Report, Skipped, checked_jobs, make_engine
+from fairprobe.engine.base import Counts, Report, Skipped, checked_jobs, make_engine
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence

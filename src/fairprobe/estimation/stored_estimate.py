@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairprobe.checks import checked_seed
-from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
 from fairprobe.estimation.estimate_run import EstimateRun
 from fairprobe.estimation.favourable import favourable_of
