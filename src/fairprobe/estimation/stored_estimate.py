@@ -21,7 +21,7 @@ from fairprobe.estimation.share import Share, as_number
 from fairprobe.store import identity
 from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.canaries import Canaries
-from fairprobe.store.hashes import digest, hash_of_data
+from fairprobe.store.identity import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
 
 

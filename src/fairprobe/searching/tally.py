@@ -9,9 +9,9 @@ from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.engine.base import Counts, Skipped
 from fairprobe.errors import FairprobeError
-from fairprobe.searching.job import Known, Trace
+from fairprobe.searching.job import Cases, Known, Trace
 from fairprobe.searching.settings import Limits, StopReason
-from fairprobe.store import Cases, Coverage, Distinct, Keys
+from fairprobe.store import Coverage, Distinct, Keys
 
 
 class Tally:
