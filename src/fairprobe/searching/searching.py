@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import WrittenFolder, done_by
 from fairprobe.blocks import Remark
-from fairprobe.checks import checked_seed
+from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
@@ -74,8 +74,7 @@ def _search(**arguments: Any) -> Found:
         begun = start_rows(domain, its.start, keep=its.max_changes is not None)
         begun = begun if density is None else begun.plausible(density, its.min_plausibility)
         domain, remarks = begun.domain, [*remarks, *begun.remarks]
-    if its.accelerate not in ACCELERATE:
-        raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {its.accelerate!r}")
+    checked_choice("accelerate", its.accelerate, ACCELERATE)
     job = Job(
         model=its.model,
         domain=domain,
