@@ -26,7 +26,7 @@ from fairprobe.explanation import Explanation
 from fairprobe.oracle import checked_threshold
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
-from fairprobe.store.hashes import sealed
+from fairprobe.store.identity import sealed
 from fairprobe.wording import DRAWN
 
 FORMAT = "fairprobe-audit"

@@ -16,7 +16,7 @@ from typing import Any
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.clock import Clock
-from fairprobe.engine import Counts, Report, Skipped, checked_jobs, make_engine
+from fairprobe.engine.base import Counts, Report, Skipped, checked_jobs, make_engine
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence

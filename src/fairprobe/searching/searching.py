@@ -12,7 +12,7 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Model
