@@ -68,8 +68,6 @@ def test_it_answers_as_here(trees):
         )
         assert one.dtype == other.dtype
         assert (one == other).all()
-    assert (there.classes_ == [0, 1]).all()
-    assert there.n_features_in_ == 3
     assert not hasattr(there, "decision_function")
     assert "solved" not in fairprobe.estimate(there, DOMAIN, n_experiments=2, n_samples=50).method
 

@@ -47,6 +47,16 @@ def proba(rows):
     return np.column_stack([1 - high, high])
 
 
+def replying(content, *arguments):
+    """Answers every request in the same way."""
+
+    def answer(handler):
+        handler.reply(content, *arguments)
+        return True
+
+    return answer
+
+
 @contextmanager
 def connected(served, **options):
     """A service of MLflow's protocol, and the model behind its address."""
@@ -195,7 +205,7 @@ def test_what_an_address_says_is_hidden_where_it_is_shown_and_nowhere_else(monke
             served.url.replace("//", "//me:income@") + "/predict?version=2024&api_key=2025&k=abcdefghijklmnopqrstuv"
         )
         served.override = lambda handler: handler.reply({"error": f"{handler.path} of me:income"}, 400) or True
-        other.override = lambda handler: handler.reply({"error": "in 2024 and 2025 the income was 2025"}, 400) or True
+        other.override = replying({"error": "in 2024 and 2025 the income was 2025"}, 400)
         remote = connect(address, protocol="instances", header_from_env={"X-Year": "YEAR"})
         assert remote.name.endswith("/predict?version=2024&api_key=***&k=*** (instances)")
         with pytest.raises(ModelError, match=r'"/predict\?version=\*\*\*&api_key=\*\*\*&k=\*\*\* of \*\*\*"'):
@@ -226,7 +236,7 @@ def test_a_header_goes_to_its_host_alone(monkeypatch):
         remote = connect(served.url, protocol="mlflow")
         for status in (301, 302, 303, 307, 308):
             there = {"Location": f"{other.url.replace('127.0.0.1', 'localhost')}/invocations"}
-            served.override = partial(_redirect, status, there)
+            served.override = replying({}, status, there)
             with pytest.raises(ModelError, match=f"HTTP {status}"):
                 remote.predict(MIXED.sample(status, seed=0))
         served.override = None
@@ -236,11 +246,6 @@ def test_a_header_goes_to_its_host_alone(monkeypatch):
         connect(served.url, protocol="mlflow").predict(MIXED.sample(3, seed=0))
     assert served.headers[-1]["X-API-KEY"] == "k3y-of-mine"
     assert other.n_requests == 0
-
-
-def _redirect(status, headers, handler):
-    handler.reply({}, status, headers)
-    return True
 
 
 @pytest.mark.parametrize(
@@ -342,11 +347,7 @@ def test_a_protocol_that_the_service_does_not_speak(protocol, path, said):
     ],
 )
 def test_answers_that_are_none(content, said):
-    def answer(handler):
-        handler.reply(content)
-        return True
-
-    with connected(Served(mixed, override=answer), retries=1) as (served, remote):
+    with connected(Served(mixed, override=replying(content)), retries=1) as (served, remote):
         with pytest.raises(ModelError, match=said) as raised:
             remote.predict(MIXED.sample(3, seed=0))
         assert len(str(raised.value)) < 500
@@ -354,10 +355,7 @@ def test_answers_that_are_none(content, said):
 
 
 def test_several_answers_a_row_need_a_name():
-    def several(handler):
-        handler.reply({"predictions": [{"label": "yes", "score": 0.7}, {"label": "no", "score": 0.2}]})
-        return True
-
+    several = replying({"predictions": [{"label": "yes", "score": 0.7}, {"label": "no", "score": 0.2}]})
     with serving(Served(mixed, override=several)) as served:
         rows = MIXED.sample(2, seed=0)
         with pytest.raises(SettingError, match="label, score: say answers="):
@@ -421,17 +419,12 @@ def test_the_batch_grows_while_requests_are_quick():
     assert [len(part) for part in BatchSize(100).parts(list(range(250)))] == [83, 83, 84]
 
 
+@pytest.mark.filterwarnings("error")
 def test_json_keeps_numbers_and_missing_values():
     seen = []
-
-    def keep(frame):
-        seen.append(frame)
-        return np.zeros(len(frame), dtype=int)
-
     rows = pd.DataFrame({"x": [0.1 + 0.2, 1e-300, np.nan], "n": pd.array([1, None, 2**53], dtype="Int64")})
     rows["t"] = pd.Categorical(["a", "b", None])
-    with serving(Served(keep)) as served, warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with serving(Served(lambda frame: seen.append(frame) or np.zeros(len(frame), dtype=int))) as served:
         connect(served.url, protocol="mlflow").predict(rows)
     assert seen[0]["x"].tolist()[:2] == [0.1 + 0.2, 1e-300]
     assert seen[0].isna().to_numpy().tolist() == rows.isna().to_numpy().tolist()
