@@ -156,7 +156,7 @@ def test_weights_of_another_architecture(tmp_path, monkeypatch):
     made = SAFE["torch"](tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "nets", raising=False)
-    with pytest.raises(DataError, match=r"weights must be those of nets:other.*no '2\.weight'|shape"):
+    with pytest.raises(DataError, match=r"weights must be those of nets:other.*2\.weight"):
         fairprobe.load_model("nets:other", weights=made.weights)
     with pytest.raises(DataError, match="a whole safetensors file"):
         fairprobe.load_model("nets:net", weights=made.path)

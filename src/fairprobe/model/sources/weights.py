@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,6 @@ from fairprobe.errors import DataError, SettingError
 from fairprobe.model.sources.load import what_happened
 from fairprobe.model.sources.reading import ADVICE, Content, imported, shortened
 from fairprobe.model.torch import TorchAdapter
-
-SHOWN = 3
-"""Most differences that a message names. Chosen."""
 
 
 def with_weights(named: Any, path: Path, source: str) -> Any:
@@ -26,12 +22,11 @@ def with_weights(named: Any, path: Path, source: str) -> Any:
     except Exception as error:
         rule = f"weights must be a whole safetensors file, got {shortened(error)}"
         raise DataError(f"{rule}: {path}{ADVICE}") from None
-    differences = list(_differences(module.state_dict(), tensors))
-    if differences:
-        more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
-        got = f"{path} with {'; '.join(differences[:SHOWN])}{more}: another architecture"
-        raise DataError(f"weights must be those of {source}, got {got}")
-    module.load_state_dict(tensors)
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as error:
+        rule = f"weights must be those of {source}, got {path} of another architecture"
+        raise DataError(f"{rule}: {shortened(error)}") from None
     return module
 
 
@@ -47,16 +42,3 @@ def _made(maker: Any, source: str) -> Any:
     if not TorchAdapter.accepts(module):
         raise SettingError.about("weights", f"is for a torch module, got {source}, which makes {type(module).__name__}")
     return module
-
-
-def _differences(own: dict[str, Any], given: dict[str, Any]) -> Iterator[str]:
-    torch = imported("torch", "torch", "weights")
-    for name in [*own, *(name for name in given if name not in own)]:
-        if name not in given:
-            yield f"no {name!r}"
-        elif name not in own:
-            yield f"{name!r}, which it has not"
-        elif own[name].shape != given[name].shape:
-            yield f"{name!r} of the shape {tuple(given[name].shape)}, not {tuple(own[name].shape)}"
-        elif torch.promote_types(own[name].dtype, given[name].dtype) != own[name].dtype:
-            yield f"{name!r} as {given[name].dtype}, not {own[name].dtype}"
