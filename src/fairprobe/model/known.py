@@ -180,6 +180,7 @@ def _path(cls: type) -> str | None:
 
 
 def package_of(module: Any) -> str:
+    """The first part of a module's name."""
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
