@@ -140,8 +140,8 @@ def _made(maker: Any, source: str) -> Any:
     try:
         module = maker()
     except Exception as error:
-        got = what_happened(error)
-        raise SettingError(f"{source} must be a torch module, or make one when it is called, got {got}") from error
+        rule = f"is for a torch module, or what makes one when it is called; {source} gave {what_happened(error)}"
+        raise SettingError.about("weights", rule) from error
     if not TorchAdapter.accepts(module):
         raise SettingError.about("weights", f"is for a torch module, got {source}, which makes {type(module).__name__}")
     return module
