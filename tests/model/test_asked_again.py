@@ -84,6 +84,13 @@ def test_what_a_service_repeats_holds_until_the_service_changes(steady):
     assert replay(CASES, remote, DOMAIN).n(CaseStatus.FIXED) == len(CASES)
 
 
+def test_what_is_remembered_is_contradicted_by_a_service_that_changed(steady):
+    served, remote = steady
+    assert fairprobe.estimate(remote, DOMAIN, ROWS).hits == len(ROWS)
+    served.predict = lambda frame: np.full(len(frame), "no")
+    assert fairprobe.estimate(remote, DOMAIN, ROWS).has(STOCHASTIC)
+
+
 def test_one_case_that_rounding_decides_is_no_word_on_the_others():
     """A score at the very boundary, whose last digit comes and goes."""
     calls = iter(range(100))
