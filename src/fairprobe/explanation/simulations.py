@@ -21,7 +21,7 @@ from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
-from fairprobe.estimation.populations import judged_rows, known_rows, sides_of
+from fairprobe.estimation.populations import judged, known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.remedies import COLUMNS, Decision, Remedies
 from fairprobe.oracle import Oracle
@@ -159,7 +159,8 @@ def _asked(
     # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
     regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
     with _asking(evidence, side) as oracle:
-        batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
+        size = oracle.batch_size(len(rows))
+        batches = [judged(oracle, rows.iloc[first : first + size]) for first in range(0, len(rows), size)]
     members = [batch.rows for batch in batches if batch.rows is not None]  # rows always have it
     like = next(
         (batch.outputs for batch, each in zip(batches, members, strict=True) if each.present.any()), np.zeros((1, 1))
