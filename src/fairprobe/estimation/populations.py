@@ -200,7 +200,7 @@ class Population:
     def _take(self, given: Rows) -> None:
         """Take those of the rows given whose sensitive values are known."""
         self.rows, known = known_rows(given)
-        self.places, self.n_left_out = np.flatnonzero(known), int((~known).sum())
+        self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
         if given.weights is not None:
             self.weights, self.total_weight = given.weights[known], float(given.weights.sum())
         if given.group_numbers is not None:
