@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.engine import Skipped, checked_jobs, make_engine
+from fairprobe.engine.base import Skipped, checked_jobs, make_engine
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.frames import as_pandas, is_array
 from fairprobe.model.adapters import adapter_for

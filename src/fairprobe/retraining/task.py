@@ -10,7 +10,7 @@ import numpy as np
 
 from fairprobe.checks import checked_choice, checked_count, checked_seed, is_number
 from fairprobe.domain.domain import checked_domain
-from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
 from fairprobe.estimation.favourable import favourable_label
