@@ -17,8 +17,7 @@ from typing import NamedTuple
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.clock import Clock
-from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import Counts, Report, Skipped, checked_jobs, make_engine
+from fairprobe.engine.base import Counts, Report, Skipped, checked_jobs, make_engine
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
@@ -135,8 +134,6 @@ class EstimateRun:
                 return solved
         if population.density is not None:
             survey.health += population.density.health
-        elif how != "rows":
-            survey.health += health_of_domain(population.domain)
         self._count()
         return survey.shares(how, [(each.low, each.high) for each in self.sequences] or None, self._not_tight())
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import Column, Outcome, WrittenFolder
+from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
 from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_limit, split_confidence
 from fairprobe.estimation.populations import Population, bound, sides_of
-from fairprobe.estimation.settings import EXACT_LIMIT, FIRST, EstimatePlan, Settings
+from fairprobe.estimation.settings import EXACT_LIMIT, EstimatePlan, Settings
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.stored_estimate import stored_shares
 from fairprobe.estimation.survey import warn_of
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def _estimate(model: Model, domain: Domain, population: Any, **settings: Any) -> Share:
+    """Do what `estimate` declares."""
+    (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], Settings(**settings))
+    warn_of([share], stacklevel=4)
+    return share
+
+
+@done_by(_estimate)
 def estimate(
     model: Model,
     domain: Domain,
@@ -110,10 +118,7 @@ def estimate(
     >>> estimate(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Share(exactly 13.51% of the domain (20 of 148 inputs) get another outcome when sex changes)
     """
-    settings = Settings(**{name: given for name, given in locals().items() if name not in FIRST})
-    (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], settings)
-    warn_of([share])
-    return share
+    raise NotImplementedError
 
 
 def breakdown(

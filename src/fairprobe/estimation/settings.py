@@ -13,9 +13,6 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, checked_li
 from fairprobe.estimation.share import checked_role
 from fairprobe.estimation.verdict import Gate
 
-FIRST = ("model", "domain", "population")
-"""Arguments of `estimate` that are not settings."""
-
 N_EXPERIMENTS = 400
 """Experiments of a fixed sample; the paper's number."""
 
@@ -43,7 +40,7 @@ class Settings(SimpleNamespace):
     def __init__(self, **given: Any) -> None:
         from fairprobe.estimation.estimation import estimate
 
-        every = filled(estimate, given, but=FIRST)
+        every = filled(estimate, given, but=["population"])
         super().__init__(**{**every, "rows_are": checked_role(every["rows_are"])})
         Gate.of(self.gate)
         checked_confidence(self.confidence)
