@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.engine import Skipped, make_engine
+from fairprobe.engine.base import Skipped, make_engine
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker

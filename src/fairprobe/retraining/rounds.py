@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from fairprobe.clock import Clock
-from fairprobe.engine import checked_jobs
+from fairprobe.engine.base import checked_jobs
 from fairprobe.errors import ModelError
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
