@@ -11,19 +11,22 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+sys.path.append(str(Path(__file__).parents[1]))  # where evaluation/ is
 
 import numpy as np
 
 from _common import model, print_table
+from evaluation.coverage import has_near, uniform_cases
 from fairprobe import search
 from fairprobe.datasets import census_domain
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
-from evaluation.coverage import has_near, uniform_cases
 
 ONE = "one walker"
 STRATEGIES = ("auto", "anchored", "guided", "genetic", "fully-directed", "uniform", ONE)
