@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from benchmarks.label_worlds import made_evidence as evidence_of
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
-from fairprobe.explanation import moved_cases
-from fairprobe.explanation.influence import influence_of
-from fairprobe.explanation.moved_cases import Mover
+from fairprobe.explanation import influence as moving
+from fairprobe.explanation.influence import Mover, influence_of
 from fairprobe.testing import loans, never, score
 from random_domains import domains
 
@@ -90,7 +89,7 @@ def test_the_interval_covers(monkeypatch):
     every = grid[table.ravel()]
     truth = {"x": truth["x"][every[:, 1]].mean(), "y": truth["y"][every[:, 0]].mean()}
     model = flips(is_case)
-    monkeypatch.setattr(moved_cases, "N_OTHERS", 2_000)
+    monkeypatch.setattr(moving, "N_OTHERS", 2_000)
     n_seeds, covered = 200, {"x": 0, "y": 0}
     for seed in range(n_seeds):
         codes = np.random.default_rng([seed, 5]).choice(every, 40)

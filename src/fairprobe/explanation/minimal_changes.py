@@ -18,7 +18,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower
-from fairprobe.explanation.given_cases import GivenCases
+from fairprobe.explanation.evidence import Evidence
 from fairprobe.oracle import Judgement
 
 LAST_ONLY: Sequence[int] = (1,)
@@ -34,10 +34,7 @@ BLOCK = 400_000
 """Largest number of members, over all candidates, in one block: bounds the memory. Chosen."""
 
 FEW = 64
-"""Largest number of values between a changed value and its origin of which all are asked about. Chosen."""
-
-GRID = 16
-"""Number of evenly spread values asked about at a time where more than `FEW` lie between. Chosen."""
+"""Largest number of values between a changed value and its origin that are asked about at a time. Chosen."""
 
 NOWHERE = np.iinfo(np.int64).max
 
@@ -103,7 +100,7 @@ class MinimalChanges:
 
     def __init__(
         self,
-        given: GivenCases,
+        given: Evidence,
         gower: Gower,
         origin: Codes,
         wanted: Callable[[Codes, Judgement], Mask],
@@ -246,10 +243,9 @@ class MinimalChanges:
         ends = np.stack([self.values[which, column], self.origin[which, column]])
         far = np.where((ends < n_ordered).all(axis=0), np.abs(ends[0] - ends[1]), 1)
         low = np.full(len(which), -1)
-        most = np.where(far <= FEW, FEW, GRID)
         while len(which):
             between = far - low - 1
-            n = np.minimum(between, most)
+            n = np.minimum(between, FEW)
             place, number = _numbered(n)
             steps = low[place] + 1 + number * between[place] // n[place]
             nearest = self._ask_steps(which[place], steps, column, n_ordered, both_sides)[which]
@@ -257,7 +253,7 @@ class MinimalChanges:
             np.maximum.at(low, place, np.where(steps < np.minimum(nearest, far)[place], steps, -1))
             far = np.minimum(far, nearest)
             more = (n < between) & (far - low > 1)
-            which, low, far, most = which[more], low[more], far[more], most[more]
+            which, low, far = which[more], low[more], far[more]
 
     def _ask_steps(self, which: Codes, steps: Codes, column: int, n_ordered: int, both_sides: bool) -> Codes:
         """Ask about numbers of steps from the origin, and return by input the smallest number that is wanted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,17 +13,71 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.explanation.changed_cases import Repaired, common_of
-from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, read_good, real_rows
+from fairprobe.explanation.changed_cases import ChangedCases, RealRows, common_of, real_rows
+from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, asked_cases, favourable_among
+from fairprobe.explanation.finding import as_json
 from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, FEW, LAST_ONLY, Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
+from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 N_OTHERS = 5_000
 """Largest number of rows, or of inputs drawn, among which inputs are looked for that are no cases. Chosen."""
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Repaired(ChangedCases):
+    """Cases, and the changes that end them. Where nothing was found, values are missing.
+
+    `n_changes` and `distance` are those from the case to the repaired input.
+    """
+
+    repaired: pd.DataFrame
+    """The cases with the changes and with their own sensitive values: no longer cases."""
+    changes: pd.Series
+    """The changes in words."""
+    parameters: pd.Series
+    """Number of repairs that change each parameter, in descending order."""
+    gaps: pd.DataFrame
+    """The largest gap over the twins, `before` and `after`."""
+    _labels: pd.Series | None
+    """The model's label for each repaired input; None where it gives none."""
+
+    _verb = "repair"
+
+    @property
+    def n_unrepaired(self) -> int:
+        """Number of cases for which nothing was found."""
+        return int(self.distance.isna().sum())
+
+    def _case_in_words(self, place: int) -> str:
+        if self._labels is not None:
+            said = f"it gets {answer(self._labels.iloc[place])} as its twins do"
+        else:
+            said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
+        return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
+        more = {"n_unrepaired": self.n_unrepaired, "parameters": as_json(self.parameters.to_dict())}
+        return {**super().jsonable(), **more}
+
+    def _sentence(self) -> str:
+        n = self.n_cases - self.n_unrepaired
+        if not n:
+            return f"No change was found that ends one of {self.n_cases:,} cases."
+        return (
+            f"{n:,} of {self.n_cases:,} cases end with {self.n_changes.mean():.1f} changes on average, most often of "
+            f"{', '.join(map(str, self.parameters.index[:3]))}. For {int(self.is_minimal.sum()):,} of them no smaller "
+            "number is enough."
+        )
+
+    def shown_table(self) -> pd.DataFrame:
+        """The cases and their changes."""
+        return self.cases.assign(changes=self.changes)
 
 
 def repair(
@@ -36,7 +91,7 @@ def repair(
     favourable: Any = None,
     output: str | None = None,
     threshold: float | None = None,
-    max_queries: int = 1_000_000,
+    max_queries: int = MAX_QUERIES,
     batch: str | None = None,
 ) -> Repaired:
     """The fewest changes of other parameters that end a case: all its twins are then treated alike.
@@ -79,7 +134,7 @@ def repair(
     """
     if isinstance(cases, Found) and density is None:
         density = cases.density
-    given = given_cases(
+    given = asked_cases(
         cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch, n_times=2
     )
     rows = None if towards is None else real_rows(given.domain, towards)
@@ -90,7 +145,7 @@ def repair(
         raise SettingError.about(
             "min_plausibility", f"needs a density, got {min_plausibility!r} without one: give Density.fit(domain, X)"
         )
-    good = read_good(favourable, model, given.oracle, [given.cases]) if given.n_cases else None
+    good = favourable_among(favourable, given) if given.n_cases else None
     repairer = _Repairer(given, density, min_plausibility, rows, good)
     return _asked_again(given, repairer, repairer.search(), rows)
 
@@ -100,7 +155,7 @@ class _Repairer:
 
     def __init__(
         self,
-        given: GivenCases,
+        given: Evidence,
         density: Density | None,
         least: float,
         rows: RealRows | None,
@@ -205,29 +260,46 @@ class _Repairer:
         return others[self._are_plausible(others)]
 
 
-def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges, rows: RealRows | None) -> Repaired:
+def _asked_again(given: Evidence, repairer: _Repairer, search: MinimalChanges, rows: RealRows | None) -> Repaired:
     """Ask about the repaired inputs once more, and drop the repairs that a model that wavers no longer gives."""
     import pandas as pd
 
-    domain, n, index = given.domain, given.n_cases, given.index
+    domain, every = given.domain, np.arange(given.n_cases)
     found = np.flatnonzero(search.is_found)
     judged = given.oracle.judge_anew(inputs_at(domain, search.values[found], given.places[found])[0])
     still = np.flatnonzero(repairer.are_repairs(found, judged) & ~judged.unsure)
     found, judged = found[still], judged.take(still)
-    after = given.cases.codes.copy()
-    after[found] = judged.codes
+    repaired, own = domain.decode(judged.codes), given.cases.codes[found]
+    words, counts = _changes(domain, own, judged.codes)
 
     def of_all(values: Any) -> Any:
         """Values of the repaired cases, set among all cases."""
-        return values.set_axis(found).reindex(range(n)).set_axis(index)
+        return values.set_axis(found).reindex(every).set_axis(given.index)
 
-    gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=range(n))
+    gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=every)
     labels = pd.Series(list(judged.outputs[given.places[found], np.arange(len(found))]), dtype=object)
     return Repaired(
-        **common_of(given, rows, search, np.arange(n), np.isin(np.arange(n), found)),
-        cases=domain.decode(given.cases.codes).set_axis(index),
-        repaired=of_all(domain.decode(judged.codes)),
-        gaps=gaps.set_axis(index),
-        _after=domain.decode(after),
+        **common_of(given, rows, search, every, np.isin(every, found)),
+        cases=domain.decode(given.cases.codes).set_axis(given.index),
+        repaired=of_all(repaired),
+        changes=of_all(words).replace({np.nan: None}),
+        parameters=counts[counts > 0].sort_values(ascending=False, kind="stable"),
+        gaps=gaps.set_axis(given.index),
         _labels=of_all(labels) if given.oracle.is_label else None,
     )
+
+
+def _changes(domain: Domain, before: Codes, after: Codes) -> tuple[pd.Series, pd.Series]:
+    """The changes of each input in words, and the number of inputs in which each parameter changes."""
+    import pandas as pd
+
+    columns = list(domain.free_columns)
+    # The sensitive values are the same, so that another value is another role, too.
+    changed = pd.DataFrame(before != after, columns=list(domain.names)).iloc[:, columns]
+    own, other = (domain.decode(codes) for codes in (before, after))
+    parts: list[list[str]] = [[] for _ in before]
+    for name, rows in changed.items():
+        values = own[name].tolist(), other[name].tolist()
+        for row in np.flatnonzero(rows).tolist():
+            parts[row].append(f"{name} {values[0][row]} -> {values[1][row]}")
+    return pd.Series(map(", ".join, parts), name="changes", dtype=object), changed.sum().rename("parameters")
