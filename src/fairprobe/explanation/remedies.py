@@ -28,17 +28,14 @@ from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
-from fairprobe.estimation.populations import judged_rows, known_rows, sides_of
+from fairprobe.estimation.populations import known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, as_json
-from fairprobe.oracle import Oracle
+from fairprobe.oracle import ROWS_A_CALL, Oracle
 from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_SAMPLES = 2
-"""Largest number of shares side by side in a table that also shows their intervals."""
 
 
 class Decision(StrEnum):
@@ -58,6 +55,9 @@ WAYS = {
 
 COLUMNS = ["region", "remedy", "population", "twins", "n", "share_before", "share_after", "low", "high"]
 COLUMNS += ["accuracy_before", "accuracy_after", "simulated"]
+
+IN_TITLES = {"linked": ", linked twins", "plain": ""}
+"""By kind of twins, the words that follow the population's."""
 
 IN_JSON = {"remedy": "decision", "share_before": "before", "share_after": "after"}
 
@@ -92,25 +92,24 @@ class Remedies(Finding):
         """A row for each region: the largest share that would be left in each population, and the accuracies."""
         if not len(self):
             return [Sentence("No remedy was simulated.")]
-        samples = self.table["population"] + self.table["twins"].map({"linked": ", linked twins", "plain": ""})
-        names, regions = samples.unique().tolist(), self.table["region"].unique().tolist()
-        known = self.table.dropna(subset="accuracy_after").drop_duplicates(["region", "remedy"])
-        ways = known["remedy"].unique().tolist()
-        first = self.table.groupby(samples)["share_before"].first()
-        rows = [["as it is", *first[names].map(percent), *known["accuracy_before"][: len(ways)].map(percent)]]
-        for region in regions:
-            left = [self.table[(self.table["region"] == region) & (samples == name)] for name in names]
-            accuracies = known.loc[known["region"] == region, "accuracy_after"]
-            rows.append([region, *(_most_left(each, len(names)) for each in left), *accuracies.map(percent)])
-        letters = "ABC"[: len(ways)]
-        told = ", ".join(f"{letter} {WAYS[way]}" for letter, way in zip(letters, ways, strict=True))
-        title = "What would end it, simulated: the share left if all twins in a region got one outcome."
-        title += f" Accuracy on the rows with a region decided {told}." if told else ""
-        return [Table.of(["", *names, *(f"accuracy {letter}" for letter in letters)], rows, title)]
+        table = self.table.assign(on=self.table["population"] + self.table["twins"].map(IN_TITLES))
+        samples = table["on"].unique().tolist()
+        ways = table.dropna(subset="accuracy_after")["remedy"].unique().tolist()
+
+        def line(name: str, part: pd.DataFrame, when: str) -> list[str]:
+            shares = part.groupby("on")[f"share_{when}"].max().reindex(samples)
+            accuracies = part.groupby("remedy")[f"accuracy_{when}"].first().reindex(ways)
+            return [name, *map(percent, [*shares, *accuracies])]
+
+        rows = [line("as it is", table, "before")]
+        rows += [line(str(region), part, "after") for region, part in table.groupby("region", sort=False)]
+        title = "What would end it, simulated: the share left if all twins in a region got one outcome, and the "
+        title += "accuracy on the rows."
+        return [Table.of(["", *samples, *(f"accuracy, {way}" for way in ways)], rows, title)]
 
 
 def _sentence(row: Any) -> str:
-    where = POPULATIONS[row.population] + (", linked twins" if row.twins == "linked" else "")
+    where = POPULATIONS[row.population] + IN_TITLES[row.twins]
     if not row.n:
         return f"simulated: the effect of deciding {row.region} otherwise on {where} was not measured"
     said = (
@@ -120,13 +119,6 @@ def _sentence(row: Any) -> str:
     if math.isnan(row.accuracy_after):
         return said
     return f"{said}; accuracy on the rows {percent(row.accuracy_after)}, now {percent(row.accuracy_before)}"
-
-
-def _most_left(remedies: pd.DataFrame, n_samples: int) -> str:
-    """The largest share that would be left: a constant sensitive value may leave families as they are."""
-    most = remedies.loc[remedies["share_after"].fillna(-1).idxmax()]
-    interval = f" ({percent(most['low'])} to {percent(most['high'])})" if n_samples <= MOST_SAMPLES else ""
-    return f"{percent(most['share_after'])}{interval}"
 
 
 def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
@@ -153,22 +145,22 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
     checked_count("n", n)
     checked_confidence(confidence)
     samples = list(_samples(evidence, rules, n)) if rules else []
-    simulations = [
-        (decision, sample, decided)
-        for decision, decide in _DECIDE.items()
-        for sample in samples
-        if (decided := decide(sample, evidence)) is not None
-    ]
     regions = {f"region {place + 1}": slice(place, place + 1) for place in range(len(rules))}
     regions |= {f"the first {k} regions": slice(k) for k in range(2, len(rules) + 1)}
+    decided = {
+        (decision, place): outcomes
+        for decision, decide in _DECIDE.items()
+        for place, sample in enumerate(samples)
+        if (outcomes := decide(sample, evidence)) is not None
+    }
     rows = []
     for name, places in regions.items():
-        for decision, sample, (outcome, exists) in simulations:
+        for (decision, place), (outcome, exists) in decided.items():
+            sample = samples[place]
             k = int(sample.counted.sum())
             hits = int(_hits_after(sample, sample.inside[places].any(axis=0) & exists, outcome).sum())
             before, after = (each / k if k else math.nan for each in (int(sample.hits.sum()), hits))
-            right = _right(outcome, sample, evidence)
-            accuracies = _accuracies(sample, sample.own[places].any(axis=0) & exists, right)
+            accuracies = _accuracies(sample, sample.own[places].any(axis=0) & exists, outcome, evidence)
             share = (k, before, after, *clopper_pearson(hits, k, confidence))
             rows.append((name, str(decision), sample.population, sample.twins, *share, *accuracies, True))
     return Remedies(pd.DataFrame(rows, columns=COLUMNS))
@@ -192,12 +184,14 @@ class _Sample:
     present: Mask
     counted: Mask
     """By input: it is comparable."""
+    place: Codes
+    """By input: its place among its members; -1 where it is none of them."""
     labels: NDArray[Any] | None = None
     """The labels of rows."""
-    labelled: Mask | None = None
-    """By row: it has a label, and an output of its own."""
     right: Mask | None = None
     """By row: the model gives it its label; None where outputs give no label."""
+    labelled: Mask | None = None
+    """By row: it has a label, and an output of its own."""
 
     @property
     def twins(self) -> str:
@@ -228,7 +222,7 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
         density = None if population.density is None else population.density.within(domain)
         population = replace(population, domain=domain, density=density)
     rows = population.domain.decode(population.sample(n, evidence.rng("remedies")))
-    return _asked(evidence, population.domain, rules, rows, population.name)[0]
+    return _asked(evidence, population.domain, rules, rows, population.name)
 
 
 def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
@@ -241,59 +235,51 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
     if len(rows) > n:
         chosen = np.sort(evidence.rng("remedies of rows").choice(len(rows), n, replace=False))
         rows, labels = rows.iloc[chosen], None if labels is None else labels[chosen]
-    sample, places = _asked(evidence, side, rules, rows, "rows")
+    sample = _asked(evidence, side, rules, rows, "rows")
     if labels is None or not sample.present.any():
         return sample
     import pandas as pd
 
-    own, answered = _own_outputs(evidence, sample, rows, places)
+    own, answered = _own_outputs(evidence, sample, rows)
     sample = replace(sample, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
     return replace(sample, right=_right(own, sample, evidence))
 
 
-def _asked(
-    evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.DataFrame, population: str
-) -> tuple[_Sample, Codes]:
-    """Ask about all members of rows; gives the place of each row among its members too, -1 if it is none."""
+def _asked(evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.DataFrame, population: str) -> _Sample:
+    """Ask about all members of rows."""
     # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
     regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
+    members = side.families.of_frame(rows, [side.sensitive])
+    present, frame = members.present, members.frame
     with _asking(evidence, side) as oracle:
-        batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
-    members = [batch.rows for batch in batches if batch.rows is not None]  # rows always have it
-    like = next(
-        (batch.outputs for batch, each in zip(batches, members, strict=True) if each.present.any()), np.zeros((1, 1))
-    )
-    outputs, inside = [], []
-    for batch, each in zip(batches, members, strict=True):
-        held = np.zeros((len(regions), *each.present.shape), dtype=np.bool_)
-        blank = np.zeros((*each.present.shape, *like.shape[2:]), dtype=like.dtype)
-        if each.present.any():  # a batch about which nothing was asked takes the shape of the others
-            held[:, each.present] = [each.allowed_by(region, each.present) for region in regions]
-            blank = batch.outputs
-        outputs.append(blank)
-        inside.append(held)
-    joined = np.concatenate(outputs, axis=1)
-    sample = _Sample(
+        firsts = range(0, len(frame), ROWS_A_CALL)
+        parts = [oracle.asker.ask_frame(frame.iloc[first : first + ROWS_A_CALL]) for first in firsts]
+    answers = np.concatenate(parts) if parts else np.zeros(0)
+    # Labels that are text as objects: an array of text would cut longer ones off.
+    dtype = object if answers.dtype.kind in "US" else answers.dtype
+    outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=dtype)
+    outputs[present] = answers
+    inside = np.zeros((len(regions), *present.shape), dtype=bool)
+    inside[:, present] = [members.allowed_by(region, present) for region in regions]
+    return _Sample(
         population,
         oracle,
-        inside=np.concatenate(inside, axis=2),
+        inside=inside,
         own=np.stack([each.allows_rows(rows) for each in regions]),
-        # Labels that are text as objects: an array of text would cut longer ones off.
-        outputs=joined.astype(object) if joined.dtype.kind in "US" else joined,
-        present=np.concatenate([each.present for each in members], axis=1),
-        counted=np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches]),
+        outputs=outputs,
+        present=present,
+        counted=comparable(present, len(rows), members.kinds),
+        place=side.families.place_of(members.own),
     )
-    return sample, side.families.place_of(np.concatenate([batch.own for batch in batches]))
 
 
-def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame, places: Codes) -> tuple[NDArray[Any], Mask]:
+def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame) -> tuple[NDArray[Any], Mask]:
     """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
     everyone = np.arange(len(rows))
-    outputs = sample.outputs[places, everyone]
-    answered = (places >= 0) & sample.present[places, everyone]
+    outputs = sample.outputs[sample.place, everyone]
+    answered = (sample.place >= 0) & sample.present[sample.place, everyone]
     others = np.flatnonzero(~answered)
-    n_left = evidence.budget.n_left
-    if len(others) and (n_left is None or len(others) <= n_left):
+    if len(others) and evidence.budget.inputs(len(others), cost=1) == len(others):
         with _asking(evidence, sample.oracle.domain) as oracle:
             outputs[others] = oracle.asker.ask_frame(rows.iloc[others])
         answered[others] = True
@@ -323,10 +309,10 @@ def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
     return hits
 
 
-def _accuracies(sample: _Sample, changed: Mask, right: Mask | None) -> tuple[float, float]:
+def _accuracies(sample: _Sample, changed: Mask, outcome: NDArray[Any], evidence: Evidence) -> tuple[float, float]:
     """The accuracy on rows with a label: of the model as it is, and as it would be."""
-    labelled = sample.labelled
-    if labelled is None or sample.right is None or right is None or not labelled.any():
+    right, labelled = _right(outcome, sample, evidence), sample.labelled
+    if right is None or sample.right is None or labelled is None or not labelled.any():
         return math.nan, math.nan
     return float(sample.right[labelled].mean()), float(np.where(changed, right, sample.right)[labelled].mean())
 
