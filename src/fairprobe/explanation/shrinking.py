@@ -14,7 +14,7 @@ from fairprobe.domain.values import changes_in_words
 from fairprobe.explanation.changed_cases import ChangedCases, RealRows, common_of, real_rows
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, asked_cases
 from fairprobe.explanation.finding import as_json
-from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, LAST_ONLY, Choices, MinimalChanges, inputs_at
+from fairprobe.explanation.minimal_changes import Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
 from fairprobe.wording import answer
@@ -128,10 +128,7 @@ def shrink(
     search = MinimalChanges(given, gower, origin, lambda which, judgement: judgement.hits)
     search.keep(np.arange(given.n_cases), target)
     before = {"n_changes": search.n_changes.copy(), "distance": search.distance.copy()}
-    choices = Choices.between(given.domain, gower, origin, target)
-    search.take_back()
-    search.by_size(choices, LAST_ONLY)
-    search.by_size(choices, AS_MANY_AS_FIT, part=0.4)
+    search.by_size(Choices.between(given.domain, gower, origin, target))
     search.make_smaller()
     return _asked_again(given, rows, nearest, search, before)
 
