@@ -199,21 +199,32 @@ def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable
     return {name: arguments[name].default for name in known if arguments[name].default is not REQUIRED} | todays
 
 
-def accepts_old_names(**old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function accept names that earlier versions had for its keyword arguments; the command line follows.
+def done_by(work: Callable[..., R], **old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function declare the arguments of `work`, which gets all of them by name, defaults included.
 
-    >>> @accepts_old_names(max_inputs="max_judged")
-    ... def search(*, max_judged=None):
-    ...     return max_judged
-    >>> search(max_inputs=5), list(arguments_of(search))
-    (5, ['max_judged'])
+    The function is a signature and a docstring; its body never runs. `old` has the names that earlier versions had for
+    keyword arguments: they are still accepted, and so are the options of these names.
+
+    >>> def _search(**arguments):
+    ...     return arguments
+    >>> @done_by(_search, max_inputs="max_judged")
+    ... def search(model, *, max_judged=None, seed=0):
+    ...     raise NotImplementedError
+    >>> search("tree", max_inputs=5), list(arguments_of(search))
+    ({'model': 'tree', 'max_judged': 5, 'seed': 0}, ['model', 'max_judged', 'seed'])
     """
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
+    def decorate(declaration: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(declaration)
+
+        @functools.wraps(declaration)
         def call(*arguments: P.args, **given: P.kwargs) -> R:
-            todays: Any = renamed(given, old)
-            return function(*arguments, **todays)
+            try:
+                bound = signature.bind(*arguments, **renamed(given, old))
+            except TypeError as error:
+                raise TypeError(f"{declaration.__name__}() {error}") from None
+            bound.apply_defaults()
+            return work(**bound.arguments)
 
         vars(call)["old_names"] = old
         return call

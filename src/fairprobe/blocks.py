@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairprobe.errors import SettingError
+from fairprobe.wording import value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +80,8 @@ class Code:
 
 
 Cell = str | Interval
+Column = Callable[[Any], Cell] | tuple[str, Callable[[Any], str]]
+"""How a column writes a record: by a function of the record, or by a function of one of its fields."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +110,14 @@ class Table:
 
     @classmethod
     def of_records(
-        cls, records: Iterable[Any], columns: Mapping[str, Callable[[Any], Cell]], title: str = "", name: str = ""
+        cls, records: Iterable[Any], columns: Mapping[str, Column], title: str = "", name: str = ""
     ) -> Table:
-        """A table with one row per record; each column has the function that makes its cell from a record.
+        """A table with one row per record.
 
-        >>> Table.of_records([{"n": 5}], {"#rows": lambda each: str(each["n"])}).rows
-        (('5',),)
+        >>> Table.of_records([{"n": 5, "of": "rows"}], {"": ("of", str.upper), "#n": lambda each: str(each["n"])}).rows
+        (('ROWS', '5'),)
         """
-        rows = [[make(record) for make in columns.values()] for record in records]
-        return cls.of(columns, rows, title, name)
+        return cls.of(columns, [[_written(each, of) for of in columns.values()] for each in records], title, name)
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, object] | Iterable[tuple[str, object]], title: str = "") -> Table:
@@ -185,13 +187,24 @@ class Result:
 
 def written(blocks: Iterable[Block], writer: str) -> str:
     """Blocks as the text that a writer makes of them."""
-    if writer not in WRITERS:
-        raise SettingError.about("writer", f"must be one of {', '.join(WRITERS)}; got {writer!r}")
-    module, function = WRITERS[writer].split(":")
-    return str(getattr(import_module(module), function)(tuple(blocks)))
+    return str(entry_of(WRITERS, "writer", writer)(tuple(blocks)))
 
 
-def _cell(value: Any) -> str:
-    from fairprobe.wording import value as marked
+def entry_of(registry: Mapping[str, str], argument: str, name: str) -> Callable[[Any], Any]:
+    """The function that a registry has under a name, which an argument gave."""
+    if name not in registry:
+        raise SettingError.about(argument, f"must be one of {', '.join(registry)}; got {name!r}")
+    module, function = registry[name].split(":")
+    made: Callable[[Any], Any] = getattr(import_module(module), function)
+    return made
 
-    return f"{value:.6g}" if isinstance(value, float) else marked(value)
+
+def _written(record: Any, column: Column) -> Cell:
+    if not isinstance(column, tuple):
+        return column(record)
+    field, write = column
+    return write(record[field])
+
+
+def _cell(of: Any) -> str:
+    return f"{of:.6g}" if isinstance(of, float) else value(of)

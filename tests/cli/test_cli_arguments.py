@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+import warnings
 from importlib import import_module
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import fairprobe
-from fairprobe.arguments import KINDS, REQUIRED, accepts_old_names, arguments_of, filled
+from fairprobe.arguments import KINDS, REQUIRED, arguments_of, done_by, filled
 from fairprobe.auditing.settings import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
 from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
-from fairprobe.cli.flags import flag, help_of
 from fairprobe.cli.init import KEYS, config_text
 from fairprobe.cli.options import NOT_SETTINGS, declared_name
+from fairprobe.cli.words import flag, help_of
 from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
 from fairprobe.model.answers import OUTPUTS
@@ -146,12 +150,40 @@ def test_filled():
         filled(described, {"mask": 1}, but=["mask"])
 
 
+def test_work_gets_all_arguments_of_its_declaration():
+    declared = done_by(lambda **arguments: arguments)(described)
+    assert declared("tree", mask="x") == {"model": "tree", "max_cases": 10, "mask": "x"}
+    assert declared.__doc__ == described.__doc__
+    for wrong, rule in (
+        ({"model": 0, "max_case": 1}, "unexpected keyword argument 'max_case'"),
+        ({}, "missing .* 'model'"),
+    ):
+        with pytest.raises(TypeError, match=rf"described\(\) .*{rule}"):
+            declared(**wrong)
+
+
+@pytest.mark.parametrize("call", [fairprobe.estimate, fairprobe.breakdown, fairprobe.search])
+def test_remarks_name_the_line_of_the_call(call):
+    domain = fairprobe.Domain([fairprobe.Integer("sex", 0, 1), fairprobe.Integer("age", 0, 99)], ["sex"])
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(lambda X: rng.integers(0, 2, len(X)), domain)
+    assert caught
+    assert {each.filename for each in caught} == {__file__}
+
+
+def test_arguments_are_never_read_off_a_frame():
+    source = Path(fairprobe.__file__).parent
+    assert [path for path in source.rglob("*.py") if re.search(r"\blocals\(|_getframe", path.read_text())] == []
+
+
 def test_old_names_are_accepted_by_functions_options_and_configs(monkeypatch):
-    new = accepts_old_names(most="max_cases")(described)
+    new = done_by(lambda **arguments: arguments, most="max_cases")(described)
     assert list(arguments_of(new)) == list(arguments_of(described))
     assert arguments_of(new)["max_cases"].old_names == ("most",)
     assert filled(new, {"most": 3})["max_cases"] == 3
-    assert new(None, most=3) is None
+    assert new(None, most=3) == {"model": None, "max_cases": 3, "mask": ""}
     with pytest.raises(SettingError, match="max_cases is the new name of most, got both"):
         new(None, most=3, max_cases=4)
 

@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import Column, Outcome, WrittenFolder, accepts_old_names
+from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
 from fairprobe.auditing.content import domain_words, plain
 from fairprobe.auditing.folder import UNFINISHED, RunFolder
 from fairprobe.auditing.libraries import versions_of
@@ -36,7 +37,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@accepts_old_names(max_inputs="max_judged")
+def _audit(**arguments: Any) -> Audit:
+    """Do what `audit` declares."""
+    its = SimpleNamespace(**arguments)
+    settings = AuditSettings(**arguments)
+    domain = checked_inputs(its.model, its.X, its.sensitive, its.domain)
+    run = begin(its.model, domain, its.X, its.y, settings, checked_seed(its.seed), its.progress)
+    run.model_id = checked_id(its.model_id, its.store or its.folder or "")
+    run.about = {name: arguments[name] for name in ("date", "title", "name", "data_name", "command")}
+    run.folder = None if its.folder is None else RunFolder(its.folder)
+    choose_populations(run)
+    run.about["selfcheck"] = _selfchecked() if its.selfcheck is True else its.selfcheck or None
+    identify(run)
+    run.store = None if its.store is None else Path(its.store)
+    return run_phases(run)
+
+
+@done_by(_audit, max_inputs="max_judged")
 def audit(
     model: Model,
     X: pd.DataFrame | Any,
@@ -140,16 +157,7 @@ def audit(
     >>> audit(model, rows, sensitive=["sex"], max_share=0.01).verdict
     Verdict(violated: 25% of the rows (10 of 40) get another outcome when sex changes (95% interval ...); ...)
     """
-    settings = AuditSettings(**locals())
-    run = begin(model, checked_inputs(model, X, sensitive, domain), X, y, settings, checked_seed(seed), progress)
-    run.model_id = checked_id(model_id, store or folder or "")
-    run.about = {"date": date, "title": title, "name": name, "data_name": data_name, "command": command}
-    run.folder = None if folder is None else RunFolder(folder)
-    choose_populations(run)
-    run.about["selfcheck"] = _selfchecked() if selfcheck is True else selfcheck or None
-    identify(run)
-    run.store = None if store is None else Path(store)
-    return run_phases(run)
+    raise NotImplementedError
 
 
 # Before the work: everything that can be refused is refused here

@@ -27,17 +27,7 @@ from fairprobe.retraining.retraining import plan
 from fairprobe.retraining.task import Settings
 from fairprobe.retraining.time_budget import USUAL
 
-LIMITS = "Limits (none for no limit of time)"
-MEASURE = "How it is measured"
-
 EXAMPLE = "--model subject:decision-tree"
-
-PANELS = {
-    o.WHAT: ("held_out",),
-    MEASURE: ("max_accuracy_loss", "accept", "prove_accuracy", "n_select", "n_report", "confidence", "controls"),
-    LIMITS: ("max_rounds", "max_seconds", "search_seconds"),
-    o.RESULTS: ("favourable", "out", "overwrite", "plot"),
-}
 
 
 @dataclass
@@ -59,7 +49,7 @@ class Own:
     plot: WrittenFile | None = None
 
 
-OPTIONS = [*o.INPUTS, *o.options_of(Own, PANELS), *o.options_of(retrain, PANELS), *o.PRINTED]
+OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(retrain), *o.PRINTED]
 
 CENSUS = "fairprobe.datasets:census_domain"
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import Column, Outcome, WrittenFolder, filled
+from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by, filled
 from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
@@ -29,10 +29,15 @@ from fairprobe.progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-FIRST = ("model", "domain", "population")
-"""Arguments of `estimate` that are not settings."""
+
+def _estimate(model: Model, domain: Domain, population: Any, **settings: Any) -> Share:
+    """Do what `estimate` declares."""
+    (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], Settings(**settings))
+    warn_of([share], stacklevel=4)
+    return share
 
 
+@done_by(_estimate)
 def estimate(
     model: Model,
     domain: Domain,
@@ -113,10 +118,7 @@ def estimate(
     >>> estimate(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Share(exactly 13.51% of the domain (20 of 148 inputs) get another outcome when sex changes)
     """
-    settings = Settings(**{name: given for name, given in locals().items() if name not in FIRST})
-    (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], settings)
-    warn_of([share])
-    return share
+    raise NotImplementedError
 
 
 def breakdown(
@@ -218,7 +220,7 @@ def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[
 
 def settings_of(**given: Any) -> Settings:
     """The settings of an estimate by some of its arguments; the others are the defaults of `estimate`."""
-    return Settings(**filled(estimate, given, but=FIRST))
+    return Settings(**filled(estimate, given, but=["population"]))
 
 
 def shares_of(

@@ -259,8 +259,8 @@ def beside(share: Share, plain: Share | None = None) -> Share:
     return replace(share, plain=plain) if share.linked else share
 
 
-def warn_of(shares: Iterable[Share]) -> None:
+def warn_of(shares: Iterable[Share], *, stacklevel: int = 3) -> None:
     """Say what the health checks of shares have to say, each once, at the line that called the caller of this."""
     every = (side for share in shares for side in share.sides)
     for name, message in dict.fromkeys(remark for share in every for remark in share.health):
-        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=stacklevel)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats, Mask
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_choice
 from fairprobe.domain.values import plain
-from fairprobe.errors import ModelError, SettingError
+from fairprobe.errors import ModelError
 
 Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
@@ -30,10 +30,7 @@ MOST_LABELS, MOST_FRACTIONS = 100, 10
 
 def checked_output(output: Any) -> str:
     """The output, if it is one of the four kinds."""
-    if output not in OUTPUTS:
-        rule = f"must be one of {', '.join(OUTPUTS)}; got {output!r}{nearest(output, OUTPUTS)}"
-        raise SettingError.about("output", rule)
-    return str(output)
+    return checked_choice("output", output, OUTPUTS)
 
 
 Describe = Callable[[int], str]

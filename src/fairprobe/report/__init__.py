@@ -7,10 +7,9 @@ and nothing can stand in a report that is not in there. A form is one file with 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
-from fairprobe.errors import SettingError
+from fairprobe.blocks import entry_of
 
 __all__ = ["FORMS", "render"]
 
@@ -25,7 +24,4 @@ FORMS = {
 
 def render(content: Mapping[str, Any], form: str) -> str:
     """An audit's content in a form; the same content gives the same text."""
-    if form not in FORMS:
-        raise SettingError.about("form", f"must be one of {', '.join(FORMS)}; got {form!r}")
-    module, name = FORMS[form].split(":")
-    return str(getattr(import_module(module), name)(content))
+    return str(entry_of(FORMS, "form", form)(content))

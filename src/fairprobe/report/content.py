@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fairprobe.blocks import Block, Cell, Figure, Interval, Table
+from fairprobe.blocks import Block, Column, Figure, Interval, Sentence, Table
 from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, percent, value
 
 Content = Mapping[str, Any]
-Columns = dict[str, str | Callable[[Any], Cell]]
-"""The columns of a table of records: each is the name of a field, or a function of a record."""
+Columns = dict[str, Column]
 
 PLOTS = {
     "influence": ("influence", "How often another value ends a case, by parameter"),
@@ -23,30 +22,29 @@ PLOTS = {
 """By plot, the section that it stands in and its title."""
 
 
-def table_of(records: Iterable[Any], columns: Columns, name: str = "") -> list[Block]:
-    """A table of records; no block without any."""
-    made = {title: _field(of) if isinstance(of, str) else of for title, of in columns.items()}
-    table = Table.of_records(records, made, name=name)
-    return [table] if table.rows else []
-
-
-def _field(name: str) -> Callable[[Any], Cell]:
-    return lambda record: value(record[name])
+def table_of(
+    records: Sequence[Any], columns: Mapping[str, Column], text: str = "", *, most: int | None = None, name: str = ""
+) -> Iterator[Block]:
+    """A sentence and a table of the first records; nothing without any. A page shows all records of a named table."""
+    if records and text:
+        yield Sentence(text)
+    if records:
+        yield Table.of_records(records[:most], columns, name=name)
+    if most is not None and len(records) > most and not name:
+        yield Sentence(f"audit.json has {len(records) - most:,} more.")
 
 
 def part_of_why(content: Content, name: str) -> Any:
-    """A part of the explanation, None where there is none."""
-    return (content["why"] or {}).get(name)
+    """A part of the explanation; an empty one where there is none."""
+    return (content["why"] or {}).get(name) or {}
 
 
-def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> list[Figure]:
+def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> Iterator[Figure]:
     """The drawings of a section; the sentences say the same to a reader who does not see them."""
-    figures = []
     for name, svg in content["plots"].items():
         place, title = PLOTS.get(name, ("influence", name))
         if place == section:
-            figures.append(Figure(title, svg, " ".join([f"{title}.", *sentences])))
-    return figures
+            yield Figure(title, svg, " ".join([f"{title}.", *sentences]))
 
 
 def health_of(content: Content) -> list[Mapping[str, Any]]:
@@ -112,6 +110,11 @@ def changes_words(changes: Iterable[Iterable[Any]]) -> str:
 def changes_of(case: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """The columns in which a case and its twin differ, with both values."""
     return [(name, case["case"].get(name), after) for name, after in case["twin"].items()]
+
+
+def same_words(case: Mapping[str, Any]) -> str:
+    """The columns in which a case and its twin agree, with their values."""
+    return ", ".join(f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"])
 
 
 def flips_words(content: Content) -> str:

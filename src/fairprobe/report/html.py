@@ -38,8 +38,8 @@ def html(content: Mapping[str, Any]) -> str:
     return _rendered(
         "report.html",
         content=content,
-        chapters=chapters(content),
-        head=head(content),
+        chapters=[*chapters(content)],
+        head=[*head(content)],
         held=[_held(each, scale) for each in held_of(content)[:MOST_HELD]],
         population=population_title(content["verdict"]),
         scale=scale,

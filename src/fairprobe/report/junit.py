@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from fairprobe.report.content import Content, changes_of, names, population_title
+from fairprobe.report.content import Content, changes_of, names, population_title, same_words
 from fairprobe.wording import TWINS, answer, counted, isolated, percent, value
 
 MOST_CASES = 10
@@ -52,9 +52,8 @@ def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
     for share in content["shares"]:
         outcome = verdict["outcomes"].get(share["id"])
         if outcome is not None and content["question"]["max_share"] is not None:
-            name = (
-                f"{population_title(share)}, {TWINS.get(share['twins'], share['twins'])}: {names(share['sensitive'])}"
-            )
+            twins = TWINS.get(share["twins"], share["twins"])
+            name = f"{population_title(share)}, {twins}: {names(share['sensitive'])}"
             condition = f"{outcome}, {verdict['condition']}: " if outcome == "passed" and verdict["condition"] else ""
             more = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
             yield "share", name, outcome, condition + share["sentence"], more
@@ -88,5 +87,5 @@ def _properties(content: Content) -> dict[str, str]:
 
 def _line(case: Any) -> str:
     changes = ", ".join(f"{value(name)} {value(before)} -> {value(after)}" for name, before, after in changes_of(case))
-    same = [f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"]]
-    return ", ".join([f"case {case['id']}: {changes} ({' -> '.join(map(answer, case['outputs']))})", *same])
+    told = f"case {case['id']}: {changes} ({' -> '.join(map(answer, case['outputs']))})"
+    return ", ".join(filter(None, [told, same_words(case)]))

@@ -32,11 +32,7 @@ def markdown(content: Content) -> str:
     Args:
         content: what is in `audit.json`.
     """
-    body = [
-        Section(chapter.title, tuple(each for each in chapter.blocks if not _is_left_out(each)))
-        for chapter in chapters(content)
-    ]
-    return f"# {text(content['title'])}\n\n{written([*head(content), *(each for each in body if each.blocks)])}"
+    return f"# {text(content['title'])}\n\n{written([*head(content), *chapters(content, but=LEFT_OUT)])}"
 
 
 def model_card(content: Content) -> str:
@@ -45,23 +41,17 @@ def model_card(content: Content) -> str:
     Args:
         content: what is in `audit.json`.
     """
-    limit = content["question"]["max_share"]
+    limit, told = content["question"]["max_share"], identity(content)
     limit_words = "no limit was given" if limit is None else f"the limit is {percent(limit)}"
     names = " or ".join(map(value, content["question"]["sensitive"]))
     text = f"The share of a population whose answer changes with {names} and what is linked to it; {limit_words}."
-    blocks: list[Block] = [*head(content), Sentence(text)]
+    blocks = [*head(content), Sentence(text)]
     blocks += shares_table(content, [share for share in content["shares"] if share["is_main"]])
-    directions = (part_of_why(content, "directions") or {}).get("sentences", [])
+    directions = part_of_why(content, "directions").get("sentences")
     blocks += [Sentence(" ".join(directions), "Who is worse off")] if directions else []
-    if content["limitations"]:
-        blocks.append(Section("Limitations", tuple(limitations(content))))
-    told = identity(content)
+    blocks += [Section("Limitations", tuple(limitations(content)))] if content["limitations"] else []
     blocks.append(Section("The audit", (Table.of_facts({name: told[name] for name in IN_CARD}),)))
     return written([Section("Individual discrimination", tuple(blocks))])
-
-
-def _is_left_out(block: Block) -> bool:
-    return isinstance(block, Section) and block.name in LEFT_OUT
 
 
 def written(blocks: Sequence[Block], depth: int = 2) -> str:

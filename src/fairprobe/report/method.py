@@ -11,15 +11,16 @@ from fairprobe.report.content import Columns, Content, health_of, outcome_of, pl
 from fairprobe.wording import ROLES, counted, figure, listed, magnitude, percent, value
 
 
-def question(content: Content) -> list[Block]:
+def question(content: Content) -> Iterator[Block]:
     """The sensitive parameters, the limits and the domain."""
     columns: Columns = {
-        "Parameter": "name",
-        "Kind": "kind",
-        "Values": "words",
+        "Parameter": ("name", value),
+        "Kind": ("kind", value),
+        "Values": ("words", value),
         "Role": lambda each: "sensitive" if each["is_sensitive"] else "",
     }
-    return [Table.of_facts(_asked(content)), *table_of(content["domain"]["parameters"], columns)]
+    yield Table.of_facts(_asked(content))
+    yield from table_of(content["domain"]["parameters"], columns)
 
 
 def _asked(content: Content) -> Iterator[tuple[str, str]]:
@@ -46,64 +47,68 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
         yield "Hidden", f"{', '.join(map(value, domain['hidden']))}: not taken by the model"
 
 
-def sampling(content: Content) -> list[Block]:
+def sampling(content: Content) -> Iterator[Block]:
     """The inputs of each phase and the queries that they took."""
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
     columns: Columns = {
-        "Phase": "phase",
-        "What": "what",
-        "Drawn from": "distribution",
-        "#Inputs": lambda each: magnitude(each["n_inputs"]),
-        "#Queries": lambda each: magnitude(each["n_queries"]),
+        "Phase": ("phase", value),
+        "What": ("what", value),
+        "Drawn from": ("distribution", value),
+        "#Inputs": ("n_inputs", magnitude),
+        "#Queries": ("n_queries", magnitude),
     }
     totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
     if sent is not None:
         totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
-    return [*table_of(phases, columns), Table.of_facts(totals)] if phases else []
+    if phases:
+        yield from table_of(phases, columns)
+        yield Table.of_facts(totals)
 
 
-def convergence(content: Content) -> list[Block]:
+def convergence(content: Content) -> Iterator[Block]:
     """The running estimate as a drawing."""
     told = [share["sentence"] for share in content["shares"] if share["is_main"] and share["history"]]
-    return [*plots_in(content, "convergence", told)]
+    yield from plots_in(content, "convergence", told)
 
 
-def impact(content: Content) -> list[Block]:
+def impact(content: Content) -> Iterator[Block]:
     """Rates of the favourable answer by group."""
-    columns: Columns = {
-        "Group": lambda each: f"{value(each['sensitive'])}: {value(each['value'])}",
-        "#Rows": lambda each: magnitude(each["n"]),
-        "#Favourable": lambda each: magnitude(each["favourable"]),
-        "#Rate": lambda each: percent(each["rate"]),
-        "#Ratio": lambda each: "undefined" if each["ratio"] is None else figure(each["ratio"]),
-    }
     text = (
         "How often the model gives the favourable answer to the rows as they are, by group, and the ratio to the group "
         "that gets it most often. A difference between groups is not a difference between twins. The ratio is the one "
         "of New York City's Local Law 144; this report claims no compliance."
     )
-    return [Sentence(text), *table_of(content["impact"], columns)] if content["impact"] else []
+    columns: Columns = {
+        "Group": lambda each: f"{value(each['sensitive'])}: {value(each['value'])}",
+        "#Rows": ("n", magnitude),
+        "#Favourable": ("favourable", magnitude),
+        "#Rate": ("rate", percent),
+        "#Ratio": lambda each: "undefined" if each["ratio"] is None else figure(each["ratio"]),
+    }
+    yield from table_of(content["impact"], columns, text)
 
 
-def health(content: Content) -> list[Block]:
+def health(content: Content) -> Iterator[Block]:
     """The health checks that have something to say."""
     told = health_of(content)
-    return [Table.of_facts((value(each["check"]), each["message"]) for each in told)] if told else []
+    if told:
+        yield Table.of_facts((value(each["check"]), each["message"]) for each in told)
 
 
-def limitations(content: Content) -> list[Block]:
+def limitations(content: Content) -> Iterator[Block]:
     """What the audit does not say."""
-    return [Items(tuple(content["limitations"]))] if content["limitations"] else []
+    if content["limitations"]:
+        yield Items(tuple(content["limitations"]))
 
 
-def record(content: Content) -> list[Block]:
+def record(content: Content) -> Iterator[Block]:
     """What identifies the audit, and its settings."""
     about = content["about"]
-    blocks: list[Block] = [Table.of_facts(identity(content))]
+    yield Table.of_facts(identity(content))
     if about["command"]:
-        blocks.append(Code(about["command"], "To repeat it"))
+        yield Code(about["command"], "To repeat it")
     lines = (f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in about["config"].items())
-    return [*blocks, Code("\n".join(lines), "All settings")]
+    yield Code("\n".join(lines), "All settings")
 
 
 def identity(content: Content) -> dict[str, str]:
@@ -127,22 +132,23 @@ def identity(content: Content) -> dict[str, str]:
     return {name: str(fact) for name, fact in facts.items() if fact != ""}
 
 
-def attempts(content: Content) -> list[Block]:
+def attempts(content: Content) -> Iterator[Block]:
     """All runs on the same model and data."""
     runs = content["about"]["attempts"]
     columns: Columns = {
-        "#Seed": "seed",
+        "#Seed": ("seed", value),
         "Date": lambda each: value(each["date"] or "not given"),
         "Verdict": outcome_of,
         "Settings": lambda each: each["config_hash"][:19],
         "Which": lambda each: "this one" if each["is_this"] else "",
     }
     text = "All runs on this model and these rows. They are listed so that nobody repeats an audit until it passes."
-    return [Sentence(text), *table_of(runs, columns)] if len(runs) > 1 else []
+    yield from table_of(runs if len(runs) > 1 else [], columns, text)
 
 
-def sign_off(_: Content) -> list[Block]:
+def sign_off(_: Content) -> Iterator[Block]:
     """Lines for two names."""
     text = "The figures hold for the domain, threshold and populations stated above. They promise nothing beyond them."
+    yield Sentence(text)
     lines = [(line, "", "") for line in ("Name", "Role", "Date", "Signature")]
-    return [Sentence(text), Table.of(["", "Prepared by", "Reviewed by"], lines)]
+    yield Table.of(["", "Prepared by", "Reviewed by"], lines)

@@ -5,14 +5,14 @@ A section with nothing to say is absent. A new section is one function and one l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from fairprobe.blocks import Block, Items, Section, Sentence
 from fairprobe.report import findings, method
 from fairprobe.report.content import Content
 from fairprobe.wording import capital, closed, outcome_words
 
-Make = Callable[[Content], list[Block]]
+Make = Callable[[Content], Iterable[Block]]
 
 TAGS = {
     "ai-act": (
@@ -64,28 +64,24 @@ ASKED_BY = {name: asked for sections in CHAPTERS.values() for name, (_, _, asked
 ASKED_BY["verdict"] = "ai-act nist ecoa"
 
 
-def chapters(content: Content) -> tuple[Section, ...]:
-    """The chapters with their sections; those with nothing to say are left out."""
+def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
+    """The chapters with their sections, but some; those with nothing to say are left out."""
     missing = (content["why"] or {}).get("not_measured") or {}
-    found = []
     for title, sections in CHAPTERS.items():
-        told = {
-            name: [Sentence(closed(missing[name]))] if name in missing else make(content)
-            for name, (_, make, _) in sections.items()
-        }
-        parts = [Section(sections[name][0], tuple(blocks), name) for name, blocks in told.items() if blocks]
+        parts = []
+        for name, (heading, make, _) in sections.items():
+            blocks = (Sentence(closed(missing[name])),) if name in missing else tuple(make(content))
+            parts += [Section(heading, blocks, name)] if blocks and name not in but else []
         if parts:
-            found.append(Section(title, tuple(parts)))
-    return tuple(found)
+            yield Section(title, tuple(parts))
 
 
-def head(content: Content) -> list[Block]:
+def head(content: Content) -> Iterator[Block]:
     """The verdict, and whether the audit was interrupted."""
     interrupted, verdict = content["about"]["interrupted"], content["verdict"]
-    blocks: list[Block] = []
     if interrupted:
         text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."
-        blocks.append(Sentence(text, "Interrupted"))
-    blocks.append(Sentence(capital(closed(verdict["why"])), outcome_words(verdict)))
-    sides = tuple(side["sentence"] for side in verdict["directions"])
-    return [*blocks, Items(sides)] if sides else blocks
+        yield Sentence(text, "Interrupted")
+    yield Sentence(capital(closed(verdict["why"])), outcome_words(verdict))
+    if verdict["directions"]:
+        yield Items(tuple(side["sentence"] for side in verdict["directions"]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.blocks import Block, Sentence, Table
+from fairprobe.blocks import Block, Column, Sentence, Table
 from fairprobe.estimation import Outcome, Share, Verdict
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.verdict import MIN_COMPARABLE
@@ -64,20 +64,22 @@ def blocks_of(
 
 def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: str = "") -> Table:
     """One row per share; intervals have a confidence each where these differ."""
-    levels = {percent(share.confidence) for share in shares.values()}
+    level, *others = {percent(share.confidence) for share in shares.values()}
 
     def interval(share: Share) -> str:
         if share.method == "exact" and share.n:
             return "exact"
-        level = f" ({percent(share.confidence)})" if len(levels) > 1 else ""
-        return between(share.low, share.high, limit) + level
+        return between(share.low, share.high, limit) + (f" ({percent(share.confidence)})" if others else "")
 
-    columns = [first, "#share", f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"]
-    rows = []
-    for name, share in shares.items():
-        counts = [magnitude(share.hits), magnitude(share.n)]
-        rows.append([name, percent(share.value), interval(share), *counts, METHODS.get(share.method, share.method)])
-    return Table.of([*columns, "#hits", "#inputs", "method"], rows, title)
+    columns: dict[str, Column] = {
+        first: lambda named: named[0],
+        "#share": lambda named: percent(named[1].value),
+        "interval" if others else f"{level} interval": lambda named: interval(named[1]),
+        "#hits": lambda named: magnitude(named[1].hits),
+        "#inputs": lambda named: magnitude(named[1].n),
+        "method": lambda named: METHODS.get(named[1].method, named[1].method),
+    }
+    return Table.of_records(shares.items(), columns, title)
 
 
 def _unused(share: Share) -> str:

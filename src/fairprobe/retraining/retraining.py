@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arguments import Column, Outcome, filled
+from fairprobe.arguments import Column, Outcome, done_by, filled
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning
 from fairprobe.model import Model
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def _retrain(**arguments: Any) -> Retrained:
+    """Do what `retrain` declares, and show its remarks."""
+    result = _retrained(Task(arguments))
+    for remark in result.health:
+        warnings.warn(f"{remark.check}: {remark.message}", HealthWarning, stacklevel=3)  # where `retrain` was called
+    return result
+
+
+@done_by(_retrain)
 def retrain(
     model: Model,
     X: pd.DataFrame | Any,
@@ -122,10 +131,7 @@ def retrain(
     Returns:
         The model and the evidence. If the trainer fails in a later round, the result of the rounds before.
     """
-    result = _retrained(Task(locals()))
-    for remark in result.health:
-        warnings.warn(f"{remark.check}: {remark.message}", HealthWarning, stacklevel=2)
-    return result
+    raise NotImplementedError
 
 
 def _retrained(task: Task) -> Retrained:

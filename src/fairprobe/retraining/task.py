@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from fairprobe.checks import checked_count, checked_seed, is_number
+from fairprobe.checks import checked_choice, checked_count, checked_seed, is_number
 from fairprobe.domain.domain import checked_domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import SettingError
@@ -36,8 +36,7 @@ class Settings(SimpleNamespace):
         checked_augment(self.augment)
         check_choice(self.labels, self.committee)
         strategy_path(self.strategy)
-        if self.accept not in ACCEPT:
-            raise SettingError.about("accept", f"must be one of {', '.join(ACCEPT)}, got {self.accept!r}")
+        checked_choice("accept", self.accept, ACCEPT)
         checked_confidence(self.confidence)
         checked_threshold(self.threshold, self.output)
         for name in ("max_rounds", "n_select", "n_report"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import WrittenFolder, accepts_old_names
+from fairprobe.arguments import WrittenFolder, done_by
 from fairprobe.blocks import Remark
-from fairprobe.checks import checked_seed
+from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
@@ -43,7 +44,69 @@ ACCELERATE = ("auto", "off")
 MIN_PLAUSIBILITY = 0.05
 
 
-@accepts_old_names(max_inputs="max_judged")
+def _search(**arguments: Any) -> Found:
+    """Do what `search` declares."""
+    its = SimpleNamespace(**arguments)
+    settings, limits = settled(**arguments)
+    given = domain = checked_domain(its.domain) if its.linked else checked_domain(its.domain).without_links()
+    n_jobs = checked_jobs(its.n_jobs)
+    checked_engine(its.engine, n_jobs)
+    recorded = recorded_settings(its.store)
+    settings = settled_strategy(settings, limits, its.model, its.output, recorded)
+    repeats = is_repeatable(its.model)
+    limits.check_affords(len(domain.families), asked_twice=not repeats)
+    chosen = load_strategy(strategy_path(settings.strategy))
+    chosen.check_model(its.model)
+    _check_start(settings, its.start, is_local=chosen.is_local)
+    # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
+    remarks: list[Remark] = health_of_domain(domain) if its.max_changes is None else []
+    density: Density | None = None
+    if its.density is not None:
+        density = checked_density(its.density, domain)
+        density.floor(its.min_plausibility)
+        remarks += density.health
+    # A model that does not fit is refused before any work.
+    asker = Asker(its.model, domain, output=its.output, batch=its.batch)
+    threshold = checked_threshold(its.threshold, its.output)
+    seed = checked_seed(recorded.get("seed") if its.seed is None else its.seed)
+    begun: StartRows | None = None
+    if its.start is not None:
+        begun = start_rows(domain, its.start, keep=its.max_changes is not None)
+        begun = begun if density is None else begun.plausible(density, its.min_plausibility)
+        domain, remarks = begun.domain, [*remarks, *begun.remarks]
+    checked_choice("accelerate", its.accelerate, ACCELERATE)
+    job = Job(
+        model=its.model,
+        domain=domain,
+        settings=settings,
+        strategy=chosen,
+        output=its.output,
+        batch=its.batch,
+        threshold=threshold,
+        seed=seed,
+        start=None if begun is None else begun.codes,
+        accelerate=its.accelerate == "auto" and limits.max_queries is None and may_screen(its.model),
+        is_repeatable=repeats,
+        resolution=resolution_of(asker, limits.max_queries),
+        density=density,
+        min_plausibility=its.min_plausibility,
+        model_id=checked_id(its.model_id, its.store),
+    )
+    if not repeats and limits.max_queries is not None:  # without it, it is asked when all that was found is safe
+        remarks += unsteadiness(asker, limits.max_queries)
+    remarks += _health_of_budget(job, limits, its.engine)
+    run = Run(job, limits, begun, remarks, n_jobs, its.engine, teller(its.progress), asker)
+    if its.store is None:
+        found = run.found()
+    else:
+        with terminable(), StoredSearch.opened(its.store, job, limits, given, begun) as kept:
+            found = run.found(kept)
+    for name, message in found.health:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)  # where `search` was called
+    return found
+
+
+@done_by(_search, max_inputs="max_judged")
 def search(
     model: Model,
     domain: Domain,
@@ -143,62 +206,7 @@ def search(
     0   48    0
     1   49    1
     """
-    settings, limits = settled(**locals())
-    given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
-    n_jobs = checked_jobs(n_jobs)
-    checked_engine(engine, n_jobs)
-    recorded = recorded_settings(store)
-    settings = settled_strategy(settings, limits, model, output, recorded)
-    repeats = is_repeatable(model)
-    limits.check_affords(len(domain.families), asked_twice=not repeats)
-    chosen = load_strategy(strategy_path(settings.strategy))
-    chosen.check_model(model)
-    _check_start(settings, start, is_local=chosen.is_local)
-    # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
-    remarks: list[Remark] = health_of_domain(domain) if max_changes is None else []
-    if density is not None:
-        density = checked_density(density, domain)
-        density.floor(min_plausibility)
-        remarks += density.health
-    asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
-    threshold = checked_threshold(threshold, output)
-    seed = checked_seed(recorded.get("seed") if seed is None else seed)
-    begun: StartRows | None = None
-    if start is not None:
-        begun = start_rows(domain, start, keep=max_changes is not None)
-        begun = begun if density is None else begun.plausible(density, min_plausibility)
-        domain, remarks = begun.domain, [*remarks, *begun.remarks]
-    if accelerate not in ACCELERATE:
-        raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
-    job = Job(
-        model=model,
-        domain=domain,
-        settings=settings,
-        strategy=chosen,
-        output=output,
-        batch=batch,
-        threshold=threshold,
-        seed=seed,
-        start=None if begun is None else begun.codes,
-        accelerate=accelerate == "auto" and max_queries is None and may_screen(model),
-        is_repeatable=repeats,
-        resolution=resolution_of(asker, max_queries),
-        density=density,
-        min_plausibility=min_plausibility,
-        model_id=checked_id(model_id, store),
-    )
-    if not repeats and max_queries is not None:  # without this limit, it is asked when all that was found is safe
-        remarks += unsteadiness(asker, max_queries)
-    remarks += _health_of_budget(job, limits, engine)
-    run = Run(job, limits, begun, remarks, n_jobs, engine, teller(progress), asker)
-    if store is None:
-        found = run.found()
-    else:
-        with terminable(), StoredSearch.opened(store, job, limits, given, begun) as kept:
-            found = run.found(kept)
-    for name, message in found.health:
-        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)  # past the wrapper of old names
-    return found
+    raise NotImplementedError
 
 
 def _check_start(settings: SearchSettings, start: Any, *, is_local: bool) -> None:
