@@ -43,7 +43,7 @@ def content_of(run: AuditState) -> dict[str, Any]:
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "title": run.about.get("title") or f"Audit of {run.name}",
+        "title": run.settings.title or f"Audit of {run.name}",
         "about": _about(run),
         "question": _question(run, verdict.population),
         "domain": domain_words(run.domain, mask),
@@ -70,18 +70,17 @@ def content_of(run: AuditState) -> dict[str, Any]:
 
 
 def _about(run: AuditState) -> dict[str, Any]:
-    about, identity = run.about, run.identity
+    settings, model = run.settings, run.identity["model"]
     return {
-        **identity,
-        "model": {**identity["model"], "n_sent": None if run.asker is None else run.asker.sent},
-        "seed": run.seed,
-        "date": about.get("date"),
+        **run.identity,
+        "model": {**model, "n_sent": None if run.asker is None else run.asker.sent},
+        **settings.some("seed", "date"),
         "interrupted": run.interrupted,
-        "selfcheck": about.get("selfcheck"),
+        "selfcheck": run.selfcheck,
         "attempts": run.attempts or [told(run.attempt, is_this=True)],
-        "masked": run.settings.mask,
-        "shows_rows": run.settings.show_rows,
-        "command": run.mask.command(about.get("command")),
+        "masked": settings.mask,
+        "shows_rows": settings.show_rows,
+        "command": run.mask.command(settings.command),
     }
 
 

@@ -58,7 +58,7 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
         run.model,
         population=population,
         sets=None if len(names) <= MOST_SETS else [*([each] for each in names), names],
-        seed=run.seed,
+        seed=run.settings.seed,
         linked=settings.linked if domain.links else None,
         favourable=run.favourable,
         gate=settings.gate if name == next(iter(run.populations)) else UNBOUND,
@@ -76,7 +76,7 @@ def _relabelled(run: AuditState) -> int | None:
         return None
     rows = run.rows.reset_index(drop=True)
     try:
-        share = estimate(run.model, run.domain, rows, linked=linked, seed=run.seed, batch=settings.batch)
+        share = estimate(run.model, run.domain, rows, linked=linked, seed=run.settings.seed, batch=settings.batch)
     except (ModelError, SettingError):
         return None
     run.sampled("shares", "labels", "all rows given", share.n_queries, share.n)
@@ -115,7 +115,7 @@ def search_cases(run: AuditState) -> None:
         **({} if density is None else {"density": density, "min_plausibility": settings.min_plausibility}),
         "max_cases": settings.search_cases,
         "linked": settings.linked is not False,
-        "seed": run.seed,
+        "seed": run.settings.seed,
         "progress": run.under_way("search"),
     }
     try:
@@ -139,7 +139,7 @@ def explain_cases(run: AuditState) -> None:
         run.labels,
         favourable=run.favourable,
         max_queries=run.settings.explain_queries,
-        seed=run.seed,
+        seed=run.settings.seed,
         batch=run.settings.batch,
         progress=run.under_way("why"),
     )
@@ -149,7 +149,7 @@ def explain_cases(run: AuditState) -> None:
 def measure_proxies(run: AuditState) -> None:
     """Measure which of the other columns reveal the sensitive ones."""
     rows, names = run.rows[list(run.domain.names)], run.domain.sensitive
-    run.proxies = proxies(rows, names, confidence=run.settings.confidence, seed=run.seed)
+    run.proxies = proxies(rows, names, confidence=run.settings.confidence, seed=run.settings.seed)
 
 
 def measure_sensitivity(run: AuditState) -> None:
@@ -205,7 +205,7 @@ def retrain_model(run: AuditState) -> None:
         run.domain,
         max_seconds=settings.retrain_seconds,
         favourable=None if good is None else good.label,
-        seed=run.seed,
+        seed=run.settings.seed,
         search_seconds=None,
         progress=run.under_way("retraining"),
         **settings.some("confidence", "threshold", "output", "batch"),

@@ -1,4 +1,4 @@
-"""Settings of an audit: the arguments of `audit` that its figures depend on, checked."""
+"""Settings of an audit: the arguments of `audit`, checked."""
 
 from __future__ import annotations
 
@@ -7,33 +7,39 @@ from types import SimpleNamespace
 from typing import Any
 
 from fairprobe.arguments import filled
-from fairprobe.checks import checked_count, is_number, nearest
+from fairprobe.checks import checked_count, checked_seed, is_number, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_share
 from fairprobe.estimation.share import checked_role
 from fairprobe.estimation.verdict import Gate
 from fairprobe.oracle import checked_threshold
+from fairprobe.store.identity import checked_id
 from fairprobe.wording import POPULATIONS
 
-NOT_SETTINGS = (
+NOT_IN_CONFIG = (
     *("model", "X", "y", "sensitive", "domain", "seed", "date", "title", "name", "data_name"),
     *("folder", "store", "model_id", "selfcheck", "command", "progress"),
 )
-"""Arguments of `audit` that are no settings: no figure depends on them, or `audit.json` has them elsewhere."""
+"""Arguments outside of the configuration: no figure depends on them, or `audit.json` has them elsewhere."""
 
 COUNTS = ("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "explain_queries")
 
 
 class AuditSettings(SimpleNamespace):
-    """The arguments of `audit` that its figures depend on, under their names; those not given have its defaults."""
+    """The arguments of `audit` under their names; those not given have its defaults."""
 
     def __init__(self, **given: Any) -> None:
         from fairprobe.auditing.auditing import audit
 
         every = filled(audit, given)
-        every["rows_are"] = checked_role(every["rows_are"])
-        super().__init__(**{name: each for name, each in every.items() if name not in NOT_SETTINGS})
+        every["rows_are"], every["seed"] = checked_role(every["rows_are"]), checked_seed(every["seed"])
+        super().__init__(**every)
         self._check()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that the figures depend on, by name."""
+        return {name: each for name, each in vars(self).items() if name not in NOT_IN_CONFIG}
 
     def but(self, **changes: Any) -> AuditSettings:
         """The settings with some of them changed."""
@@ -44,6 +50,7 @@ class AuditSettings(SimpleNamespace):
         return {name: getattr(self, name) for name in names}
 
     def _check(self) -> None:
+        checked_id(self.model_id, self.store or self.folder or "")
         checked_confidence(self.confidence)
         checked_share("min_comparable", self.min_comparable)
         for name in COUNTS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from fairprobe.estimation.counts import Record, RowAnswers
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation import Explanation
 from fairprobe.model.asking import Asker
-from fairprobe.progress import Progress, Status
+from fairprobe.progress import Progress, Status, teller
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 
@@ -37,23 +37,18 @@ class AuditState:
     rows: pd.DataFrame
     labels: Any
     settings: AuditSettings
-    seed: int
-    progress: Progress | None = None
     favourable: Favourable | None = None
     """The good outcome, which the model does give."""
     populations: dict[str, Any] = field(default_factory=dict)
     """The populations asked for; the one of the gate comes first, because it makes the verdict."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """The words of the caller for the report: title, name, date, command and others."""
+    selfcheck: Mapping[str, Any] | None = None
+    """The result of the selfcheck, here or elsewhere."""
     asker: Asker | None = None
     """Made before the first row is sent, so that it knows how many rows are sent."""
     identity: dict[str, Any] = field(default_factory=dict)
     """What `audit.json` tells of model, data, settings and versions, with their digests."""
     folder: RunFolder | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
-    store: Path | None = None
-    """The folder that keeps the model's answers, with a run for each part."""
-    model_id: str | None = None
     n_stored: int = 0
     phase: str = ""
     density: Density | None = None
@@ -71,6 +66,11 @@ class AuditState:
     health: list[dict[str, str]] = field(default_factory=list)
     interrupted: str | None = None
     """The phase that was interrupted or that failed."""
+
+    @cached_property
+    def progress(self) -> Progress | None:
+        """Where progress is told."""
+        return teller(self.settings.progress)
 
     @cached_property
     def mask(self) -> Mask:
@@ -92,7 +92,7 @@ class AuditState:
     @property
     def name(self) -> str:
         """The name of the model."""
-        return self.about.get("name") or type(self.model).__name__
+        return self.settings.name or type(self.model).__name__
 
     @property
     def judged(self) -> Judged:
@@ -106,8 +106,8 @@ class AuditState:
             "model": self.identity["model"]["hash"],
             "data": self.identity["data"]["hash"],
             "config_hash": self.identity["config_hash"],
-            "seed": self.seed,
-            "date": self.about.get("date"),
+            "seed": self.settings.seed,
+            "date": self.settings.date,
             "outcome": "interrupted" if self.interrupted else str(self.judged.outcome),
         }
 
@@ -115,7 +115,7 @@ class AuditState:
         """The density of the rows, fitted at the first call; None for rows that are too few."""
         if self.density is None and not any(each["check"] == "no-density" for each in self.health):
             try:
-                self.density = Density.fit(self.domain, self.rows, seed=self.seed)
+                self.density = Density.fit(self.domain, self.rows, seed=self.settings.seed)
             except DataError as error:
                 if "density" in (self.settings.populations or ()):
                     raise
@@ -125,9 +125,9 @@ class AuditState:
     def next_store(self, name: str) -> dict[str, Any]:
         """The arguments that keep the next run. Runs come in a fixed order, so a number tells runs of a name apart."""
         self.n_stored += 1
-        if self.store is None:
+        if self.settings.store is None:
             return {}
-        return {"store": self.store / f"{self.n_stored:02d}-{name}", "model_id": self.model_id}
+        return {"store": Path(self.settings.store, f"{self.n_stored:02d}-{name}"), "model_id": self.settings.model_id}
 
     # Remarks and progress
 
