@@ -216,9 +216,11 @@ def identify(run: AuditState) -> None:
     model_hash, hash_of, n_queries = hash_of_model(
         run.model, domain, run.rows, settings.output, settings.batch, settings.model_id
     )
-    run.sampled("hash", "canaries, which tell one model from another", "uniform", n_queries)
-    if run.favourable is not None and run.favourable.n_queries:
-        run.sampled("favourable", "whether the outcome is ever seen", "rows, inputs", run.favourable.n_queries)
+    run.sampling.append(("hash", "canaries, which tell one model from another", "uniform", n_queries, n_queries))
+    n_queries = 0 if run.favourable is None else run.favourable.n_queries
+    if n_queries:
+        what = "whether the outcome is ever seen"
+        run.sampling.append(("favourable", what, "rows, inputs", n_queries, n_queries))
     config = run.mask.everywhere(plain(settings.config))
     config |= {"mask": list(run.mask.columns), "domain": domain_words(domain, run.mask)}
     run.identity = {

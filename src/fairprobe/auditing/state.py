@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Sampled = tuple[str, str, str, int, int]
+"""Inputs that were asked about: the phase, what they were for, how they were chosen, their number, the queries."""
+
+
 @dataclass
 class AuditState:
     """An audit on its way."""
@@ -62,7 +66,8 @@ class AuditState:
     proxies: Proxies | None = None
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
     retrained: Retrained | None = None
-    sampling: list[dict[str, Any]] = field(default_factory=list)
+    sampling: list[Sampled] = field(default_factory=list)
+    """What was sampled beside the shares, the search and the explanation."""
     health: list[dict[str, str]] = field(default_factory=list)
     interrupted: str | None = None
     """The phase that was interrupted or that failed."""
@@ -146,10 +151,6 @@ class AuditState:
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
-    def sampled(self, phase: str, what: str, distribution: str, n_queries: int, n_inputs: int | None = None) -> None:
-        """Keep how many inputs were asked about, and how they were chosen."""
-        self.sampling.append(step(phase, what, distribution, n_queries if n_inputs is None else n_inputs, n_queries))
-
     def tell(self, text: str, *, is_over: bool = False) -> None:
         """Report progress."""
         if self.progress is not None:
@@ -161,9 +162,3 @@ class AuditState:
         if tell is None:
             return False
         return lambda status: tell(replace(status, text=f"{title}: {status.text}", is_over=False))
-
-
-def step(phase: str, what: str, distribution: str, n_inputs: int, n_queries: int) -> dict[str, Any]:
-    """A row of the table of what was sampled."""
-    told = {"phase": phase, "what": what, "distribution": distribution}
-    return {**told, "n_inputs": n_inputs, "n_queries": n_queries}
