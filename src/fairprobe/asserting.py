@@ -15,8 +15,7 @@ from fairprobe.arguments import arguments_of, filled
 from fairprobe.auditing.auditing import audit, begin, checked_inputs, failed, go
 from fairprobe.auditing.evidence import case_order
 from fairprobe.auditing.gating import Judged
-from fairprobe.auditing.settings import AuditSettings
-from fairprobe.auditing.state import AuditState
+from fairprobe.auditing.state import AuditSettings, AuditState
 from fairprobe.checks import checked_count
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError

@@ -13,8 +13,7 @@ from fairprobe.auditing.folder import UNFINISHED, RunFolder
 from fairprobe.auditing.libraries import versions_of
 from fairprobe.auditing.phases import PHASES, in_words
 from fairprobe.auditing.result import Audit
-from fairprobe.auditing.settings import AuditSettings, check_names
-from fairprobe.auditing.state import AuditState
+from fairprobe.auditing.state import AuditSettings, AuditState, check_names
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred

@@ -14,7 +14,7 @@ from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.auditing import Audit, audit
 from fairprobe.auditing.auditing import begin
 from fairprobe.auditing.folder import RunFolder
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.state import AuditSettings
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
