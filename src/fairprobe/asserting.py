@@ -161,6 +161,7 @@ class _Saved:
                 run.remark("saved-cases", f"no saved cases were replayed: {error}", "shares")
 
     def _replay(self, before: SavedCases) -> None:
+        assert before.question is not None  # a file of saved cases tells it
         difference = before.question.difference(self.question)
         if difference is not None:
             self.replayed = Replayed.unasked(before.cases, difference)
