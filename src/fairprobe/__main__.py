@@ -2,7 +2,7 @@
 
 import sys
 
-from fairprobe.cli.entry import main
+from fairprobe.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

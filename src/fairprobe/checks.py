@@ -53,6 +53,14 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
     return f": did you mean {by_folded[close[0]]!r}?" if close else ""
 
 
+def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
+    """One of the words that an argument may be."""
+    words = list(known)
+    if value not in words:
+        raise SettingError.about(name, f"must be one of {', '.join(words)}; got {value!r}{nearest(value, words)}")
+    return str(value)
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a finite number; truth values are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -18,9 +18,9 @@ from fairprobe.auditing.state import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
 from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
-from fairprobe.cli.flags import flag, help_of
 from fairprobe.cli.init import KEYS, config_text
 from fairprobe.cli.options import NOT_SETTINGS, declared_name
+from fairprobe.cli.words import flag, help_of
 from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
 from fairprobe.model.answers import OUTPUTS

@@ -47,7 +47,7 @@ raising = limited(9, lambda frame: frame["wage"] > 1)
         (["--exact-limit", "-1"], ["--exact-limit must", "got -1"]),
         (["--method", "guess"], ["--method must be auto, sample or exact", "'guess'"]),
         (["--population", "people"], ["--population must be one of domain, valid, rows", "people"]),
-        (["--population", ","], ["--population must be one of", "got none"]),
+        (["--population", ","], ["--population must be one of", "got ''"]),
         (["--population", "rows"], ["--population rows needs --data"]),
         (["--population", "valid"], ["constraints", "use --population domain"]),
         (["--gate", "people", "--max-share", "0.1"], ["--gate must be one of rows, domain, valid", "'people'"]),

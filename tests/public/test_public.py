@@ -123,7 +123,7 @@ assert again is search is fairprobe.search
 
 
 def test_importing_has_no_effects():
-    """No warning, no output, no seed set, no file written, under the strictest settings; scikit-learn sets two variables."""
+    """No warning, output, seed or file, under the strictest settings; scikit-learn sets two variables."""
     code = f"""
 import os, random, sys
 import numpy as np

@@ -58,7 +58,7 @@ BAD = {
     "labels given, no cases": ({"labels": "given"}, SettingError, "labels='given' needs cases with a column of labels"),
     "augment": ({"augment": "mirror"}, SettingError, "or several joined by +, got 'mirror'"),
     "augment, one of several": ({"augment": ["flip", "mirror"]}, SettingError, "got 'mirror'"),
-    "accept": ({"accept": "always"}, SettingError, "accept must be one of shown, paper, got 'always'"),
+    "accept": ({"accept": "always"}, SettingError, "accept must be one of shown, paper; got 'always'"),
     "held_out no pair": ({"held_out": X}, SettingError, "held_out must be a pair (X, y), got DataFrame"),
     "held_out three": ({"held_out": (X, y, y)}, SettingError, "held_out must be a pair (X, y), got tuple"),
     "held_out too short": ({"held_out": (X, y[1:])}, DataError, "held_out must have one label a row, got 200 rows"),

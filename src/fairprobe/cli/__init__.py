@@ -1,8 +1,8 @@
 """The command line. A file a command: its options, what it does, what it says.
 
-`entry` runs a command and gives the exit code, `app` makes commands of the files, `command` has the steps that they
+`main` runs a command and gives the exit code, `app` makes commands of the files, `command` has the steps that they
 share, `options` the options that they share; `data` and `values` read what options name, `files` reads tables and
-writes results, `words` shows.
+writes results, `words` says flags and shows.
 
 A new command is a new file, with `run` and `OPTIONS`, and a line in `COMMANDS` of `app`. Where it asks a model, `run`
 starts a subclass of `Command`.
@@ -11,6 +11,82 @@ Exit codes: 0 done or passed, 1 violated, 2 wrong use or bad input, 3 the model 
 130 interrupted.
 """
 
-from fairprobe.cli.entry import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from fairprobe.errors import FairprobeError
+
+FAILED = 3
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+"""What a shell reports of a program whose reader went away: 128 + SIGPIPE."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; gives its exit code."""
+    from fairprobe.engine.interrupts import interrupt
+
+    with contextlib.suppress(ValueError):  # a thread that is not the main one has no signals
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, interrupt)
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The interpreter's last flush of the standard output is to go nowhere, instead of raising.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except Exception:
+        import traceback
+
+        from fairprobe.progress import visible
+
+        # Only a bug gets here: whatever the user did or the model raised has its own error.
+        sys.stderr.write(visible(traceback.format_exc()))
+        return FAILED
+
+
+def _run(arguments: list[str]) -> int:
+    """Without typer's own `main`, which has other exit codes and boxes for errors."""
+    import typer
+
+    from fairprobe.cli.app import command
+    from fairprobe.cli.words import in_flags, notes, say
+
+    if "_FAIRPROBE_COMPLETE" in os.environ:  # a shell asks what a word could go on as
+        command.main(arguments, prog_name="fairprobe")
+    try:
+        with notes(), command.make_context("fairprobe", arguments) as context:
+            return int(command.invoke(context) or 0)
+    except typer.Exit as leave:
+        return leave.exit_code
+    except typer.BadParameter.__base__ as error:  # type: ignore[misc]  # UsageError: typer's or click's, by version
+        return _refuse(error)
+    except FairprobeError as error:
+        say(f"error: {in_flags(error)}", err=True)
+        return error.exit_code
+
+
+def _refuse(error: Any) -> int:
+    from fairprobe.cli.words import say
+
+    if error.ctx is not None and not error.format_message():  # no command was given
+        error.show()
+        return 2
+    # What a parser of ours refuses begins with its rule; typer would put "Invalid value for" before it.
+    option = error.param.opts[0] if str(error.message).startswith("must ") and error.param else None
+    say(f"error: {f'{option} {error.message}' if option else error.format_message()}", err=True)
+    if error.ctx is not None:
+        say(f"see: {error.ctx.command_path} --help", err=True)
+    return 2

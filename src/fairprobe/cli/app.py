@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fairprobe.cli.flags import flag
+from fairprobe.cli.words import flag
 
 COMMANDS = {
     "demo": "See it at work on the US census: some seconds.",

@@ -28,14 +28,6 @@ from fairprobe.estimation.share import ROLES
 from fairprobe.wording import counted
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
-TOLD = "What is told"
-
-PANELS = {
-    o.WHAT: ("trust_config",),
-    o.VERDICT: ("max_share", "gate", "min_comparable", "favourable"),
-    TOLD: ("show_rows", "mask", "report_cases", "title", "name", "date", "selfcheck"),
-    o.RESULTS: ("store", "model_id", "folder", "html"),
-}
 
 
 @dataclass
@@ -55,10 +47,10 @@ class Own:
 
 
 OPTIONS = [
-    *o.options_of(Own, PANELS, positional=("config",)),
+    *o.options_of(Own, positional=("config",)),
     Option(replace(o.INPUTS[0].argument, default=None)),  # the model, which a config may name
     *o.INPUTS[1:],
-    *o.options_of(audit, PANELS, but=("sensitive", "data_name", "command"), names={"folder": "out"}),
+    *o.options_of(audit, but=("sensitive", "data_name", "command"), names={"folder": "out"}),
     *o.PRINTED,
 ]
 
@@ -177,10 +169,6 @@ class AuditCommand(Command):
     def kept(self) -> str:
         """The phases that are done."""
         return "nothing" if self.result is None else ", ".join(self.result.shares) or "no share"
-
-    def code_of_result(self) -> int:
-        """The exit code of the verdict."""
-        return 0 if self.result is None else self.result.verdict.exit_code
 
     def again(self) -> Code | None:
         """The command as the report has it."""

@@ -16,18 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 import typer
 
-from fairprobe.arguments import REQUIRED, arguments_of, filled
+from fairprobe.arguments import filled
 from fairprobe.blocks import Block, Code, Items, Remark, Result, Section, Sentence, Table
+from fairprobe.cli import INTERRUPTED
 from fairprobe.cli.data import Source
-from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.files import Destination
-from fairprobe.cli.flags import NONE, flag, in_flags
 from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declared_name
-from fairprobe.cli.values import pairs
-from fairprobe.cli.words import notes, say, say_blocks, spinner
+from fairprobe.cli.values import as_given
+from fairprobe.cli.words import NONE, flag, in_flags, notes, say, say_blocks, spinner
 from fairprobe.domain import Domain
-from fairprobe.domain.description import described
-from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
 from fairprobe.model.asking import Asker
@@ -65,9 +62,9 @@ class Request:
 
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """All keyword arguments of a function of the library: those given, the others by default."""
-        optional = [name for name, argument in arguments_of(function).items() if argument.default is not REQUIRED]
-        given = {name: self.given[name] for name in optional if self.given.get(name) is not None}
-        return filled(function, {name: None if value == NONE else value for name, value in given.items()})
+        defaults = filled(function, {})
+        given = {name: self.given[name] for name in defaults if self.given.get(name) is not None}
+        return defaults | {name: None if value == NONE else value for name, value in given.items()}
 
     def destination(self, name: str, endings: Sequence[str]) -> Destination | None:
         """The file that an option names, checked; None if it was not given. Some commands overwrite none unasked."""
@@ -140,8 +137,8 @@ class Command(ABC):
         return in_flags(first.rstrip("."))
 
     def code_of_result(self) -> int:
-        """The exit code if all went well."""
-        return 0
+        """The exit code if all went well: that of the result, where it has one."""
+        return int(getattr(self.result, "exit_code", 0))
 
     def again(self) -> Code | None:
         """The command that gives the same result again."""
@@ -163,15 +160,10 @@ class Command(ABC):
         """Load the model, while a terminal shows that this may take a while."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
-        given: dict[str, Any] = {}
-        for each in LOADING[1:]:
-            value = self.request[each.name]
-            if value is not None:
-                is_mapping = any(word in each.argument.annotation for word in ("Mapping", "Headers"))
-                given[declared_name(each)] = pairs(each.name, value) if is_mapping else value
+        given = {declared_name(each): as_given(each.argument, self.request[each.name]) for each in LOADING[1:]}
         try:
             with spinner(f"loading {self.request.model_name}{fitted}"):
-                return load_model(name, **given)
+                return load_model(name, **{name: value for name, value in given.items() if value is not None})
         except InputError as error:
             for each in LOADING:
                 error = error.calling(declared_name(each), each.name)
@@ -198,7 +190,6 @@ class Command(ABC):
         with notes(), redirect_stdout(sys.stderr):
             self.load()
             if is_dry:
-                warn_of_health(health_of_domain(self.domain))
                 plan = self._plan()
             else:
                 self._work()
@@ -220,22 +211,18 @@ class Command(ABC):
             self.interrupted = True
 
     def _content(self) -> dict[str, Any]:
+        content = {"model": self.request.model_name, **self.figures()}
+        content |= {name: self.written.get(name) for name in self.files}
         error = "; ".join(map(in_flags, self.failures)) or None
-        files = {name: self.written.get(name) for name in self.files}
-        return {
-            "model": self.request.model_name,
-            **self.figures(),
-            **files,
-            "interrupted": self.interrupted,
-            "error": error,
-        }
+        return {**content, "interrupted": self.interrupted, "error": error}
 
     def _shown(self) -> list[Block]:
         """The results with lines of the data's file, the files written, and the command that does it again."""
         blocks = [self._told(block) for block in self.blocks()]
         again = self.again() if blocks else None
-        files = [Sentence(f"Written: {', '.join(self.written.values())}")] if self.written else []
-        return [*blocks, *files, *([] if again is None else [again])]
+        if self.written:
+            blocks.append(Sentence(f"Written: {', '.join(self.written.values())}"))
+        return blocks if again is None else [*blocks, again]
 
     def _told(self, block: Block) -> Block:
         """A block in the words of the command line."""
@@ -274,9 +261,8 @@ class Command(ABC):
     def shown_settings(self) -> dict[str, Any]:
         """The values of all options that are about the work, by name."""
         shared = {option.name for option in INPUTS} | NOT_SETTINGS
-        names = [option.name for option in self.request.options if option.name not in shared]
-        given = self.request.given
-        return {name: self.keywords.get(name) if given.get(name) is None else given[name] for name in names}
+        every = {**self.keywords, **{name: each for name, each in self.request.given.items() if each is not None}}
+        return {each.name: every.get(each.name) for each in self.request.options if each.name not in shared}
 
     def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
         """By part of the work, the seconds that it takes at most, by the measured speed of the model."""
@@ -294,28 +280,19 @@ class Command(ABC):
     def _plan(self) -> dict[str, Any]:
         """What would be done, and the most that it would take, as JSON has it."""
         bounds, domain = self.bounds(), self.domain
-        health = [{"check": name, "message": message} for name, message in health_of_domain(domain)]
-        seconds = self.seconds(bounds)
+        about = {"sensitive": list(domain.sensitive), "n_twins": len(domain.combinations) - 1}
         return {
             "dry_run": True,
             "model": self.request.model_name,
-            "domain": {
-                **described(domain),
-                "sensitive": list(domain.sensitive),
-                "n_twins": len(domain.combinations) - 1,
-                "health": health,
-            },
+            "domain": {**domain.described(), **about},
             "settings": self.shown_settings(),
             "n_queries": bounds,
-            "seconds": seconds,
+            "seconds": self.seconds(bounds),
         }
 
     def _plan_blocks(self, plan: Mapping[str, Any]) -> list[Block]:
-        shown = {
-            flag(name): str(value)
-            for name, value in plan["settings"].items()
-            if value is not None and not isinstance(value, dict)
-        }
+        settings = {"model": plan["model"], **plan["settings"]}
+        shown = {flag(name): value for name, value in settings.items() if not isinstance(value, dict | None)}
         queries = {part: "no limit" if n is None else magnitude(n) for part, n in plan["n_queries"].items()}
         costs = [
             (part, queries.get(part, ""), "not measured" if seconds is None else duration(seconds))
@@ -324,14 +301,14 @@ class Command(ABC):
         return [
             Sentence(f"A dry run: this is what {self.name} would do. Nothing is written."),
             *domain_blocks(self.domain),
-            Table.of_facts({"--model": plan["model"], **shown}, "Settings:"),
+            Table.of_facts(shown, "Settings:"),
             Table.of(["part", "#queries", "time"], costs, "It would take at most:"),
         ]
 
 
 def domain_blocks(domain: Domain) -> list[Block]:
     """A domain for people: its size, who is compared, its rules and its parameters."""
-    told = described(domain)
+    told = domain.described()
     size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
     if domain.is_restricted:
         n = domain.n_valid

@@ -14,8 +14,8 @@ from typing import Any
 from fairprobe import arguments
 from fairprobe.arguments import Argument, Danger
 from fairprobe.checks import is_number, nearest, read_toml
-from fairprobe.cli.flags import flag
 from fairprobe.cli.options import NOT_SETTINGS
+from fairprobe.cli.words import flag
 from fairprobe.errors import InputError, SettingError
 from fairprobe.model.sources.load import SCHEMES, SUBJECT
 

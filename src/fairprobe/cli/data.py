@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.arguments import Column, DataFile, DomainSource, SensitiveNames
 from fairprobe.checks import nearest
 from fairprobe.cli.files import lines_of, read_frame
-from fairprobe.cli.flags import flag
 from fairprobe.cli.values import Compared, as_options, compared_values, names, parse_link, values_of
-from fairprobe.cli.words import note
+from fairprobe.cli.words import flag, note
 from fairprobe.csv_tables import restored
 from fairprobe.domain import Domain, Link, Parameter
 from fairprobe.domain.rows import check_columns as check_parameters

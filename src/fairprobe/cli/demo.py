@@ -10,9 +10,9 @@ import numpy as np
 from fairprobe import datasets, subjects
 from fairprobe.blocks import Code, Items, Sentence, Table
 from fairprobe.checks import checked_seed
+from fairprobe.cli import INTERRUPTED
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
-from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.words import progress, say, say_blocks, spinner
 from fairprobe.datasets import describe_census
 from fairprobe.domain.nearest import nearest_rows

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tomli_w
@@ -23,9 +21,8 @@ from fairprobe.cli.words import note, say_blocks
 from fairprobe.domain import Domain, Link, MinedRule
 from fairprobe.domain.domain import MIN_EXPECTED
 from fairprobe.domain.families import comparable
-from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.domain.mining import rows_needed
-from fairprobe.domain.toml import link_table, write
+from fairprobe.domain.toml import link_table, utf8_text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,50 +73,28 @@ def run(request: Request) -> int:
     target = Destination.of(request["out"] or STDOUT, (".toml", STDOUT), "--out")
     source = request.source
     domain, rows = source.load()
-    mined = None
-    if request["mine"]:
-        assert rows is not None  # --data is needed for a domain to be inferred
-        mined = Mined.of(domain, rows)
-        domain = mined.domain
-    warn_of_health(health_of_domain(domain))
+    mined = Mined(domain, rows) if request["mine"] and rows is not None else None
+    domain = domain if mined is None else mined.domain
     remembered = {"label": source.label, "ignore": names(source.ignore or ()), "missing": list(source.missing or ())}
-    with tempfile.TemporaryDirectory(prefix="fairprobe-") as folder:
-        path = Path(folder) / "domain.toml"
-        write(path, domain.without_constraints() if mined else domain, remembered)
-        text = path.read_text(encoding="utf-8")
-    target.write_text(COMMENT + (mined.commented(text) if mined else text))
+    text = utf8_text_of(domain if mined is None else domain.without_constraints(), remembered)
+    target.write_text(COMMENT + (text if mined is None else mined.commented(text)))
     if target.stream is None:
-        found = [] if mined is None else mined.lines()
+        found = [] if mined is None else [Items(tuple(mined.lines()))]
         again = (
             f"fairprobe search --model module:attribute --domain {target.name} --data {shlex.quote(request['data'])}"
         )
-        parts = [Items(tuple(found))] if found else []
         title = f"{target.name} is written. Look at its bounds, then"
-        say_blocks([*domain_blocks(domain), *parts, Code(again, title)])
+        say_blocks([*domain_blocks(domain), *found, Code(again, title)])
     return 0
 
 
 # Rules and links that rows tell, as parts of a domain file with a comment each
 
 
-@dataclass(frozen=True)
 class Mined:
-    """What was found in rows."""
+    """Rules, derived parameters and links that rows tell of a domain inferred from them."""
 
-    domain: Domain
-    """The domain with the derived parameters and the rules."""
-    given: Domain
-    """The domain as the options say it."""
-    rules: tuple[MinedRule, ...]
-    derived: tuple[MinedRule, ...]
-    aside: tuple[tuple[MinedRule, str], ...]
-    """Rules that name sensitive parameters, which are not used, each with what it would do."""
-    links: tuple[tuple[Link, str], ...]
-    """Links that are proposed, each with what it rests on."""
-
-    @classmethod
-    def of(cls, domain: Domain, rows: pd.DataFrame) -> Mined:
-        """What rows tell of a domain inferred from them."""
+    def __init__(self, domain: Domain, rows: pd.DataFrame) -> None:
         found, proposals = domain.mine_constraints(rows), domain.propose_links(rows)
         if not found and not proposals:
             note(
@@ -127,30 +102,34 @@ class Mined:
                 f"rows, needs {rows_needed(MIN_EXPECTED):,} rows"
             )
         aside = [rule for rule in found if rule.names & set(domain.sensitive)]
-        derived = tuple(rule for rule in found if rule.derived is not None and rule not in aside)
-        rules = tuple(rule for rule in found if rule not in aside and rule not in derived)
-        ruled = domain.with_derived(rule.derived for rule in derived if rule.derived).with_constraints(rules)
-        why = tuple((rule, _why_aside(rule, ruled, rows, proposals)) for rule in aside)
-        return cls(ruled, domain, rules, derived, why, tuple(zip(proposals, proposals.evidence, strict=True)))
+        self.given = domain.constraints
+        """The constraints that the options say."""
+        self.derived = {rule: rule.derived for rule in found if rule.derived is not None and rule not in aside}
+        self.rules = [rule for rule in found if rule not in aside and rule not in self.derived]
+        self.domain = ruled = domain.with_derived(self.derived.values()).with_constraints(self.rules)
+        """The domain with the derived parameters and the rules."""
+        self.aside = {rule: _why_aside(rule, ruled, rows, proposals) for rule in aside}
+        """Rules that name sensitive parameters, which are not used, each with what it would do."""
+        self.links = list(zip(proposals, proposals.evidence, strict=True))
+        """Links that are proposed, each with what it rests on."""
 
     def commented(self, text: str) -> str:
         """The domain's file, which holds no constraints yet, with the rules and the proposals in it."""
         head, mark, tables = text.partition("\n[")
         text = "\n".join([head.rstrip("\n"), *self._constraint_lines(), *self._link_lines()]) + f"\n{mark}{tables}"
-        for rule in self.derived:
-            assert rule.derived is not None
-            table = f"[[parameter]]\nname = {_quoted(rule.derived.name)}\n"
+        for rule, derived in self.derived.items():
+            table = f"[[parameter]]\nname = {_quoted(derived.name)}\n"
             text = text.replace(table, f"# Mined: follows from another. {rule.evidence()}.\n{table}", 1)
         return text
 
     def _constraint_lines(self) -> Iterator[str]:
         yield "constraints = ["
-        for given in self.given.constraints:
+        for given in self.given:
             yield f"    {_quoted(given.text)},"  # type: ignore[union-attr]  # options have no other constraints
         for rule in self.rules:
             yield f"    # Mined: {rule.evidence()}."
             yield f"    {_quoted(rule.text)},"
-        for rule, why in self.aside:
+        for rule, why in self.aside.items():
             yield f"    # Mined, but not used, as it {_on_one_line(why)}. {rule.evidence()}."
             yield f"    # {_quoted(rule.text)},"
         yield "]"
@@ -166,9 +145,9 @@ class Mined:
     def lines(self) -> list[str]:
         """What was found, for people."""
         lines = [
-            *(f"mined: {_follows(rule)}: {rule.evidence()}" for rule in self.derived),
+            *(f"mined: {new.name} follows from {new.source}: {rule.evidence()}" for rule, new in self.derived.items()),
             *(f"mined: {rule.words()}" for rule in self.rules),
-            *(f"set aside: {rule.words()}; it {why}" for rule, why in self.aside),
+            *(f"set aside: {rule.words()}; it {why}" for rule, why in self.aside.items()),
             *(f"link proposed: {link_text(link)} ({why})" for link, why in self.links),
         ]
         return [_on_one_line(line) for line in lines]
@@ -184,11 +163,6 @@ def _why_aside(rule: MinedRule, domain: Domain, rows: pd.DataFrame, proposals: S
         f"names the sensitive parameter {sensitive}, and would make {n_without_twin:,} of {len(some):,} rows not "
         f"comparable{'; see the link proposed in its place' if has_link else ''}"
     )
-
-
-def _follows(rule: MinedRule) -> str:
-    assert rule.derived is not None
-    return f"{rule.derived.name} follows from {rule.derived.source}"
 
 
 def _n_without_twin(domain: Domain, rows: pd.DataFrame) -> int:

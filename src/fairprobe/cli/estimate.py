@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from fairprobe.arguments import Column, WrittenFile
 from fairprobe.blocks import Block, Items, Sentence
-from fairprobe.checks import checked_seed, nearest
+from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.files import TABLES, Destination
@@ -28,12 +28,7 @@ from fairprobe.progress import Status
 from fairprobe.report.shares import blocks_of, side_by_side, verdict_blocks
 from fairprobe.wording import POPULATIONS, counted
 
-if TYPE_CHECKING:
-    pass
-
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
-
-PANELS = {o.VERDICT: ("max_share", "gate"), o.RESULTS: ("store", "model_id", "favourable", "out", "plot")}
 
 
 @dataclass
@@ -57,8 +52,8 @@ class Own:
 
 OPTIONS = [
     *o.INPUTS,
-    *o.options_of(Own, PANELS),
-    *o.options_of(estimate, PANELS, but=("population",)),
+    *o.options_of(Own),
+    *o.options_of(estimate, but=("population",)),
     *o.PRINTED,
 ]
 
@@ -92,11 +87,8 @@ class Estimate(Command):
         settings_of(**self.keywords)
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         self.keywords["seed"] = checked_seed(self.keywords["seed"])
-        self.asked = list(dict.fromkeys(names(request["population"] or ())))
-        unknown = [name for name in self.asked if name not in POPULATIONS]
-        if unknown or (request["population"] and not self.asked):
-            got = f"{', '.join(unknown)}{nearest(unknown[0], POPULATIONS)}" if unknown else "none"
-            raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {got}")
+        asked = None if request["population"] is None else names(request["population"]) or [""]
+        self.asked = [checked_choice("population", name, POPULATIONS) for name in dict.fromkeys(asked or ())]
         gate = Gate.of(request["gate"])
         self.gate, self.which = gate.population, gate.twins
         if request["gate"] is not None and self.keywords["max_share"] is None:

@@ -12,14 +12,13 @@ import numpy as np
 
 from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder
 from fairprobe.blocks import Block, Code, Sentence
-from fairprobe.checks import checked_count, checked_seed
+from fairprobe.checks import checked_choice, checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.files import FOLDER
-from fairprobe.cli.flags import NONE, flag
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import note, progress
+from fairprobe.cli.words import NONE, flag, note, progress
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
@@ -38,8 +37,6 @@ EXPLAINING = "How it is explained"
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain"
 
 _ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
-
-PANELS = {EXPLAINING: ("population",), o.WHAT: ("cases",), o.RESULTS: ("out", "plots")}
 
 
 @dataclass
@@ -63,7 +60,7 @@ class Own:
 OPTIONS = [
     *o.INPUTS,
     *searching.SEARCHING,
-    *o.options_of(Own, PANELS),
+    *o.options_of(Own),
     *o.options_of(
         explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
     ),
@@ -96,9 +93,8 @@ class Explain(Search):
             if request["cases"] is not None and each.name not in NOT_ABOUT_SEARCH and request[each.name] is not None:
                 option = flag(each.name)
                 raise SettingError(f"{option} is about a search, got --cases, which need none: leave one of them out")
-        asked = request["population"]
-        if asked is not None and asked not in POPULATIONS:
-            raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {asked!r}")
+        if request["population"] is not None:
+            checked_choice("population", request["population"], POPULATIONS)
         self.keywords["seed"] = checked_seed(self.keywords["seed"])
         # By another name than in the library, as the search has a limit of this name.
         self.max_queries = MAX_QUERIES if request["explain_queries"] is None else request["explain_queries"]

@@ -18,8 +18,7 @@ from fairprobe.cli.audit import asked_role
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN, danger_of
 from fairprobe.cli.files import Destination, read_frame
-from fairprobe.cli.flags import reworded
-from fairprobe.cli.words import say_blocks
+from fairprobe.cli.words import reworded, say_blocks
 from fairprobe.errors import DataError
 from fairprobe.estimation.share import ROLES
 
@@ -46,7 +45,7 @@ class Own:
     overwrite: Flag = False
 
 
-OPTIONS = o.options_of(Own, {o.RESULTS: ("out", "overwrite")}, panel=o.WHAT, positional=("data",))
+OPTIONS = o.options_of(Own, panel=o.WHAT, positional=("data",))
 
 KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in o.NOT_SETTINGS}
 """What a config may set."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,17 +11,30 @@ import typer
 
 from fairprobe.arguments import REQUIRED, Argument, Flag, arguments_of
 from fairprobe.cli.data import Source
-from fairprobe.cli.flags import ARGUMENTS, flag, help_of
 from fairprobe.cli.values import PARSERS, or_none
+from fairprobe.cli.words import ARGUMENTS, flag, help_of
 from fairprobe.model.remote import connect
 from fairprobe.model.sources.load import load_model
 
 WHAT = "The model and its inputs"
 SERVICES = "Models behind an address, and programs"
 HOW = "How"
-LIMITS = "Limits (the first met ends the search; none for no limit)"
-VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 RESULTS = "Results"
+
+PANELS = {
+    WHAT: "cases held_out max_changes min_plausibility start_from trust_config",
+    "Limits (the first met ends the work; none for no limit)": (
+        "max_barren max_cases max_judged max_queries max_rounds max_seconds search_cases search_seconds"
+    ),
+    "How it is measured": (
+        "accept confidence controls exact_limit max_accuracy_loss method n_experiments n_report n_samples n_select "
+        "prove_accuracy width"
+    ),
+    "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)": "gate max_share min_comparable",
+    "What is told": "date mask name report_cases selfcheck show_rows title",
+    RESULTS: "dry_run favourable html json model_id out overwrite plot plots store",
+}
+"""By heading, the options that stand under it in the help of every command."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,6 @@ class Option:
 
 def options_of(
     function: Callable[..., Any],
-    panels: Mapping[str, Iterable[str]] | None = None,
     *,
     but: Collection[str] = (),
     names: Mapping[str, str] | None = None,
@@ -90,20 +102,16 @@ def options_of(
 ) -> list[Option]:
     """Options for the arguments of a function that a text can stand for.
 
-    Those in `panels` come under a heading of their own, all others under `panel`. `names` has the options that are not
-    called as their arguments are.
+    Those that `PANELS` does not list stand under the heading `panel`. `names` has the options that are not called as
+    their arguments are.
     """
-    panel_of = {name: title for title, each in (panels or {}).items() for name in each}
-    arguments = arguments_of(function).values()
-    return [
-        Option(
-            each.named((names or {}).get(each.name, each.name)),
-            panel_of.get(each.name, panel),
-            is_positional=each.name in positional,
-        )
-        for each in arguments
-        if each.name not in but and each.kind is not None
-    ]
+    panel_of = {name: title for title, listed in PANELS.items() for name in listed.split()}
+    options = []
+    for each in arguments_of(function).values():
+        if each.name not in but and each.kind is not None:
+            argument = each.named((names or {}).get(each.name, each.name))
+            options.append(Option(argument, panel_of.get(argument.name, panel), each.name in positional))
+    return options
 
 
 # Options that several commands share
@@ -156,5 +164,5 @@ class Seed:
     seed: int = 0
 
 
-PRINTED = options_of(Printed, panel=RESULTS)
+PRINTED = options_of(Printed)
 SEED = options_of(Seed)

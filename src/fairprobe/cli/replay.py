@@ -186,10 +186,6 @@ class Replay(Command):
             blocks += [Sentence("The first that hold:"), Items(tuple(words))]
         return blocks
 
-    def code_of_result(self) -> int:
-        """The exit code of the verdict against the limit of no case."""
-        return 0 if self.result is None else self.result.exit_code
-
     def bounds(self) -> dict[str, int | None]:
         """The queries of all cases; those of a model that may not repeat itself are asked about twice."""
         n_cases = sum(run.n_cases for run in self.runs)

@@ -22,22 +22,11 @@ from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
 from fairprobe.retraining import Retrained, retrain
-from fairprobe.retraining.labels import check_choice
+from fairprobe.retraining.judging import USUAL
 from fairprobe.retraining.retraining import plan
 from fairprobe.retraining.task import Settings
-from fairprobe.retraining.time_budget import USUAL
-
-LIMITS = "Limits (none for no limit of time)"
-MEASURE = "How it is measured"
 
 EXAMPLE = "--model subject:decision-tree"
-
-PANELS = {
-    o.WHAT: ("held_out",),
-    MEASURE: ("max_accuracy_loss", "accept", "prove_accuracy", "n_select", "n_report", "confidence", "controls"),
-    LIMITS: ("max_rounds", "max_seconds", "search_seconds"),
-    o.RESULTS: ("favourable", "out", "overwrite", "plot"),
-}
 
 
 @dataclass
@@ -59,7 +48,7 @@ class Own:
     plot: WrittenFile | None = None
 
 
-OPTIONS = [*o.INPUTS, *o.options_of(Own, PANELS), *o.options_of(retrain, PANELS), *o.PRINTED]
+OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(retrain), *o.PRINTED]
 
 CENSUS = "fairprobe.datasets:census_domain"
 
@@ -89,10 +78,9 @@ class Retrain(Command):
         keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
-        check_choice(keywords["labels"], None)
+        Settings(**filled(retrain, keywords))
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        Settings(**filled(retrain, keywords))
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
 
     # The data

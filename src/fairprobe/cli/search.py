@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairprobe.arguments import WrittenFile
 from fairprobe.blocks import Code
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_choice
+from fairprobe.cli import FAILED
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.entry import FAILED
 from fairprobe.cli.files import STDOUT, TABLES
-from fairprobe.cli.flags import NONE
-from fairprobe.cli.words import note, progress
+from fairprobe.cli.words import NONE, note, progress
 from fairprobe.domain import Density, Domain
-from fairprobe.engine import checked_engine
+from fairprobe.engine.base import checked_engine
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.searching import Found, StopReason, search
 from fairprobe.searching.registry import load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.searching import MIN_PLAUSIBILITY
-from fairprobe.searching.settings import Limits, settled
+from fairprobe.searching.settings import settled
 from fairprobe.store import Coverage
 
 if TYPE_CHECKING:
@@ -30,12 +29,6 @@ if TYPE_CHECKING:
 STARTS = ("rows", "density", "domain")
 
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
-
-PANELS = {
-    o.WHAT: ("max_changes", "start_from", "min_plausibility"),
-    o.LIMITS: Limits.__dataclass_fields__,
-    o.RESULTS: ("store", "model_id", "out"),
-}
 
 
 @dataclass
@@ -65,10 +58,10 @@ class Own:
     out: WrittenFile | None = None
 
 
-SEARCHING = [*o.options_of(Start, PANELS), *o.options_of(search, PANELS, but=("min_plausibility",))]
+SEARCHING = [*o.options_of(Start), *o.options_of(search, but=("min_plausibility",))]
 """The options of a search itself, which `explain` has too."""
 
-OPTIONS = [*o.INPUTS, *SEARCHING, *o.options_of(Own, PANELS), *o.PRINTED]
+OPTIONS = [*o.INPUTS, *SEARCHING, *o.options_of(Own), *o.PRINTED]
 
 N_SHOWN = 3
 """Cases in the JSON; chosen."""
@@ -97,9 +90,8 @@ class Search(Command):
             raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
         self.keywords = request.keywords(search)
         _, self.limits = settled(**self.keywords)
-        start = request["start_from"]
-        if start is not None and start not in STARTS:
-            raise SettingError(f"--from must be one of {', '.join(STARTS)}; got {start!r}{nearest(start, STARTS)}")
+        if request["start_from"] is not None:
+            checked_choice("start_from", request["start_from"], STARTS)
 
     def load(self) -> None:
         """The domain, the rows to start from, the model."""

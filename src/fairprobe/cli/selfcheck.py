@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairprobe.blocks import Sentence, Table
+from fairprobe.cli import FAILED
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
-from fairprobe.cli.entry import FAILED
 from fairprobe.cli.words import say_blocks
 
 OPTIONS = o.SEED

@@ -20,8 +20,8 @@ from typing import Any
 
 import typer
 
-from fairprobe.arguments import NUMBER, WHOLE
-from fairprobe.cli.flags import NONE, flag
+from fairprobe.arguments import NUMBER, WHOLE, Argument
+from fairprobe.cli.words import NONE, flag
 from fairprobe.domain import Category, Link, Ordinal, Parameter
 from fairprobe.errors import SettingError
 
@@ -112,13 +112,15 @@ def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
-def pairs(name: str, given: Sequence[str]) -> dict[str, str]:
-    """A mapping that was given as NAME=VALUE, once for each of its entries."""
+def as_given(argument: Argument, value: Any) -> Any:
+    """The value of an option as a function takes it: NAME=VALUE, said once for each entry, becomes a mapping."""
+    if value is None or argument.kind is None or "=" not in (argument.kind.metavar or ""):
+        return value
     made: dict[str, str] = {}
-    for each in given:
+    for each in value:
         left, _, right = each.partition("=")
         if not left or not right:
-            raise SettingError(f"{flag(name)} must be NAME=VALUE, got {each!r}")
+            raise SettingError(f"{flag(argument.name)} must be NAME=VALUE, got {each!r}")
         made[left.strip()] = right.strip()
     return made
 

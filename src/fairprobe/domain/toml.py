@@ -80,12 +80,18 @@ class Content:
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
     """Write the file."""
+    Path(path).write_bytes(utf8_text_of(domain, data).encode())
+
+
+def utf8_text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
+    """The text of a domain file, refused if UTF-8 cannot hold it."""
+    text = text_of(domain, data)
     try:
-        content = text_of(domain, data).encode()
+        text.encode()
     except UnicodeEncodeError as error:
         got = error.object[error.start : error.end]
         raise DomainError(f"a domain file must be UTF-8, which has no character for {got!r}: rename it") from None
-    Path(path).write_bytes(content)
+    return text
 
 
 def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats, Mask
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_choice
 from fairprobe.domain.values import plain
-from fairprobe.errors import ModelError, SettingError
+from fairprobe.errors import ModelError
 
 Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
@@ -30,10 +30,7 @@ MOST_LABELS, MOST_FRACTIONS = 100, 10
 
 def checked_output(output: Any) -> str:
     """The output, if it is one of the four kinds."""
-    if output not in OUTPUTS:
-        rule = f"must be one of {', '.join(OUTPUTS)}; got {output!r}{nearest(output, OUTPUTS)}"
-        raise SettingError.about("output", rule)
-    return str(output)
+    return checked_choice("output", output, OUTPUTS)
 
 
 Describe = Callable[[int], str]
@@ -123,3 +120,10 @@ def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats
             raise ModelError(f"output={output!r} needs numbers, {got}: use output='label'")
     _check_exact(max((abs(value) for value in answer.ravel() if isinstance(value, int)), default=0), output)
     return answer.astype(np.float64)
+
+
+def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
+    """The probability of the last class as a score: of two classes, the positive one."""
+    probabilities = np.asarray(ask(batch))
+    is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
+    return probabilities[:, 1] if is_pair else probabilities

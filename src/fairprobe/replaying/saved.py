@@ -22,7 +22,7 @@ from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
 from fairprobe.oracle import checked_threshold
 from fairprobe.searching.stored_cases import StoredCases, merged
-from fairprobe.store.hashes import hash_of_data
+from fairprobe.store.identity import hash_of_data
 from fairprobe.store.run_folder import ABOUT
 from fairprobe.store.whole_files import as_written
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_choice
 from fairprobe.errors import SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.searching.settings import Limits, SearchSettings
@@ -45,9 +45,7 @@ AUTO = "auto"
 def strategy_path(name: str) -> str:
     """The place of the class of a strategy: "module:Class"."""
     known = {**STRATEGIES, **OTHER_STRATEGIES, AUTO: STRATEGIES["guided"]}
-    if not isinstance(name, str) or name not in known:
-        raise SettingError.about("strategy", f"must be one of {', '.join(known)}; got {name!r}{nearest(name, known)}")
-    return known[name]
+    return known[checked_choice("strategy", name, known)]
 
 
 def load_strategy(path: str) -> type[Strategy]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import WrittenFolder, done_by
 from fairprobe.blocks import Remark
-from fairprobe.checks import checked_seed
+from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Model
@@ -58,8 +57,7 @@ def _search(**arguments: Any) -> Found:
     chosen = load_strategy(strategy_path(settings.strategy))
     chosen.check_model(its.model)
     _check_start(settings, its.start, is_local=chosen.is_local)
-    # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
-    remarks: list[Remark] = health_of_domain(domain) if its.max_changes is None else []
+    remarks: list[Remark] = []
     density: Density | None = None
     if its.density is not None:
         density = checked_density(its.density, domain)
@@ -74,8 +72,7 @@ def _search(**arguments: Any) -> Found:
         begun = start_rows(domain, its.start, keep=its.max_changes is not None)
         begun = begun if density is None else begun.plausible(density, its.min_plausibility)
         domain, remarks = begun.domain, [*remarks, *begun.remarks]
-    if its.accelerate not in ACCELERATE:
-        raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {its.accelerate!r}")
+    checked_choice("accelerate", its.accelerate, ACCELERATE)
     job = Job(
         model=its.model,
         domain=domain,
