@@ -15,7 +15,7 @@ from evaluation import claims, effectiveness, efficiency, retraining, strategies
 from evaluation.ledger import Cell, Figures, Ledger
 from evaluation.page import Page, Section
 from evaluation.plan import FULL, Plan
-from fairprobe.engine import checked_jobs
+from fairprobe.engine.base import checked_jobs
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 
 ALL = "all"

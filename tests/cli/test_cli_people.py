@@ -412,7 +412,7 @@ def test_a_dry_run_says_the_rules(run, command):
     ):
         assert part in outcome.out
     domain = json.loads(run(command, *arguments, "--json").out)["domain"]
-    assert (domain["n_inputs"], domain["n_valid"], domain["hidden"], domain["health"]) == (480, 296, [], [])
+    assert (domain["n_inputs"], domain["n_valid"], domain["hidden"]) == (480, 296, [])
     assert domain["constraints"] == ["age > 20", "age < 58"]
     assert domain["links"] == ["role with sex (M Husband, F Wife)"]
 

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairprobe.engine import Counts, Engine, Report, Skipped
+from fairprobe.engine.base import Counts, Engine, Report, Skipped
 from fairprobe.errors import ModelError, RunError
 from fairprobe.testing.models import checks_among
 

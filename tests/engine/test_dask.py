@@ -17,7 +17,7 @@ from functools import partial
 import pytest
 
 from fairprobe import estimate, search, testing
-from fairprobe.engine import Skipped, make_engine
+from fairprobe.engine.base import Skipped, make_engine
 from fairprobe.errors import RunError
 from tests.engine.conformance import engine_checks
 

@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search
-from fairprobe.engine import make_engine
-from fairprobe.engine.as_here import AsHere
+from fairprobe.engine.base import make_engine
+from fairprobe.engine.processes import AsHere
 
 DOMAIN = Domain([*(Integer(name, 0, 30) for name in "abc"), Integer("s", 0, 1)], ["s"])
 X = DOMAIN.sample(300, seed=0)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fairprobe.engine import Counts, Skipped, checked_engine, checked_jobs, make_engine, processes
+from fairprobe.engine import processes
+from fairprobe.engine.base import Counts, Skipped, checked_engine, checked_jobs, make_engine
 from fairprobe.errors import RunError, SettingError
 from tests.engine.conformance import engine_checks
 
@@ -80,7 +81,8 @@ def test_a_pool_takes_over_when_the_run_turns_out_to_be_long(warm_workers, engin
 
 ORPHAN = """
 import os, sys, time
-from fairprobe.engine import Counts, make_engine, processes
+from fairprobe.engine import processes
+from fairprobe.engine.base import Counts, make_engine
 def task(shard, seconds, report):
     if shard:
         print(os.getpid(), flush=True)

@@ -21,7 +21,7 @@ from fairprobe.errors import FairprobeError
 from fairprobe.estimation import favourable
 from fairprobe.estimation.proxies import Proxies
 from fairprobe.report import findings, render
-from fairprobe.store.hashes import digest, sealed
+from fairprobe.store.identity import digest, sealed
 
 SMALL = {"n_experiments": 1, "search_cases": 20, "max_judged": 500, "explain_queries": 2000, "populations": ["rows"]}
 

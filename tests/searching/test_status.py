@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairprobe.engine import Counts
+from fairprobe.engine.base import Counts
 from fairprobe.searching.run import status_of
 from fairprobe.searching.settings import Limits
 

@@ -120,16 +120,16 @@ def test_good_strategies_pass(strategy):
 @pytest.mark.parametrize(
     ("strategy", "check", "message"),
     [
-        (LeavesTheDomain, "asks-inside-the-domain", "must ask only about inputs of the domain"),
-        (AsksFloats, "asks-whole-numbers-in-rows", "must ask for int64 codes"),
-        (LosesWalkers, "walk-asks-a-row-for-each-walker", "must ask for 16 inputs, one a walker"),
-        (MovesTheSensitive, "leaves-sensitive-parameters-alone", "must never move a sensitive parameter"),
-        (InventsSensitive, "leaves-sensitive-parameters-alone", "must never move a sensitive parameter"),
-        (ChangesSeeds, "leaves-its-seeds-alone", "must not change the seeds it is given"),
-        (IgnoresConstraints, "respects-constraints", "must ask only about inputs the constraints allow"),
+        (LeavesTheDomain, "asks-for-what-it-may", "must ask only about inputs of the domain"),
+        (AsksFloats, "asks-for-what-it-may", "must ask for int64 codes"),
+        (LosesWalkers, "asks-for-what-it-may", "must ask for 16 inputs, one a walker"),
+        (MovesTheSensitive, "asks-for-what-it-may", "must never move a sensitive parameter"),
+        (InventsSensitive, "asks-for-what-it-may", "must never move a sensitive parameter"),
+        (ChangesSeeds, "asks-for-what-it-may", "must not change the seeds it is given"),
+        (IgnoresConstraints, "asks-for-what-it-may", "must ask only about inputs the constraints allow"),
         (OwnDraws, "same-draws-same-asks", "must ask for the same inputs again"),
         (OwnDraws, "same-seed-same-result", "must give the same result for the same seed"),
-        (AsksInSecret, "counts-are-honest", "must send the model the rows it reports"),
+        (AsksInSecret, "reports-what-is-so", "must send the model the rows it reports"),
     ],
 )
 def test_faults_are_found(strategy, check, message):
@@ -141,4 +141,4 @@ def test_faults_are_found(strategy, check, message):
 def test_odd_domains_are_tried():
     checks = dict(strategy_checks())
     with pytest.raises(ZeroDivisionError, match="one parameter is too few"):
-        checks["survives-odd-domains"](f"{__name__}:NeedsTwoParameters")
+        checks["asks-for-what-it-may"](f"{__name__}:NeedsTwoParameters")

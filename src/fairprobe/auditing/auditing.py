@@ -30,8 +30,7 @@ from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.progress import Progress, teller
 from fairprobe.searching import Found
-from fairprobe.store.hashes import digest, hash_of_data, hash_of_model
-from fairprobe.store.identity import checked_id
+from fairprobe.store.identity import checked_id, digest, hash_of_data, hash_of_model
 
 if TYPE_CHECKING:
     import pandas as pd

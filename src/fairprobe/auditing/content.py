@@ -20,14 +20,13 @@ from fairprobe.auditing.gating import id_of
 from fairprobe.auditing.privacy import MASKED, Mask
 from fairprobe.auditing.state import AuditState, step
 from fairprobe.domain import Domain
-from fairprobe.domain.description import described
 from fairprobe.domain.values import is_missing
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.explanation import Explanation
 from fairprobe.oracle import checked_threshold
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
-from fairprobe.store.hashes import sealed
+from fairprobe.store.identity import sealed
 from fairprobe.wording import DRAWN
 
 FORMAT = "fairprobe-audit"
@@ -98,7 +97,7 @@ def _question(run: AuditState, population: str) -> dict[str, Any]:
 
 def domain_words(domain: Domain, mask: Mask) -> dict[str, Any]:
     """The domain in words, masked; counts are texts, as they may have any number of digits."""
-    words = described(domain)
+    words = domain.described()
     for each in words["parameters"]:
         each["words"] = MASKED if each["name"] in mask.columns else each["words"]
     n_valid = str(words["n_valid"]) if domain.is_restricted and words["n_valid"] is not None else None

@@ -10,7 +10,7 @@ import numpy as np
 from fairprobe.auditing.gating import at_confidence, judged
 from fairprobe.auditing.state import AuditState
 from fairprobe.domain import Domain
-from fairprobe.domain.description import rule_words
+from fairprobe.domain.constraints import rule_words
 from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
 from fairprobe.estimation.populations import known_rows

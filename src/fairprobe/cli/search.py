@@ -15,7 +15,7 @@ from fairprobe.cli.command import Command, Request
 from fairprobe.cli.files import STDOUT, TABLES
 from fairprobe.cli.words import NONE, note, progress
 from fairprobe.domain import Density, Domain
-from fairprobe.engine import checked_engine
+from fairprobe.engine.base import checked_engine
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.searching import Found, StopReason, search
 from fairprobe.searching.registry import load_strategy, settled_strategy, strategy_path

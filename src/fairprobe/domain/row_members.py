@@ -14,7 +14,7 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.derived import Held
 from fairprobe.domain.families import kinds_of, seen_of
 from fairprobe.domain.links import NONE, RowRoles, plain_values
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import in_dtype
 

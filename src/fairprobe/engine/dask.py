@@ -16,8 +16,7 @@ from typing import Any
 
 from fairprobe._version import __version__
 from fairprobe.clock import Timer
-from fairprobe.engine.base import TRIES, Counts, Work
-from fairprobe.engine.local import Engine
+from fairprobe.engine.base import TRIES, Counts, Engine, Work
 from fairprobe.engine.processes import as_content, task_of
 from fairprobe.errors import RunError, SettingError
 

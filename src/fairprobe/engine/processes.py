@@ -13,7 +13,10 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,8 +26,7 @@ import numpy as np
 
 from fairprobe._version import __version__
 from fairprobe.clock import Clock
-from fairprobe.engine.base import Counts, Task, Work
-from fairprobe.engine.local import LocalEngine
+from fairprobe.engine.base import Counts, LocalEngine, Task, Work
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
@@ -175,6 +177,48 @@ def versions() -> dict[str, str]:
     """The versions that may change a shard's result, by package. A worker with another version is refused."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {"fairprobe": __version__, "python": python, **{name: import_module(name).__version__ for name in PACKAGES}}
+
+
+# As in the caller: scikit-learn's settings (`sklearn.set_config`) and joblib's belong to a thread; another one, or
+# another process, has the defaults.
+
+
+def _settings() -> dict[str, Any]:
+    """Scikit-learn's settings in this thread; empty if nothing has imported scikit-learn."""
+    sklearn = sys.modules.get("sklearn")
+    return {} if sklearn is None else sklearn.get_config()
+
+
+@dataclass(frozen=True)
+class AsHere:
+    """A function to be called in another thread or process, with scikit-learn's settings of this thread."""
+
+    function: Callable[..., Any]
+    shares_cores: bool = False
+    """True if our other processes use the other cores: then the jobs that a model starts run in turn."""
+    settings: dict[str, Any] = field(default_factory=_settings)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function."""
+        settings = import_module("sklearn").config_context(**self.settings) if self.settings else nullcontext()
+        with settings, _in_turn() if self.shares_cores else nullcontext():
+            return self.function(*arguments, **named)
+
+
+def _in_turn() -> Any:
+    """Inside this, joblib runs its jobs in turn, split as for the number asked for, so that sums stay the same."""
+    import joblib
+    from joblib.parallel import SequentialBackend
+
+    class InTurn(SequentialBackend):  # type: ignore[misc]  # joblib has no types
+        def effective_n_jobs(self, n_jobs: int | None) -> int:
+            return max(1, joblib.cpu_count() + 1 + n_jobs) if (n_jobs := n_jobs or 1) < 0 else n_jobs
+
+        def configure(self, n_jobs: int = 1, parallel: Any = None, **settings: Any) -> int:
+            self.parallel = parallel
+            return 1
+
+    return joblib.parallel_config(InTurn())
 
 
 # In a process of the pool

@@ -16,8 +16,7 @@ from typing import Any
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.clock import Clock
-from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import Counts, Report, Skipped, checked_jobs, make_engine
+from fairprobe.engine.base import Counts, Report, Skipped, checked_jobs, make_engine
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
@@ -155,8 +154,6 @@ class EstimateRun:
                 return solved
         if self.population.density is not None:
             survey.health += self.population.density.health
-        elif how != "rows":
-            survey.health += health_of_domain(self.population.domain)
         self._count(self._judged())
         bounds = [(each.low, each.high) for each in self.sequences]
         return survey.shares(how, bounds or None, self._not_tight())

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairprobe.checks import checked_seed
-from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
 from fairprobe.estimation.estimate_run import EstimateRun
 from fairprobe.estimation.favourable import favourable_of
@@ -21,7 +21,7 @@ from fairprobe.estimation.share import Share, as_number
 from fairprobe.store import identity
 from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.canaries import Canaries
-from fairprobe.store.hashes import digest, hash_of_data
+from fairprobe.store.identity import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
 
 

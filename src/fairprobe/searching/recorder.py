@@ -10,8 +10,8 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.oracle import Judgement, Oracle
-from fairprobe.searching.job import Known, Trace
-from fairprobe.store import Cases, Coverage, Distinct, Keys, first_seen
+from fairprobe.searching.job import Cases, Known, Trace
+from fairprobe.store import Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
 """The most contradicted rows that are kept to find out why. Chosen."""

@@ -9,7 +9,7 @@ from functools import partial
 
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock, Timer
-from fairprobe.engine import Counts, Engine, Report, Skipped, checked_engine, make_engine
+from fairprobe.engine.base import Counts, Engine, Report, Skipped, checked_engine, make_engine
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import RunError
 from fairprobe.model.adapters import adapter_for

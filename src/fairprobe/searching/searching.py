@@ -12,8 +12,7 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Model
@@ -58,8 +57,7 @@ def _search(**arguments: Any) -> Found:
     chosen = load_strategy(strategy_path(settings.strategy))
     chosen.check_model(its.model)
     _check_start(settings, its.start, is_local=chosen.is_local)
-    # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
-    remarks: list[Remark] = health_of_domain(domain) if its.max_changes is None else []
+    remarks: list[Remark] = []
     density: Density | None = None
     if its.density is not None:
         density = checked_density(its.density, domain)

@@ -12,7 +12,7 @@ from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock, Timer
 from fairprobe.domain.families import Members
-from fairprobe.engine import Counts, Report
+from fairprobe.engine.base import Counts, Report
 from fairprobe.engine.interrupts import deferred, interruptible, uninterrupted
 from fairprobe.errors import FairprobeError, ModelError, RunError
 from fairprobe.oracle import Judgement, Oracle

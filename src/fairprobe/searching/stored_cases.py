@@ -13,9 +13,10 @@ from fairprobe.csv_tables import write_csv as write_frame
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import RunError, SettingError
 from fairprobe.searching.found import CaseTables
+from fairprobe.searching.job import Cases
 from fairprobe.searching.settings import StopReason
 from fairprobe.searching.stored_search import cases_of
-from fairprobe.store import Cases, Distinct, Keys
+from fairprobe.store import Distinct, Keys
 from fairprobe.store.identity import domain_of
 from fairprobe.store.run_folder import Entry, RunReader
 from fairprobe.store.shard_file import from_bytes

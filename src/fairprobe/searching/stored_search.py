@@ -20,13 +20,13 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import RunError
 from fairprobe.progress import Progress, Status
 from fairprobe.searching.found import Found
-from fairprobe.searching.job import Job, Trace
+from fairprobe.searching.job import Cases, Job, Trace
 from fairprobe.searching.settings import Limits, StopReason
 from fairprobe.searching.start_rows import StartRows
 from fairprobe.searching.tally import Tally
-from fairprobe.store import Cases, Keys, identity
+from fairprobe.store import Keys, identity
 from fairprobe.store.canaries import Canaries
-from fairprobe.store.hashes import hash_of_data
+from fairprobe.store.identity import hash_of_data
 from fairprobe.store.run_folder import StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes
 

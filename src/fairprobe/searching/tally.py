@@ -7,11 +7,11 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
-from fairprobe.engine import Counts, Skipped
+from fairprobe.engine.base import Counts, Skipped
 from fairprobe.errors import FairprobeError
-from fairprobe.searching.job import Known, Trace
+from fairprobe.searching.job import Cases, Known, Trace
 from fairprobe.searching.settings import Limits, StopReason
-from fairprobe.store import Cases, Coverage, Distinct, Keys
+from fairprobe.store import Coverage, Distinct, Keys
 
 
 class Tally:

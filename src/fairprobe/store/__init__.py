@@ -1,6 +1,5 @@
-"""Cases in memory and runs on disk; the keys that tell inputs apart."""
+"""Runs on disk, and the keys that tell inputs apart."""
 
-from fairprobe.store.cases import Cases
 from fairprobe.store.distinct import Coverage, Distinct, Keys, first_seen
 
-__all__ = ["Cases", "Coverage", "Distinct", "Keys", "first_seen"]
+__all__ = ["Coverage", "Distinct", "Keys", "first_seen"]

@@ -51,55 +51,32 @@ def strategy_checks() -> list[tuple[str, StrategyCheck]]:
     return checks_among(globals())
 
 
-# Checks by asking and telling
+def _check_asks_for_what_it_may(strategy: str) -> None:
+    """It asks for codes of allowed inputs. They have sensitive values of the seeds, which a walker keeps."""
+    is_walk = issubclass(_class(strategy), Walk)
+    for name, toy in [*all_toys(), *_odd_toys()]:
+        domain, seeds = toy.domain, _seeds(toy)
+        columns = list(domain.sensitive_columns)
+        of_seeds = seeds[:, columns]
+        given = seeds.copy()
+        asks = _drive(strategy, toy, given)
 
+        def require(holds: bool, rule: str, got: object, name: str = name) -> None:
+            _require(holds, strategy, f"{rule}, on the toy {name!r}", got)
 
-def _check_asks_inside_the_domain(strategy: str) -> None:
-    for name, toy in all_toys():
-        _require_inside(strategy, toy, f"ask only about inputs of the domain, on the toy {name!r}")
-
-
-def _check_asks_whole_numbers_in_rows(strategy: str) -> None:
-    toy = box()
-    for asked in _drive(strategy, toy):
-        fits = asked.ndim == 2 and asked.shape[1] == len(toy.domain.parameters) and asked.dtype == np.int64
-        _require(fits, strategy, "ask for int64 codes, a column a parameter", f"{asked.shape} of {asked.dtype}")
-
-
-def _check_walk_asks_a_row_for_each_walker(strategy: str) -> None:
-    if not issubclass(_class(strategy), Walk):
-        return
-    for asked in _drive(strategy, box()):
-        _require(len(asked) == N_WALKERS, strategy, f"ask for {N_WALKERS} inputs, one a walker", len(asked))
-
-
-def _check_leaves_sensitive_parameters_alone(strategy: str) -> None:
-    """A walker keeps the sensitive values of its seed; any other local search uses only those of the seeds."""
-    if not _class(strategy).is_local:
-        return
-    for name, toy in all_toys():
-        columns = list(toy.domain.sensitive_columns)
-        of_seeds = _seeds(toy)[:, columns]
-        for asked in _drive(strategy, toy):
-            if issubclass(_class(strategy), Walk):
-                kept = np.array_equal(asked[:, columns], of_seeds)
-            else:
-                kept = {*map(tuple, asked[:, columns])} <= {*map(tuple, of_seeds)}
-            _require(kept, strategy, f"never move a sensitive parameter, on the toy {name!r}", asked[:, columns])
-
-
-def _check_leaves_its_seeds_alone(strategy: str) -> None:
-    toy = box()
-    seeds = _seeds(toy)
-    before = seeds.copy()
-    _drive(strategy, toy, seeds)
-    _require(np.array_equal(seeds, before), strategy, "not change the seeds it is given", seeds)
-
-
-def _check_respects_constraints(strategy: str) -> None:
-    toy = _constrained()
-    for asked in _drive(strategy, toy):
-        _require(bool(toy.domain.allows(asked).all()), strategy, "ask only about inputs the constraints allow", asked)
+        require(np.array_equal(seeds, given), "not change the seeds it is given", given)
+        for asked in asks:
+            fits = asked.ndim == 2 and asked.shape[1] == len(domain.levels) and asked.dtype == np.int64
+            require(fits, "ask for int64 codes, a column a parameter", f"{asked.shape} of {asked.dtype}")
+            require(bool(((asked >= 0) & (asked < domain.levels)).all()), "ask only about inputs of the domain", asked)
+            require(bool(domain.allows(asked).all()), "ask only about inputs the constraints allow", asked)
+            values = asked[:, columns]
+            if is_walk and not domain.is_restricted:
+                require(len(asked) == N_WALKERS, f"ask for {N_WALKERS} inputs, one a walker", len(asked))
+                require(np.array_equal(values, of_seeds), "never move a sensitive parameter", values)
+            elif _class(strategy).is_local:
+                known = {*map(tuple, values)} <= {*map(tuple, of_seeds)}
+                require(known, "never move a sensitive parameter", values)
 
 
 def _check_same_draws_same_asks(strategy: str) -> None:
@@ -108,25 +85,24 @@ def _check_same_draws_same_asks(strategy: str) -> None:
     _require(same, strategy, "ask for the same inputs again when it is given the same draws and answers", "others")
 
 
-# Checks by searching
-
-
 def _check_same_seed_same_result(strategy: str) -> None:
     one, other = (_search(strategy, loans(), seed=3, max_judged=N_INPUTS) for _ in range(2))
     same = one.to_frame().equals(other.to_frame()) and one.n_distinct == other.n_distinct
     _require(same, strategy, "give the same result for the same seed", f"{one} and {other}")
 
 
-def _check_survives_odd_domains(strategy: str) -> None:
+def _check_finds_cases_in_odd_domains(strategy: str) -> None:
     for name, toy in _odd_toys():
-        _require_inside(strategy, toy, f"stay inside a domain with {name}")
         found = _search(strategy, toy, max_judged=N_INPUTS, n_global=10)
         enough = found.n_cases > 0 and str(found.stop_reason) in ("exhausted", "max-inputs")
         _require(enough, strategy, f"find cases in a domain with {name}", found)
 
 
-def _check_counts_are_honest(strategy: str) -> None:
-    """The model sees exactly the rows reported: a strategy that asks it in secret is found out."""
+def _check_reports_what_is_so(strategy: str) -> None:
+    """The model sees exactly the rows reported, and plain calls of it confirm every case, as the plan of the toy does.
+
+    A strategy that asks the model in secret is found out.
+    """
     for name, toy in all_toys():
         model = CountingModel(toy.model)
         found = _search(strategy, toy, model=model, max_judged=N_INPUTS)
@@ -135,14 +111,8 @@ def _check_counts_are_honest(strategy: str) -> None:
         n_twins = len(toy.domain.combinations)
         least, most = found.n_judged * n_twins, (found.n_judged + 1_000) * n_twins
         _require(least <= found.n_queries <= most, strategy, rule, f"{found.n_queries} for {found.n_judged} inputs")
-
-
-def _check_every_case_is_one(strategy: str) -> None:
-    """Plain calls of the model confirm every case, and the plan of the toy agrees."""
-    for name, toy in all_toys():
-        found = _search(strategy, toy, max_judged=N_INPUTS)
         rule = f"report only cases, on the toy {name!r}"
-        cases, twins = _batch(toy, found.cases), _batch(toy, found.twins)
+        cases, twins = toy.batch(found.cases), toy.batch(found.twins)
         planted = toy.is_case(cases)
         _require(bool(planted.all()), strategy, rule, f"{int((~planted).sum())} others")
         if "threshold" not in toy.settings:
@@ -205,25 +175,6 @@ def _require(holds: bool, strategy: str, rule: str, got: object) -> None:
         raise AssertionError(f"the strategy {strategy!r} must {rule}, got {got!s:.300}")
 
 
-def _require_inside(strategy: str, toy: Toy, rule: str) -> None:
-    for asked in _drive(strategy, toy):
-        inside = (asked >= 0) & (asked < toy.domain.levels)
-        _require(bool(inside.all()), strategy, rule, asked)
-
-
-def _batch(toy: Toy, frame: Any) -> Any:
-    """A frame in the form that the toy's model takes: an array if all columns are numbers."""
-    numeric = all(parameter.is_numeric for parameter in toy.domain.parameters)
-    return frame.to_numpy() if numeric else frame
-
-
-def _constrained() -> Toy:
-    """A box whose corner is forbidden, and for one group more of it."""
-    toy = box(n_free=2, levels=12, low=2, high=9)
-    domain = Domain(toy.domain.parameters, toy.domain.sensitive, [_is_allowed])
-    return Toy(toy.model, domain, toy.share, toy.is_case)
-
-
 def _is_allowed(frame: Any) -> Any:
     return (frame["x0"] + frame["x1"] + 3 * frame["group"]) <= 15
 
@@ -235,6 +186,9 @@ def _odd_toys() -> Iterator[tuple[str, Toy]]:
     category = Category("x0", tuple(range(50)))
     wide = Integer("x0", 0, 49, moves=(-200, -40, -7, 7, 40, 200))
     yield "one movable parameter", whole
+    square = box(n_free=2, levels=12, low=2, high=9)
+    cut = Domain(square.domain.parameters, ["group"], [_is_allowed])
+    yield "constraints that forbid a corner, and more of it to one group", Toy(square.model, cut, share, square.is_case)
     yield "a Category only", Toy(model, Domain([category, group], ["group"]), share, rule)
     yield "moves wider than the domain", Toy(model, Domain([wide, group], ["group"]), share, rule)
     real = [Real("x0", 0, 49, 0.5), Integer("x1", 7, 7), group]

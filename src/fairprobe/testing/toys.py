@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -58,6 +57,10 @@ class Toy:
         n_families = self.domain.n_families
         assert n_families is not None  # no toy is too large to be counted
         return int(self.share * n_families)
+
+    def batch(self, frame: pd.DataFrame) -> Any:
+        """A frame in the form that the model takes: an array if all columns are numbers."""
+        return frame.to_numpy() if all(parameter.is_numeric for parameter in self.domain.parameters) else frame
 
 
 # Rules: where a toy discriminates
@@ -141,14 +144,9 @@ def box(n_free: int = 3, levels: int = 10, low: int = 2, high: int = 4, n_groups
 
 def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
     """Discriminatory where the free parameters' sum is a multiple of `every`: no two neighbours both are."""
-    counts = Counter([0])  # by remainder, how many combinations of the parameters so far
-    for _ in range(n_free):
-        wider: Counter[int] = Counter()
-        for remainder, count in counts.items():
-            for value in range(levels):
-                wider[(remainder + value) % every] += count
-        counts = wider
-    return _labels(partial(_is_nth, n_free=n_free, n=every), Fraction(counts[0], levels**n_free), n_free, levels)
+    sums = np.indices([levels] * n_free).sum(axis=0)
+    share = Fraction(int((sums % every == 0).sum()), levels**n_free)
+    return _labels(partial(_is_nth, n_free=n_free, n=every), share, n_free, levels)
 
 
 def sparse(n_cases: int = 10, n_free: int = 3, levels: int = 20, seed: int = 0) -> Toy:

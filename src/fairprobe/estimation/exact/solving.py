@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from fairprobe.domain.allowed import TooManyError
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.variables import TooManyError
 from fairprobe.errors import ModelError
 from fairprobe.estimation.exact.linear import balanced, is_linear, solve_linear
 from fairprobe.estimation.exact.plan import make_plan, make_regions, too_many
