@@ -134,10 +134,7 @@ def described(model, *, max_cases: int | None = 10, mask: str = ""):
 
 def test_arguments():
     model, cases, mask = arguments_of(described).values()
-    assert (model.help, model.sentence) == (
-        "anything with `predict`. Or else a callable.",
-        "Anything with `predict`.",
-    )
+    assert (model.help, model.sentence) == ("anything with `predict`. Or else a callable.", "Anything with `predict`.")
     assert (model.kind, model.default, mask.help) == (None, REQUIRED, "")
     assert (cases.help, cases.default, cases.may_be_none) == ("at most this many.", 10, True)
 

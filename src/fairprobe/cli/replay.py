@@ -85,11 +85,7 @@ class Replay(Command):
         given = self._given_domain(source)
         self.asked = [self._question(each, given) for each in self.runs]
         question, self.domain = self.asked[0]
-        self.keywords = {
-            "output": question.output,
-            "threshold": question.threshold,
-            "batch": self.request["batch"],
-        }
+        self.keywords = {"output": question.output, "threshold": question.threshold, "batch": self.request["batch"]}
         self.model = self.load_model()
 
     def _with_command(self, source: Source, command: str | None) -> Source:
