@@ -50,12 +50,7 @@ class Own:
     plot: WrittenFile | None = None
 
 
-OPTIONS = [
-    *o.INPUTS,
-    *o.options_of(Own),
-    *o.options_of(estimate, but=("population",)),
-    *o.PRINTED,
-]
+OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(estimate, but=("population",)), *o.PRINTED]
 
 BESIDE = ("sample_weight", "groups")
 """Arguments of `estimate` that hold a value for each row; their options name columns."""
