@@ -39,6 +39,9 @@ SURPRISING = 0.05
 MOST_PAIRS = 200
 """Largest number of pairs of sides that are compared; of more, those that most cases found are ends of. Chosen."""
 
+MOST_BARS = 12
+"""Largest number of rows that are drawn. Chosen."""
+
 TOLD = 2
 """Number of rows that sentences tell."""
 
@@ -106,10 +109,18 @@ class Directions(Finding):
         )
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draw how often it is the one way, and how often the other, as SVG."""
-        from fairprobe.explanation.plots import draw_directions
+        """Draw how often it is the first side and not the second, as SVG."""
+        from fairprobe.explanation.plots import draw_bars
 
-        draw_directions(self, path)
+        of = "sampled" if self.n_sampled else "found"
+        bars = self.table[self.table[of] > 0].head(MOST_BARS)
+        bars = bars.set_index(bars["first"] + ", not " + bars["second"])
+        bars["value"] = bars[of] / (bars[of] + bars[f"{of}_reversed"])
+        if of == "found":
+            bars[["low", "high"]] = math.nan
+        note = "with the 95% interval" if self.n_sampled else "which are no sample"
+        title = "Who is worse off" if self.favourable is not None else "Who gets the one outcome, and not the other"
+        draw_bars(path, bars, title, f"of the {of} cases that part the two, {note}")
 
 
 def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
