@@ -144,7 +144,7 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
     return Directions(
         table=_tested(rows),
         sensitive=evidence.domain.sensitive,
-        output=evidence.oracle.asker.output,
+        output=evidence.output,
         favourable=evidence.favourable.word if evidence.favourable and outcomes.is_told else None,
         n_found=evidence.n_cases,
         n_sampled=len(hits.codes),
