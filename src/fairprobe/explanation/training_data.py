@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule
-from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
 from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, split_confidence
-from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of, in_order
+from fairprobe.explanation.directions import groups_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding
 from fairprobe.wording import capital, closed, percent
@@ -205,7 +204,7 @@ def region_in_data(
     domain = evidence.domain
     own = domain.families.place_of(domain.rows(evidence.rows[inside], may_be_empty=True).own)
     targets, known = _targets(evidence, inside)
-    sets = _sets_of_groups(domain)
+    sets = groups_of(domain)
     rows = {group: np.isin(own, places) & known for groups in sets for group, places in groups.items()}
     pairs = _pairs(sets, list(targets), _means_of_cases(evidence, rule, sets, list(targets)))
     # More rows of the larger group do not help: the smaller group limits the test.
@@ -246,23 +245,6 @@ def region_in_data(
 
 
 # Rows and groups
-
-
-def _sets_of_groups(domain: Domain) -> list[dict[str, list[int]]]:
-    """Sets of groups that are compared: the values of each sensitive parameter, and the combinations of several.
-
-    A group has words, and the places of its combinations in domain order.
-    """
-    combinations = domain.combinations
-    sets = [{combination_words(domain, place): [place] for place in range(len(combinations))}]
-    if len(domain.sensitive) == 1:
-        return sets
-    by_value = []
-    for column, name in enumerate(domain.sensitive):
-        alone = domain.with_sensitive([name])
-        places = [np.flatnonzero(combinations[:, column] == code).tolist() for code in range(domain[name].levels)]
-        by_value.append({combination_words(alone, code): each for code, each in enumerate(places)})
-    return by_value + sets
 
 
 def _is_numeric(evidence: Evidence) -> bool:
