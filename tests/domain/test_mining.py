@@ -110,14 +110,6 @@ def test_an_order_with_a_distance(rng):
     assert texts(frame) == ["years <= age - 16"]
 
 
-@pytest.mark.parametrize(("low", "high", "rule"), [(18, 91, "age >= 40"), (17, 40, "age <= 39")])
-def test_bounds_of_a_number_where_another_column_has_a_value(low, high, rule, rng):
-    kind = rng.choice(list("abc"), N)
-    inside = rng.integers(40 if low == 18 else 17, 91 if low == 18 else 40, N)
-    frame = pd.DataFrame({"sex": SEX, "kind": kind, "age": np.where(kind == "b", inside, AGE)})
-    assert texts(frame) == [f"kind != 'b' or {rule}"]
-
-
 # Dependencies
 
 
