@@ -18,7 +18,7 @@ from fairprobe.checks import nearest, opened_regular
 from fairprobe.csv_tables import write_csv
 from fairprobe.errors import DataError, SettingError
 from fairprobe.files import check_folder, write_results
-from fairprobe.progress import visible
+from fairprobe.wording import for_terminal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,7 +213,7 @@ class Destination:
         if self.stream is None:
             self.write_by(lambda part: part.write_text(text, encoding="utf-8"))
             return
-        text = visible(text) if self.stream.isatty() else text
+        text = for_terminal(text) if self.stream.isatty() else text
         self.stream.writelines(text.splitlines(keepends=True))  # not at once: a reader that leaves is then noticed
 
     def write_by(self, write: Callable[[Path], object]) -> None:
