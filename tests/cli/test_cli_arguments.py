@@ -14,7 +14,7 @@ import pytest
 
 import fairprobe
 from fairprobe.arguments import KINDS, REQUIRED, arguments_of, done_by, filled
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.state import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
 from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
