@@ -99,14 +99,14 @@ FRAME, LABELS = make(40, 0)
 @pytest.mark.parametrize(
     ("frame", "labels", "weights", "message"),
     [
-        (FRAME, LABELS[:-1], None, "one label a row, got 40 rows and labels of the shape (39,)"),
-        (FRAME, np.zeros((40, 1)), None, "one label a row, got 40 rows and labels of the shape (40, 1)"),
-        (FRAME, "yes", None, "one label a row, got 40 rows and labels of the shape ()"),
+        (FRAME, LABELS[:-1], None, "one label for each of the 40 rows, got the shape (39,)"),
+        (FRAME, np.zeros((40, 1)), None, "one label for each of the 40 rows, got the shape (40, 1)"),
+        (FRAME, "yes", None, "one label for each of the 40 rows, got the shape ()"),
         (FRAME.drop(columns="sex"), LABELS, None, "a column for every parameter, got none for sex"),
         (FRAME, np.array([1.0, np.nan] * 20), None, "a known label for every row, got 20 unknown"),
         (FRAME, np.array([None, *LABELS[1:]]), None, "a known label for every row, got 1 unknown"),
         (FRAME, pd.Series([1] * 39 + [None], dtype="Int64"), None, "a known label for every row, got 1 unknown"),
-        (FRAME, LABELS, np.ones(39), "sample_weight must be one number for each of the 40 rows, got the shape (39,)"),
+        (FRAME, LABELS, np.ones(39), "sample_weight must have one number for each of the 40 rows, got the shape (39,)"),
         (FRAME, LABELS, np.full(40, -1.0), "sample_weight must be finite and not negative"),
         (FRAME, LABELS, np.full(40, np.inf), "sample_weight must be finite and not negative"),
         (np.zeros((40, 2)), LABELS, None, "3 columns in domain order, got the shape (40, 2)"),
