@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, augmenter_of, cells
+from planted import DOMAIN, Planted, augmenter_of, cells, rows, task_of
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
@@ -193,13 +192,8 @@ def test_rows_outside_the_domain_are_flipped_as_they_are():
 MODEL = Planted(cells(0, 120))
 
 
-def pool_of(given=()):
-    seeds = itertools.count()
-
-    def hunt(n, seconds):
-        return search(MODEL, DOMAIN, max_cases=n, max_seconds=seconds, seed=next(seeds))
-
-    return CasePool(DOMAIN, np.array(given, dtype=np.int64).reshape(-1, 3), hunt, 20.0)
+def pool_of(cases=None):
+    return CasePool(task_of(MODEL, *rows(100, 1), cases=cases), MODEL)
 
 
 def families(codes):
