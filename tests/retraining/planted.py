@@ -46,12 +46,6 @@ def cells(first, end):
     return grid.reshape(SIDE, SIDE)
 
 
-def random_cells(n, rng):
-    grid = np.zeros(SIDE * SIDE, dtype=bool)
-    grid[rng.permutation(SIDE * SIDE)[:n]] = True
-    return grid.reshape(SIDE, SIDE)
-
-
 def truth(x):
     return np.asarray(x) >= SIDE // 2
 
