@@ -134,7 +134,7 @@ def test_groups_held_out():
     assert not result.on_fitted_rows
     result, _ = fit(X, y, held_out=held_out, groups=(np.arange(300), 250 + np.arange(200)))
     assert "50 of 200 rows" in dict(result.health)["rows-overlap"]
-    with pytest.raises(DataError, match="groups must be one name for each of the 300 rows, got 2"):
+    with pytest.raises(DataError, match="groups must have one name for each of the 300 rows, got"):
         fit(X, y, groups=[1, 2])
 
 

@@ -21,9 +21,9 @@ CASES = DOMAIN.sample(5, seed=0)
 
 BAD = {
     "one class": ({"y": np.ones(200, int)}, DataError, "two classes at least, got one: [1]"),
-    "y too short": ({"y": y[:-1]}, DataError, "one label a row, got 200 rows and labels of the shape (199,)"),
-    "y a column": ({"y": y[:, None]}, DataError, "labels of the shape (200, 1)"),
-    "y a text": ({"y": "yes"}, DataError, "one label a row, got 200 rows and labels of the shape ()"),
+    "y too short": ({"y": y[:-1]}, DataError, "one label for each of the 200 rows, got the shape (199,)"),
+    "y a column": ({"y": y[:, None]}, DataError, "got the shape (200, 1)"),
+    "y a text": ({"y": "yes"}, DataError, "one label for each of the 200 rows, got the shape ()"),
     "y unknown": ({"y": np.where(y, 1.0, np.nan)}, DataError, "a known label for every row, got "),
     "y a regression's": ({"y": X["x"] * 1.1 + X["z"] / 7}, DataError, "a regressor can't be retrained here"),
     "y strings, some unknown": (
@@ -66,7 +66,7 @@ BAD = {
     "accept": ({"accept": "always"}, SettingError, "accept must be one of shown, paper; got 'always'"),
     "held_out no pair": ({"held_out": X}, SettingError, "held_out must be a pair (X, y), got DataFrame"),
     "held_out three": ({"held_out": (X, y, y)}, SettingError, "held_out must be a pair (X, y), got tuple"),
-    "held_out too short": ({"held_out": (X, y[1:])}, DataError, "held_out must have one label a row, got 200 rows"),
+    "held_out too short": ({"held_out": (X, y[1:])}, DataError, "held_out must have one label for each"),
     "held_out with other labels": (
         {"held_out": (X, np.where(y, "yes", "no"))}, DataError, "held_out must have the labels of y, 0, 1; got 'no'",
     ),
