@@ -94,9 +94,6 @@ def load_model(
 
 def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> Any:
     module, _, function = SCHEMES[scheme].partition(":")
-    if scheme == SUBJECT and options:
-        name = next(iter(options))
-        raise SettingError.about(name, f"is for services and programs, got it with {source!r}")
     called = getattr(import_module(module), function)
     for name in options:
         if name not in inspect.signature(called).parameters:
