@@ -1,7 +1,7 @@
 """`load_model`: a model out of a file, a module, an address or a command.
 
-A new kind of file is one new module, with what `Reading` lists, and one line in `FILES`; a new scheme is a function and
-a line in `SCHEMES`.
+A new kind of file is one new module with `knows` and `read`, and one line in `FILES` of `reading.py`; a new scheme is a
+function and a line in `SCHEMES`.
 """
 
 from __future__ import annotations
