@@ -5,7 +5,7 @@ then together in about npq of them. Where that is many rows and next to none are
 
 - two values, or sets of values, that do not go together, also the value of a number that stands out (a gain of 0);
 - a parameter that follows from another, which is then proposed as a `Derived` one;
-- an order of two numbers, if it cuts sharply.
+- one number that is never above another, if that cuts sharply.
 
 The count seen is held against the Poisson distribution (which gives no smaller a probability than the hypergeometric of
 such pairs has), and the error is split over all pairs of values that are looked at.
