@@ -58,7 +58,7 @@ def merge(folder: Path, n: int) -> dict[str, float]:
     stored = StoredCases(folder / "run")
     entries, most = stored.of_result()
     out = folder / "cases.parquet"
-    seconds, n_merged = timed(lambda: write_parquet(merged([(stored, entries)]), out, lambda frame: frame, most))
+    seconds, n_merged = timed(lambda: write_parquet(merged([(stored, entries)], most), out, lambda frame: frame))
     assert n_merged == n
     return {"seconds": seconds}
 

@@ -387,7 +387,7 @@ def test_a_run_that_an_earlier_version_wrote_is_read_and_goes_on(tmp_path, shard
     shutil.copytree(ASSETS / f"format-{FORMAT}", path)
     stored = StoredCases(path)
     entries, most = stored.of_result()
-    frame = pd.concat(list(merged([(stored, entries)])), ignore_index=True).head(most)
+    frame = pd.concat(list(merged([(stored, entries)], most)), ignore_index=True)
     pd.testing.assert_frame_equal(frame, pd.read_csv(path / "cases.csv"), check_dtype=False)
     more = search(path, model_id="quick", shard_inputs=300, n_global=100, max_cases=600).to_frame()
     assert more.to_csv(index=False).startswith((path / "cases.csv").read_text())

@@ -169,9 +169,9 @@ def _written(action: str, folders: list[str], target: Destination) -> int:
     counts: list[int] = []
 
     def write(part: Path) -> None:
-        frames = merged(parts)
+        frames = merged(parts, most)
         is_csv = target.path.suffix.lower() == ".csv"
-        counts.append(write_csv(frames, part, most) if is_csv else write_parquet(frames, part, for_parquet, most))
+        counts.append(write_csv(frames, part) if is_csv else write_parquet(frames, part, for_parquet))
 
     target.write_by(write)
     say(f"{target.name}: {counted(counts[0], 'case')} of {counted(sum(len(e) for _, e in parts), 'shard')}")

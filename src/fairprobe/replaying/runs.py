@@ -109,8 +109,8 @@ def _of_search(folder: Path) -> RunCases:
 
     stored = StoredCases(folder)
     settings, (entries, most) = stored.run.about["settings"], stored.of_result()
-    frames = list(merged([(stored, entries)]))
-    cases = pd.concat(frames, ignore_index=True).head(most) if frames else pd.DataFrame(columns=stored.domain.names)
+    frames = list(merged([(stored, entries)], most))
+    cases = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=stored.domain.names)
     question = Question.of(stored.domain, settings["output"], settings["threshold"])
     return RunCases(_named(cases), question, stored.domain)
 

@@ -45,6 +45,10 @@ class StoredCases:
             )
         self.domain: Domain = domain_of(self.run.about["domain"])
         self.end = self.run.end
+        self.question = {
+            "domain": self.run.about["domain"],
+            **{name: settings[name] for name in ("output", "threshold")},
+        }
 
     def finished(self) -> list[Entry]:
         """All finished shards, in order."""
@@ -84,43 +88,42 @@ class StoredCases:
 Part = tuple[StoredCases, list[Entry]]
 
 
-def merged(parts: Sequence[Part]) -> Iterator[pd.DataFrame]:
-    """The distinct cases of some shards, in order, in frames of at most `ROWS` rows. Only their keys stay in memory."""
+def merged(parts: Sequence[Part], most: int | None = None) -> Iterator[pd.DataFrame]:
+    """The first distinct cases of some shards, in order, in frames of `ROWS` rows. Only their keys stay in memory."""
     check_alike([stored for stored, _ in parts])
     shards = [(stored, entry) for stored, entries in parts for entry in entries]
     keys = Keys(parts[0][0].domain)
     distinct = Distinct(keys.n_words)
     for stored, entry in shards:
         cases = stored.cases(entry)
-        cases = cases.take(distinct.add(keys.of(cases.case.astype(np.int64))))
-        for begin in range(0, len(cases), ROWS) or [0] * (entry is shards[-1][1]):  # without cases, the columns alone
-            yield stored.frame(cases.take(slice(begin, begin + ROWS)))
+        new = np.flatnonzero(distinct.add(keys.of(cases.case.astype(np.int64))))[:most]
+        most = None if most is None else most - len(new)
+        is_last = entry is shards[-1][1] or most == 0
+        for begin in range(0, len(new), ROWS) or [0] * is_last:  # without cases, the columns alone
+            yield stored.frame(cases.take(new[begin : begin + ROWS]))
+        if is_last:
+            return
 
 
 def check_alike(runs: Sequence[StoredCases]) -> None:
     """Refuse runs that differ in domain, output or threshold, as their cases cannot be merged."""
-
-    def question(of: StoredCases) -> dict[str, Any]:
-        settings = of.run.about["settings"]
-        return {"domain": of.run.about["domain"], "output": settings["output"], "threshold": settings["threshold"]}
-
-    first = question(runs[0])
+    first = runs[0].question
     for other in runs[1:]:
-        for name, value in question(other).items():
+        for name, value in other.question.items():
             if value != first[name]:
                 raise SettingError.about(
                     "store", f"must be runs of one {name} to be merged, got {other.run.path}, which has another"
                 )
 
 
-def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable[[Any], Any], most: int | None) -> int:
-    """Write at most `most` rows of frames as one Parquet file; gives the number of rows."""
+def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable[[Any], Any]) -> int:
+    """Write frames as one Parquet file; gives the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with contextlib.ExitStack() as stack:
         writer, n = None, 0
-        for frame in _cut(frames, most):
+        for frame in frames:
             table = pa.Table.from_pandas(as_plain(frame), preserve_index=False)
             writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema))
             writer.write_table(table.cast(writer.schema))
@@ -128,20 +131,11 @@ def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable
     return n
 
 
-def write_csv(frames: Iterator[pd.DataFrame], path: Path, most: int | None) -> int:
-    """Write at most `most` rows of frames as one CSV file; gives the number of rows."""
+def write_csv(frames: Iterator[pd.DataFrame], path: Path) -> int:
+    """Write frames as one CSV file; gives the number of rows."""
     n = 0
     with path.open("w", encoding="utf-8", newline="") as file:
-        for frame in _cut(frames, most):
+        for frame in frames:
             write_frame(frame, file, header=not n)
             n += len(frame)
     return n
-
-
-def _cut(frames: Iterator[pd.DataFrame], most: int | None) -> Iterator[pd.DataFrame]:
-    n = 0
-    for frame in frames:
-        yield frame if most is None else frame.head(most - n)
-        n += len(frame)
-        if most is not None and n >= most:
-            return
