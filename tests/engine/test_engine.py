@@ -18,22 +18,11 @@ from fairprobe.engine.base import Counts, Skipped, checked_engine, checked_jobs,
 from fairprobe.errors import RunError, SettingError
 from tests.engine.conformance import engine_checks
 
-EVERY = {"argvalues": engine_checks(), "ids": lambda value: value if isinstance(value, str) else ""}
 
-
-@pytest.mark.parametrize(("name", "check"), **EVERY)
-def test_local(name, check):
-    check(make_engine)
-
-
-@pytest.mark.parametrize(("name", "check"), **EVERY)
-def test_processes(warm_workers, name, check):
-    check(partial(make_engine, n_jobs=2))
-
-
-@pytest.mark.parametrize(("name", "check"), **EVERY)
-def test_this_process_as_the_only_one(name, check):
-    check(partial(make_engine, engine="processes"))
+@pytest.mark.parametrize("options", [{}, {"n_jobs": 2}, {"engine": "processes"}], ids=str)
+@pytest.mark.parametrize(("name", "check"), engine_checks())
+def test_conformance(warm_workers, options, name, check):
+    check(partial(make_engine, **options))
 
 
 # Processes
