@@ -18,7 +18,7 @@ from kept_run import DOMAIN, SETTINGS, bytes_of
 import fairprobe
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.searching import run as running
-from fairprobe.searching.stored_cases import StoredCases, merged
+from fairprobe.searching.stored_search import StoredCases, merged
 from fairprobe.store import shard_file, whole_files
 from fairprobe.store.run_folder import FORMAT, RunReader
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes

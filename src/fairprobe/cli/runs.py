@@ -153,7 +153,7 @@ def write_cases(request: Request, action: str, folders: list[str]) -> int:
 
 
 def _written(action: str, folders: list[str], target: Destination) -> int:
-    from fairprobe.searching.stored_cases import StoredCases, merged, write_csv, write_parquet
+    from fairprobe.searching.stored_search import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]
     most = None

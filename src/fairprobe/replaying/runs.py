@@ -13,7 +13,7 @@ from fairprobe.auditing.privacy import MASKED
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError
 from fairprobe.replaying.saved import Question, SavedCases, read_json
-from fairprobe.searching.stored_cases import StoredCases, merged
+from fairprobe.searching.stored_search import StoredCases, merged
 from fairprobe.store.identity import hash_of_data
 from fairprobe.store.run_folder import ABOUT
 from fairprobe.store.whole_files import as_written
