@@ -15,10 +15,8 @@ import pandas as pd
 from fairprobe import Category, Density, Domain, Integer
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.constraints import Rule
-from fairprobe.explanation.evidence import DrawnFrom, Evidence, checked_rows, favourable_among
-from fairprobe.explanation.given_cases import Budget
-from fairprobe.explanation.region_rows import InData
-from fairprobe.explanation.training_data import region_in_data
+from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, checked_rows, favourable_among
+from fairprobe.explanation.training_data import InData, region_in_data
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Judgement, Oracle
 

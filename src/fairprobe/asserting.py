@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import arguments_of, filled
-from fairprobe.auditing.auditing import audit, begin, checked_inputs, choose_populations, failed, go
+from fairprobe.auditing.auditing import audit, begin, checked_inputs, failed, go
 from fairprobe.auditing.evidence import case_order
 from fairprobe.auditing.gating import Judged
-from fairprobe.auditing.settings import AuditSettings
-from fairprobe.auditing.state import AuditState
-from fairprobe.checks import checked_count, checked_seed
+from fairprobe.auditing.state import AuditSettings, AuditState
+from fairprobe.checks import checked_count
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
 from fairprobe.estimation.verdict import Gate, Outcome
@@ -120,10 +119,9 @@ def assert_no_discrimination(
         "explain_queries": max(1, n_explain),
     }
     populations = [Gate.of(asked["gate"]).population or "rows"]
-    every = AuditSettings(max_share=max_share, populations=populations, **asked, **effort)
-    run = begin(model, inputs, data, None, every, checked_seed(seed))
+    every = AuditSettings(max_share=max_share, populations=populations, seed=seed, **asked, **effort)
+    run = begin(model, inputs, data, None, every)
     run.keep_health(caught)
-    choose_populations(run)
     saved = _Saved(run, cases, about)
     go(run, "shares")
     verdict = run.judged
@@ -138,7 +136,7 @@ def assert_no_discrimination(
         if run.interrupted is not None:
             raise KeyboardInterrupt
     saved.keep()
-    command = None if again is None else again.format(seed=run.seed, budget=budget)
+    command = None if again is None else again.format(seed=every.seed, budget=budget)
     raise DiscriminationError("\n".join(_failure(run, verdict, saved, command)))
 
 
@@ -163,6 +161,7 @@ class _Saved:
                 run.remark("saved-cases", f"no saved cases were replayed: {error}", "shares")
 
     def _replay(self, before: SavedCases) -> None:
+        assert before.question is not None  # a file of saved cases tells it
         difference = before.question.difference(self.question)
         if difference is not None:
             self.replayed = Replayed.unasked(before.cases, difference)
@@ -210,5 +209,5 @@ def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | Non
         lines.append(f"saved before: {saved.replayed.sentence()}")
     if saved.n_kept and saved.file is not None:
         lines.append(f"saved: {counted(saved.n_kept, 'case')} in {saved.file.parent.name}/{saved.file.name}")
-    lines.append(f"again: {command}" if command is not None else f"seed: {run.seed}")
+    lines.append(f"again: {command}" if command is not None else f"seed: {run.settings.seed}")
     return lines

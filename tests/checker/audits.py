@@ -12,9 +12,9 @@ from scipy.special import betainccinv, betaincinv
 
 import fairprobe
 from fairprobe import Domain, Link
-from fairprobe.auditing.auditing import begin, choose_populations, go, identify
+from fairprobe.auditing.auditing import begin, go, identify
 from fairprobe.auditing.content import content_of
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.state import AuditSettings
 from fairprobe.store.identity import digest, sealed
 
 SMALL = {"n_experiments": 2, "n_samples": 500, "search_cases": 20, "max_inputs": 500, "explain_queries": 100}
@@ -139,9 +139,7 @@ def _made(name):
 
 def shares_of(model, domain, frame, settings):
     """What an audit writes down, without the phases that no verdict rests on."""
-    run = begin(model, domain, frame, None, settings, 0)
-    run.about = {"name": "toy"}
-    choose_populations(run)
+    run = begin(model, domain, frame, None, settings.but(name="toy", selfcheck=False))
     identify(run)
     for phase in ("shares", "impact", "sensitivity"):
         go(run, phase)

@@ -28,7 +28,7 @@ from audits import (
     with_config,
 )
 
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.state import AuditSettings
 
 
 @pytest.mark.parametrize(("name", "code"), [*((name, 0) for name in MADE), *((name, 3) for name in OPEN)])

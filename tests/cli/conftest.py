@@ -103,6 +103,15 @@ class Holder:
 interrupts = Interrupts()
 
 
+class InterruptsLate(Interrupts):
+    """Later, when rows were asked about and a domain is."""
+
+    n_calls = -20
+
+
+interrupts_late = InterruptsLate()
+
+
 fails_later = FailsLater()
 number = 5
 '''

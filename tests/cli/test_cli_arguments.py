@@ -14,7 +14,7 @@ import pytest
 
 import fairprobe
 from fairprobe.arguments import KINDS, REQUIRED, arguments_of, done_by, filled
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.state import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
 from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
@@ -134,10 +134,7 @@ def described(model, *, max_cases: int | None = 10, mask: str = ""):
 
 def test_arguments():
     model, cases, mask = arguments_of(described).values()
-    assert (model.help, model.sentence) == (
-        "anything with `predict`. Or else a callable.",
-        "Anything with `predict`.",
-    )
+    assert (model.help, model.sentence) == ("anything with `predict`. Or else a callable.", "Anything with `predict`.")
     assert (model.kind, model.default, mask.help) == (None, REQUIRED, "")
     assert (cases.help, cases.default, cases.may_be_none) == ("at most this many.", 10, True)
 

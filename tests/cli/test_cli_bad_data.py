@@ -53,10 +53,8 @@ def test_bad_csv(on_data, content, parts):
 )
 def test_content_that_is_not_what_the_name_says(on_data, name, parts):
     on_data("age,sex\n20,0\n30,1\n", name=name).refuses(*parts)
-
-
-def test_compressed_file_cut_short(on_data):
-    on_data(gzip.compress(b"age,sex\n" + b"20,0\n30,1\n" * 100)[:-12], name="given.csv.gz").refuses("gzip")
+    if name.endswith(".gz"):
+        on_data(gzip.compress(b"age,sex\n" + b"20,0\n30,1\n" * 100)[:-12], name=name).refuses(*parts)
 
 
 @pytest.mark.parametrize(
@@ -88,31 +86,19 @@ def test_missing_markers_are_for_csv(fairprobe, folder):
     fairprobe(*command, "--missing", "?").refuses("--missing", "'?'")
 
 
-def test_column_that_the_domain_lacks(search):
+def test_columns_of_the_domain_and_of_the_data_differ(search):
     search("--data", "rows.csv").refuses("--ignore", "income")
-
-
-def test_parameter_that_the_data_lack(search):
     search("--data", "rows.csv", "--label", "income", "--ignore", "pay").refuses("every parameter", "pay")
 
 
-@pytest.mark.parametrize(
-    ("columns", "parts"),
-    [
-        (["age", "sex", "pay", "zip"], ["fitted on", "zip"]),
-        (["age", "sex"], ["fitted on", "pay"]),
-    ],
-)
-def test_columns_of_the_model_and_of_the_data_differ(fairprobe, folder, columns, parts):
-    names = ", ".join(map(repr, columns))
+def test_columns_of_the_model_and_of_the_data_differ(fairprobe, folder):
     (folder / "fitted.py").write_text(
         "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
-        f"rows = pd.DataFrame([[0] * {len(columns)}, [1] * {len(columns)}], columns=[{names}])\n"
+        "rows = pd.DataFrame([[0] * 4, [1] * 4], columns=['age', 'sex', 'pay', 'zip'])\n"
         "tree = DecisionTreeClassifier().fit(rows, [0, 1])\n"
     )
-    command = ["search", "--model", "fitted:tree", "--data", "rows.csv", "--label", "income", "--sensitive", "sex"]
-    command += ["--from", "domain"]
-    fairprobe(*command).refuses(*parts)
+    rows = ("--data", "rows.csv", "--label", "income", "--sensitive", "sex", "--from", "domain")
+    fairprobe("search", "--model", "fitted:tree", *rows).refuses("fitted on", "zip")
 
 
 AGE = '{ name = "age", kind = "integer", low = 17, high = 90 }'
@@ -122,15 +108,9 @@ SEX = '{ name = "sex", kind = "category", values = ["F", "M"] }'
 @pytest.mark.parametrize(
     ("parameters", "parts"),
     [
-        (['{ name = "age", kind = "integer", low = 90, high = 17 }', SEX], ["low=90", "high=17"]),
-        (['{ name = "age", kind = "real", low = nan, high = 1, step = 1 }', SEX], ["finite", "nan"]),
-        (['{ name = "age", kind = "real", low = 0, high = inf, step = 1 }', SEX], ["finite", "inf"]),
         (['{ name = "age", kind = "integer", low = "17", high = 90 }', SEX], ["number", "'17'"]),
         (['{ name = "age", kind = "whole", low = 17, high = 90 }', SEX], ["integer, real", "'whole'"]),
-        ([AGE, '{ name = "sex", kind = "category", values = [] }'], ["'sex'", "empty", "[]"]),
         ([AGE, '{ name = "sex", kind = "category", values = ["F", "M", "F"] }'], ["distinct", "'F'"]),
-        ([AGE, '{ name = "sex", kind = "category", values = ["F"] }'], ["two values at least", "'sex'"]),
-        ([AGE, AGE, SEX], ["distinct names", "age"]),
         ([AGE], ["age", "'sex'"]),
         (["nonsense"], ["TOML"]),
     ],

@@ -30,6 +30,8 @@ def test_limits_and_counts_are_above_zero(search, flag, value):
         (["--jobs", "0"], ["--jobs must be", "got 0"]),
         (["--batch", "list"], ["batch must be", "'list'"]),
         (["--threshold", "-1"], ["threshold must be", "got -1"]),
+        (["--strategy", "anchord"], ["did you mean 'anchored'?"]),
+        (["--output", "Proba", "--threshold", "0.1"], ["did you mean 'proba'?"]),
         (["--strategy", "magic"], ["uniform, random, semi-directed, fully-directed", "got 'magic'"]),
         (["--output", "number"], ["label, score, proba, value", "got 'number'"]),
         (["--output", "score"], ["--output score needs a threshold"]),

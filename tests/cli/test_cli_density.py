@@ -92,9 +92,10 @@ def test_what_is_refused(run, options, parts):
     run("search", *LIMITS, *options).refuses(*parts)
 
 
-@pytest.mark.parametrize("option", [["--from", "density"], ["--min-plausibility", "0.1"]])
-def test_it_needs_rows(search, option):
-    search(*option).refuses(f"{' '.join(option[:1] if option[0] != '--from' else option)} needs --data, got none")
+def test_it_needs_rows(search, estimate):
+    search("--from", "density").refuses("--from density needs --data, got none")
+    search("--min-plausibility", "0.1").refuses("--min-plausibility needs --data, got none")
+    estimate("--population", "density").refuses("--population density needs --data, got none")
 
 
 def test_the_share_of_a_density(run):
@@ -107,7 +108,3 @@ def test_the_share_of_a_density(run):
     assert "density" not in json.loads(run("estimate", *few, "--json").out)["shares"]
     assert run("estimate", "--population", "density", *few, "--max-share", 0.01).code == 1
     run("estimate", "--population", "density", "--method", "exact").refuses("--method must be auto or sample")
-
-
-def test_the_share_of_a_density_needs_rows(estimate):
-    estimate("--population", "density").refuses("--population density needs --data, got none")

@@ -183,8 +183,7 @@ def test_limit_of_zero_that_no_sample_can_show_to_be_kept(estimate):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [([], "in this domain, it does not use sex"), (SAMPLE, "it may not use sex at all")],
+    ("arguments", "words"), [([], "in this domain, it does not use sex"), (SAMPLE, "it may not use sex at all")]
 )
 @pytest.mark.parametrize("model", ["toys:blind", "toys:constant"])
 def test_model_that_does_not_use_the_sensitive_parameter(estimate, arguments, words, model):

@@ -77,7 +77,7 @@ def test_rows_and_labels(explain, loans):
         "real rows",
         "in the data",
         "What the model looks at: ",
-        "accuracy A",
+        "accuracy, twins-mean",
         "sex=0 is worse off than sex=1",
     ):
         assert part in outcome.out

@@ -29,57 +29,33 @@ def files(folder):
     return folder
 
 
-def run(*arguments):
-    from fairprobe.cli import main
-
-    return main([str(argument) for argument in arguments])
-
-
-def test_a_pickle_must_be_allowed(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
-    arguments = ["estimate", "--model", "model.pkl", "--domain", "domain.toml", "--samples", 100, "--experiments", 5]
-    assert run(*arguments) == 2
-    said = capsys.readouterr().err
-    assert "--allow-unsafe-load must allow it" in said
-    assert "sklearn.linear_model._logistic.LogisticRegression" in said
-    assert run(*arguments, "--allow-unsafe-load") == 0
-    assert "note: unsafe-load: model.pkl" in capsys.readouterr().err
+def test_a_pickle_must_be_allowed(files, estimate):
+    few = ("--samples", 100, "--experiments", 5)
+    named = "sklearn.linear_model._logistic.LogisticRegression"
+    estimate(*few, model="model.pkl").refuses("--allow-unsafe-load must allow it", named)
+    outcome = estimate(*few, "--allow-unsafe-load", model="model.pkl")
+    assert outcome.code == 0
+    assert "note: unsafe-load: model.pkl" in outcome.err
 
 
-def test_what_retrain_writes_is_read_again(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
+def test_what_retrain_writes_is_read_again(files, fairprobe, search):
     data = ["--data", "rows.csv", "--label", "paid", "--domain", "domain.toml"]
-    quick = [
-        "--augment",
-        "flip",
-        "--max-rounds",
-        1,
-        "--no-controls",
-        "--report-inputs",
-        5000,
-        "--max-accuracy-loss",
-        0.5,
-    ]
-    assert run("retrain", "--model", "model.file", *data, *quick, "--out", "better.skops") == 0
-    assert run("search", "--model", "better.skops", "--domain", "domain.toml", "--max-judged", 2000, "--json") == 0
+    quick = "--augment flip --max-rounds 1 --no-controls --report-inputs 5000 --max-accuracy-loss 0.5"
+    assert fairprobe("retrain", "--model", "model.file", *data, *quick.split(), "--out", "better.skops").code == 0
+    assert search("--max-judged", 2000, "--json", model="better.skops").code == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs process groups")
-def test_a_file_is_searched_in_a_process_of_its_own(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
+def test_a_file_is_searched_in_a_process_of_its_own(files, search):
     (files / "json.py").write_text("raise SystemExit('imported')")
-    arguments = ["search", "--model", "model.file", "--domain", "domain.toml", "--max-cases", 5, "--json"]
-    assert run(*arguments, "--isolate") == 0
-    assert json.loads(capsys.readouterr().out)["n_cases"] == 5
-    assert run("search", "--model", "subject:mlp", "--domain", "domain.toml", "--isolate") == 2
-    assert "--isolate is for files and modules" in capsys.readouterr().err
+    outcome = search("--max-cases", 5, "--json", "--isolate", model="model.file")
+    assert (outcome.code, json.loads(outcome.out)["n_cases"]) == (0, 5)
+    search("--isolate", model="subject:mlp").refuses("--isolate is for files and modules")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-def test_pipes_are_refused_wherever_a_file_is_named(files, capsys, monkeypatch):
-    monkeypatch.chdir(files)
+def test_pipes_are_refused_wherever_a_file_is_named(files, fairprobe):
     for name in ("pipe.csv", "pipe.toml"):
         os.mkfifo(files / name)
     for arguments in (["--data", "pipe.csv", "--label", "paid"], ["--domain", "pipe.toml"]):
-        assert run("search", "--model", "model.file", *arguments) == 2
-        assert "no regular file" in capsys.readouterr().err
+        fairprobe("search", "--model", "model.file", *arguments).refuses("no regular file")

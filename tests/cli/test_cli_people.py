@@ -103,12 +103,7 @@ def test_a_link_as_text(text, link):
         ("age~sex: M", ["VALUE+NUMBER", "got 'M'"]),
         ("age~sex: 3 per year", ["NUMBER per unit", "got '3 per year'"]),
         ("role~sex: M=Husbnd, F=Wife", ["must name values of 'role'", "did you mean 'Husband'?"]),
-        ("role~sex: M=Husband, F=Wife, X=Single", ["must name values of 'sex', got 'X'"]),
         ("rolle~sex: M=Husband, F=Wife", ["must name a parameter", "did you mean 'role'?"]),
-        ("role~race: A=Husband, B=Wife", ["must name a sensitive parameter, one of sex"]),
-        ("age~sex: M+0.5, F+0", ["must shift by whole steps of 1, got 0.5"]),
-        ("age~sex: M+5", ["a shift for each value that is compared", "'F'"]),
-        ("age~sex: 2 per unit", ["needs a numeric sensitive parameter"]),
     ],
 )
 def test_a_link_that_is_refused(run, text, parts):
@@ -131,13 +126,9 @@ def test_values_in_links_are_those_of_the_parameters(fairprobe, folder):
     [
         (["--constraint", "age >"], ["age >"]),
         (["--constraint", "aeg > 3"], ["constraint 'aeg > 3'", "did you mean 'age'?"]),
-        (["--constraint", "age > 100"], ["'age > 100' must allow an input, got none"]),
         (["--constraint", "age == 21"], ["constraint 'age == 21' must hold for a row at least, got none of 6"]),
         (["--constraint", "__import__('os').system('true')"], ["__import__"]),
         (["--hidden", "role"], ["--hidden must name sensitive parameters, sex; got 'role'"]),
-        (["--hidden", "sexx"], ["--hidden must name sensitive parameters", "did you mean 'sex'?"]),
-        (["--link", LINK, "--link", "role~sex: M=Single"], ["a column may have one link, got two for 'role'"]),
-        (["--link", LINK, "--constraint", "role != 'Wife'"], ["must not contradict the constraints"]),
     ],
 )
 def test_rules_that_are_refused(run, arguments, parts):
@@ -149,7 +140,6 @@ def test_rules_that_are_refused(run, arguments, parts):
     [
         (["--hidden", "role"], ["--hidden must name sensitive parameters, sex; got 'role'"]),
         (["--constraint", "age == 21"], ["must hold for a row at least, got none of 6"]),
-        (["--link", "role~sex: M=Single, F=Wife"], ["a column may have one link"]),
         (["--label", "age"], ["--label must name a column that is no parameter of the domain", "'age'"]),
         (["--sensitive", "race"], ["hidden must name sensitive parameters, race; got 'sex'"]),
     ],
@@ -291,10 +281,6 @@ def test_a_start_that_is_refused(run, arguments, parts):
     without_notes(run("search", *SEX, *arguments)).refuses(*parts)
 
 
-def test_changes_need_rows(search):
-    search("--max-changes", 2).refuses("--max-changes goes with rows to start from")
-
-
 def test_which_parameters_did_it(run):
     command = ("search", *DATA, "--sensitive", "sex,race", "--max-judged", 6)
     content = json.loads(run(*command, "--json", model="two").out)
@@ -381,10 +367,7 @@ def test_a_gate_names_a_share(run, folder, gate, code, about):
         (["--gate", "linkd", "--max-share", "0.1"], ["did you mean 'linked'?"]),
         (["--gate", "plain", "--max-share", "0.1"], ["--gate plain needs that share, got only the linked share"]),
         (["--sample-weight", "wt"], ["--sample-weight must be one of the columns", "did you mean 'w'?"]),
-        (
-            ["--sample-weight", "w", "--population", "domain"],
-            ["--sample-weight is about rows"],
-        ),
+        (["--sample-weight", "w", "--population", "domain"], ["--sample-weight is about rows"]),
         (["--out", "x.csv", "--population", "domain"], ["--out is about rows"]),
         (["--out", "-"], ["--out must end in .csv or .parquet"]),
         (["--sample-weight", "id"], ["--sample-weight must be numbers"]),
@@ -396,11 +379,9 @@ def test_what_estimate_refuses(run, arguments, parts):
     run(*command, *arguments).refuses(*parts)
 
 
-def test_a_gate_without_links(estimate):
+def test_what_links_and_rows_are_needed_for(search, estimate):
+    search("--max-changes", 2).refuses("--max-changes goes with rows to start from")
     estimate("--gate", "linked", "--max-share", 0.1).refuses("--gate linked needs that share, got only the plain share")
-
-
-def test_weights_need_rows(estimate):
     estimate("--sample-weight", "w").refuses("--sample-weight is about the columns of --data, got no --data")
 
 
@@ -431,7 +412,7 @@ def test_a_dry_run_says_the_rules(run, command):
     ):
         assert part in outcome.out
     domain = json.loads(run(command, *arguments, "--json").out)["domain"]
-    assert (domain["n_inputs"], domain["n_valid"], domain["hidden"], domain["health"]) == (480, 296, [], [])
+    assert (domain["n_inputs"], domain["n_valid"], domain["hidden"]) == (480, 296, [])
     assert domain["constraints"] == ["age > 20", "age < 58"]
     assert domain["links"] == ["role with sex (M Husband, F Wife)"]
 
@@ -440,6 +421,3 @@ def test_a_dry_run_asks_about_both_sides(run):
     command = (*ESTIMATE, "--dry-run", "--json")
     both, one = (json.loads(run(*command, *more).out)["n_queries"]["rows"] for more in ([], ["--no-linked"]))
     assert both == 2 * one == 24
-
-
-# Retraining takes the same

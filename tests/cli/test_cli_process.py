@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import shlex
 import signal
 import subprocess
@@ -17,24 +15,6 @@ from fairprobe.cli import main
 
 COMMAND = [sys.executable, "-m", "fairprobe"]
 SEARCH = [*COMMAND, "search", "--domain", "domain.toml"]
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_help_imports_nothing_heavy():
-    code = (
-        "import sys; from fairprobe.cli import main; code = main(['--help']); "
-        "heavy = {'pandas', 'sklearn', 'scipy', 'pyarrow', 'skops', 'joblib', 'matplotlib'} & set(sys.modules); "
-        "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert all(
-        command in done.stdout
-        for command in ("demo", "search", "estimate", "explain", "retrain", "domain", "--version")
-    )
 
 
 @pytest.mark.parametrize("command", ["demo", "search", "estimate", "explain", "retrain", "domain"])
@@ -65,7 +45,7 @@ def test_version(fairprobe):
 
 def test_exit_codes(folder, fairprobe):
     arguments = ["search", "--model", "toys:raises", "--domain", "domain.toml"]
-    done = run(*arguments)
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == fairprobe(*arguments).code == 3
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
@@ -119,29 +99,10 @@ def test_reader_that_leaves_ends_it_quietly(folder):
     assert err == ""
 
 
-def test_progress_on_a_terminal_goes_to_the_standard_error(folder):
-    limits = ["--max-seconds", "0.5", "--max-cases", "none"]
-    leader, follower = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    process = subprocess.Popen(
-        [*SEARCH, "--model", "toys:slow", *limits], stdout=subprocess.PIPE, stderr=follower, env=environment
-    )
-    os.close(follower)
-    shown = read_all(leader)
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
-    assert "cases, yield >=" in shown
-    assert "cases/s" in shown
-    assert b"distinct inputs, yield " in out
-    assert b"cases/s" not in out
-
-
-def read_all(leader: int) -> str:
-    chunks = []
-    try:
-        while chunk := os.read(leader, 65_536):
-            chunks.append(chunk)
-    except OSError:  # the other end is closed
-        pass
-    os.close(leader)
-    return b"".join(chunks).decode()
+def test_progress_on_a_terminal_goes_to_the_standard_error(search, terminal):
+    done = search("--max-seconds", "0.5", "--max-cases", "none", model="toys:slow")
+    assert done.code == 0
+    assert "cases, yield >=" in done.err
+    assert "cases/s" in done.err
+    assert "distinct inputs, yield " in done.out
+    assert "cases/s" not in done.out

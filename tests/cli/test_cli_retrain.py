@@ -109,14 +109,11 @@ def test_what_is_shown(retrain):
     assert not re.search(r"\bfair\b|biased", outcome.out.replace("fairprobe", ""))
 
 
-def test_rounds_are_lines_of_the_log(retrain):
-    lines = retrain(*FEW).err.splitlines()
-    assert [line.split(":")[0] for line in lines] == ["round 1", "round 2"]
-    assert all("accepted: " in line or "rejected: " in line for line in lines)
-
-
 def test_the_same_again(retrain, fairprobe):
     first = retrain(*FEW, "--seed", "none", "--out", "new.skops")
+    lines = first.err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["round 1", "round 2"]
+    assert all("accepted: " in line or "rejected: " in line for line in lines)
     again = shlex.split(first.out.split("The same again:")[1])
     assert "--overwrite" in again, "as the file is there now"
     second = fairprobe(*again[1:])
@@ -128,17 +125,8 @@ def test_the_same_again(retrain, fairprobe):
 
 
 def test_subject_comes_with_the_census(fairprobe, folder):
-    few = ["--augment", "flip", "--labels", "mean", "--max-rounds", "1", "--no-controls"]
-    command = [
-        "retrain",
-        "--model",
-        "subject:decision-tree",
-        *few,
-        "--select-inputs",
-        "1000",
-        "--report-inputs",
-        "1000",
-    ]
+    few = "--augment flip --labels mean --max-rounds 1 --no-controls --select-inputs 1000 --report-inputs 1000"
+    command = ["retrain", "--model", "subject:decision-tree", *few.split()]
     content = content_of(fairprobe(*command, "--sensitive", "race", "--json", "--max-accuracy-loss", "0"))
     n_rows = content["n_rows"]
     assert (n_rows["fit"], n_rows["select"] + n_rows["report"]) == (32_561, 16_281)
@@ -192,19 +180,14 @@ def test_model_whose_columns_are_an_index_is_written(retrain, folder):
     assert np.mean(model.predict(test[INPUTS]) == test["loan"]) == pytest.approx(content["accuracy_after"], abs=0.1)
 
 
-def test_how_to_load_the_model(retrain, capsys):
-    outcome = retrain(*FEW, "--out", "new.skops")
-    assert "Written: new.skops" in outcome.out
+def test_how_to_load_the_model(retrain, folder, capsys):
+    outcome = retrain(*FEW, "--out", "new.skops", "--plot", "front.svg")
+    assert "Written: new.skops, front.svg" in outcome.out or "Written: front.svg, new.skops" in outcome.out
+    assert (folder / "front.svg").read_text().startswith("<?xml")
     python, option, code = shlex.split(outcome.out.split("To load the model:\n")[1].splitlines()[0])
     assert (python, option) == ("python", "-c")
     exec(code, {})
     assert capsys.readouterr().out == "DecisionTreeClassifier(max_depth=6, random_state=0)\n"
-
-
-def test_plot(retrain, folder):
-    outcome = retrain(*FEW, "--plot", "front.svg")
-    assert "Written: front.svg" in outcome.out
-    assert (folder / "front.svg").read_text().startswith("<?xml")
 
 
 # No round accepted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 
 import pandas as pd
 import pytest
@@ -17,53 +18,43 @@ SEARCH = ["search", "--model", "subject:decision-tree", "--domain", "fairprobe.d
 SEARCH += ["--shard-inputs", "3000", "--max-cases", "8000"]
 
 
-def test_a_run_is_listed_shown_exported_and_merged(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main([*SEARCH, "--store", "runs/a", "--out", "cases.parquet"]) == 0
-    assert main([*SEARCH, "--store", "runs/a"]) == 0
-    assert "finished shards of before, read instead of run" in capsys.readouterr().err
-    assert main([*SEARCH, "--store", "runs/a", "--seed", "9"]) == 2
-    assert "error: --store must be a run of the same model" in capsys.readouterr().err
-    assert main(["runs", "list", "--json"]) == 0
-    (listed,) = json.loads(capsys.readouterr().out)
+def test_a_run_is_listed_shown_exported_and_merged(fairprobe):
+    assert fairprobe(*SEARCH, "--store", "runs/a", "--out", "cases.parquet").code == 0
+    again = fairprobe(*SEARCH, "--store", "runs/a")
+    assert (again.code, "finished shards of before, read instead of run" in again.err) == (0, True)
+    fairprobe(*SEARCH, "--store", "runs/a", "--seed", "9").refuses("--store must be a run of the same model")
+    (listed,) = json.loads(fairprobe("runs", "list", "--json").out)
     assert (listed["path"], listed["kind"], listed["state"]) == ("runs/a", "search", "max-cases")
-    assert main(["runs", "show", "runs/a"]) == 0
-    assert re.search(r"n_cases +8000", capsys.readouterr().out)
-    assert main(["runs", "export", "runs/a", "--out", "again.parquet"]) == 0
+    assert re.search(r"n_cases +8000", fairprobe("runs", "show", "runs/a").out)
+    assert fairprobe("runs", "export", "runs/a", "--out", "again.parquet").code == 0
     written = pd.read_parquet("cases.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet("again.parquet"), written)
-    assert main(["runs", "merge", "runs/a", "runs/a", "--out", "all.csv"]) == 0
+    assert fairprobe("runs", "merge", "runs/a", "runs/a", "--out", "all.csv").code == 0
     merged = pd.read_csv("all.csv")
     key = [name for name in written.columns[:13] if name != "sex"]
     assert len(merged) == listed["n_cases"] == len(merged[key].drop_duplicates())
 
 
-def test_bad_use(tmp_path, capsys):
-    for arguments in (["lst"], ["show"], ["export", str(tmp_path)], ["merge"], ["list", str(tmp_path / "none")]):
-        assert main(["runs", *arguments]) == 2
-        assert capsys.readouterr().err.startswith("error: ")
+@pytest.mark.parametrize("arguments", [["lst"], ["show"], ["export", "."], ["merge"], ["list", "none"]])
+def test_bad_use(fairprobe, arguments):
+    fairprobe("runs", *arguments).refuses()
 
 
-def test_a_model_is_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "logging_model.py").write_text(
+def test_a_model_is_named(fairprobe, folder):
+    (folder / "logging_model.py").write_text(
         "LOG = open('log', 'w')\ndef model(X): return (X[:, 0] > 50) & bool(LOG)\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
-    asked = ["--model", "logging_model:model", "--domain", "fairprobe.datasets:census_domain", "--store", "runs/a"]
-    search = ["search", *asked, "--max-judged", "3000"]
-    assert main(search) == 0
-    assert "note: untold-model" in capsys.readouterr().err
-    assert main(search) == 2
-    assert "name the model with --model-id" in " ".join(capsys.readouterr().err.split())
-    estimate = ["estimate", *asked[:-1], "runs/b", "--method", "sample", "--experiments", "1", "--model-id", "mine"]
-    assert [main(estimate), main(estimate)] == [0, 0]
-    assert "untold-model" not in capsys.readouterr().err
-    assert main(["search", *asked[:-2], "--model-id", "mine"]) == 2
-    assert "error: --model-id goes with" in capsys.readouterr().err
-    import logging_model
-
-    logging_model.LOG.close()
+    asked = ("--model", "logging_model:model", "--domain", "domain.toml")
+    search = ("search", *asked, "--store", "runs/a", "--max-judged", 3000)
+    first = fairprobe(*search)
+    assert (first.code, "note: untold-model" in first.err) == (0, True)
+    fairprobe(*search).refuses("name the model with --model-id")
+    few = ("--method", "sample", "--experiments", 1)
+    for _ in range(2):
+        named = fairprobe("estimate", *asked, "--store", "runs/b", *few, "--model-id", "mine")
+        assert (named.code, "untold-model" in named.err) == (0, False)
+    fairprobe("search", *asked, "--model-id", "mine").refuses("--model-id goes with")
+    sys.modules["logging_model"].LOG.close()
 
 
 # Folders that somebody else may have written

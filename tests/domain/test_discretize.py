@@ -23,7 +23,7 @@ def test_a_dependence_by_definition():
     rng = np.random.default_rng(0)
     source = rng.integers(0, 7, 900)
     target = np.where(rng.random(900) < 0.05, rng.integers(0, 3, 900), source % 3)
-    seen = Dependence.of(source, target)
+    seen = Dependence.of(source, target, (7, 3))
     best = [np.bincount(target[source == value]).argmax() for value in range(7)]
     assert seen.best.tolist() == best
     assert seen.n_broken == int((np.array(best)[source] != target).sum())

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, Ordinal, Real, Rule
-from fairprobe.domain.allowed import Block
+from fairprobe.domain.allowed import Block, TooManyError
 from fairprobe.domain.expressions import names_in
 from fairprobe.domain.rule_text import parse, text_of
-from fairprobe.domain.variables import TooManyError
 from fairprobe.errors import DataError, DomainError
 from random_domains import every_input
 
@@ -80,8 +79,6 @@ def test_meaning(text):
     assert restricted.constraints[0].matches(
         frame[frame.columns[::-1]].set_axis(range(9, 9 + len(frame)))
     ).tolist() == (expected.tolist())
-    ordered = frame.assign(size=pd.Categorical(frame["size"], SMALL["size"].values, ordered=True))
-    assert Rule(text).matches(ordered).tolist() == expected.tolist()
     if "size" not in text:  # text alone has no order
         assert Rule(text).matches(frame).tolist() == expected.tolist()
     assert parse(text_of(parse(text))) == parse(text)
@@ -183,7 +180,6 @@ def test_a_block_too_large_for_a_table_is_sampled_by_rejection():
     codes = wide.sample_codes(20_000, np.random.default_rng(0))
     assert (codes[:, 0] + 10 < codes[:, 1]).all()
     assert wide.n_valid is None
-    assert wide.restrictions.acceptance == pytest.approx(0.5, abs=0.03)
     assert p_if_uniform(codes[:, 2] - 4, 6) > SURPRISING
     assert abs(codes[:, 0].mean() - 33_300) < 1000
 
@@ -269,7 +265,7 @@ def test_any_rules_are_as_python_would_have_them(texts):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("age >> 5", "'and', 'or', 'not' and brackets, got '>' at position 6"),
+        ("age >> 5", "'and', 'or', 'not' and brackets, got '>>' at position 5"),
         ("age = 5", "got '=' at position 5: write '==' to compare"),
         ("age > 5 &", "got '&' at position 9: write 'and'"),
         ("(age > 5", "got '(' at position 1: '(' was never closed"),
@@ -369,7 +365,7 @@ def test_texts_and_callables_together():
         ("worn != 'S'", [False, True, True, True, True]),
     ],
 )
-@pytest.mark.parametrize("kind", ["text", "ordered", "string"])
+@pytest.mark.parametrize("kind", ["text", "string"])
 def test_rules_match_real_rows_of_any_dtype(text, expected, kind):
     """Values off the grid or of another kind than the rest, pandas' NA, and an index of its own."""
     frame = pd.DataFrame(
@@ -382,10 +378,7 @@ def test_rules_match_real_rows_of_any_dtype(text, expected, kind):
         index=list("vwxyz"),
     )
     sizes = ["S", "M", "L"]
-    if kind == "ordered":
-        frame = frame.assign(**{name: pd.Categorical(frame[name], sizes, ordered=True) for name in ("size", "worn")})
-        assert Rule(text).matches(frame).tolist() == expected
-    elif kind == "string":
+    if kind == "string":
         frame = frame.astype({"size": "string", "worn": "string"})
     parameters = (
         Integer("n", 0, 9),
@@ -402,5 +395,5 @@ def test_rules_match_real_rows_of_any_dtype(text, expected, kind):
 @pytest.mark.parametrize("text", ["size >= 'M'", "size < other", "'a' < 'b'", "size > True"])
 def test_text_has_no_order_by_itself(text):
     frame = pd.DataFrame({"size": ["S", None, "L"], "other": ["S", "M", "L"]})
-    with pytest.raises(DataError, match=r"must be numbers or have an order, got .*ordered categorical"):
+    with pytest.raises(DataError, match=r"must be numbers, got .*: take the rule from"):
         Rule(text).matches(frame)

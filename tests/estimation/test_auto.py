@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
@@ -14,9 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from chance import SURPRISING
 from fairprobe import Domain, Integer, estimate
-from fairprobe.estimation.estimation import settings_of
-from fairprobe.estimation.exact import Solved, solve
-from fairprobe.estimation.exact.solving import READING, ROWS_PER_BOX
+from fairprobe.estimation.exact import Solved, solve, solving
 from fairprobe.testing import CountingModel, box
 
 WIDE = Domain(
@@ -119,16 +115,6 @@ def test_a_domain_is_enumerated_if_sampling_would_ask_as_many_rows():
     assert estimate(toy.model, toy.domain, exact_limit=1999).method == "sample"
 
 
-def test_a_run_that_may_stop_early_is_taken_for_one_without_hits():
-    domain = box().domain
-    assert settings_of().rows_foreseen(domain) == 800_000
-    assert settings_of(width=0.1).rows_foreseen(domain) == 20_000  # one call at least
-    assert settings_of(width=1e-4).rows_foreseen(domain) == pytest.approx(100_000)
-    assert settings_of(max_share=1e-5, width=0.1).rows_foreseen(domain) == pytest.approx(1_000_000)
-    assert settings_of(width=1e-4, n_experiments=3).rows_foreseen(domain) == 6_000
-    assert settings_of(max_share=0).rows_foreseen(domain) == 800_000
-
-
 # Solving, by counts
 
 
@@ -139,12 +125,12 @@ def grown(model, seed=0, n=3_000):
 
 
 def test_a_forest_is_not_tried_where_it_would_take_longer():
-    model = grown(RandomForestClassifier(10, random_state=0))
+    model = grown(RandomForestClassifier(100, random_state=0))
     n_leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
     share = estimate(model, WIDE, n_experiments=10)
     assert share.method == "sample"
     assert share.detail == (
-        f"10 trees with {n_leaves:,} leaves may take longer to count than to sample: 0 boxes are allowed"
+        f"100 trees with {n_leaves:,} leaves may take longer to count than to sample: 20,000 boxes are allowed"
     )
     assert share.n_queries == 2 * share.n
 
@@ -155,12 +141,12 @@ def test_a_model_that_does_not_test_the_sensitive_parameter_is_solved_at_once():
     assert (share.method, share.value) == ("exact", 0)
 
 
-@pytest.mark.parametrize(("n_boxes", "is_solved"), [(None, True), (300, True), (30, False)])
-def test_the_rows_to_sample_limit_the_boxes(n_boxes, is_solved):
+@pytest.mark.parametrize(("n_boxes", "is_solved"), [(20_000, True), (300, True), (30, False)])
+def test_boxes_are_limited(n_boxes, is_solved, monkeypatch):
     """The trees have some 200 leaves and cut the domain into more than 30 boxes and fewer than 300."""
+    monkeypatch.setattr(solving, "QUICK_BOXES", n_boxes)
     model = grown(RandomForestClassifier(2, max_depth=5, max_features=1, random_state=0))
-    n_rows = math.inf if n_boxes is None else READING + ROWS_PER_BOX * n_boxes
-    solved = solve(model, WIDE, n_rows=n_rows)
+    solved = solve(model, WIDE, quickly=True)
     assert isinstance(solved, Solved) == is_solved
     if not is_solved:
         assert solved.n_queries == 0, "the leaves tell beforehand"

@@ -63,8 +63,7 @@ def test_by_parameter_and_of_two_models():
 
 
 def test_a_plan():
-    arguments = {**estimate.__kwdefaults__, **SMALL}
-    planned = plan(DOMAIN, DENSITY, **arguments)
+    planned = plan(DOMAIN, DENSITY, **SMALL)
     assert (planned.how, planned.n_inputs) == ("sample", 10_000)
 
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from benchmarks.label_worlds import made_evidence as evidence_of
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
-from fairprobe.explanation import moved_cases
-from fairprobe.explanation.influence import influence_of
-from fairprobe.explanation.moved_cases import Mover
+from fairprobe.explanation import influence as moving
+from fairprobe.explanation.influence import Mover, influence_of
 from fairprobe.testing import loans, never, score
 from random_domains import domains
 
@@ -90,7 +89,7 @@ def test_the_interval_covers(monkeypatch):
     every = grid[table.ravel()]
     truth = {"x": truth["x"][every[:, 1]].mean(), "y": truth["y"][every[:, 0]].mean()}
     model = flips(is_case)
-    monkeypatch.setattr(moved_cases, "N_OTHERS", 2_000)
+    monkeypatch.setattr(moving, "N_OTHERS", 2_000)
     n_seeds, covered = 200, {"x": 0, "y": 0}
     for seed in range(n_seeds):
         codes = np.random.default_rng([seed, 5]).choice(every, 40)
@@ -159,11 +158,11 @@ def test_no_case_is_moved_to_what_is_forbidden_for_itself():
     )
     evidence = evidence_of(lambda X: X[:, 1], domain, n=200)
     mover = Mover(evidence, evidence.cases.codes, np.random.default_rng(0))
-    moved = mover.moved(0, 8)
-    assert domain.allows(moved.codes).all()
-    groups = mover.cases[moved.case, 1]
-    assert moved.codes[groups == 0, 0].max() == 2
-    assert moved.codes[groups == 1, 0].max() == 4
+    case, codes = mover.moved(0, 8)
+    assert domain.allows(codes).all()
+    groups = mover.cases[case, 1]
+    assert codes[groups == 0, 0].max() == 2
+    assert codes[groups == 1, 0].max() == 4
 
 
 @given(domains(max_levels=8, simple=True), st.integers(0, 9))
@@ -197,11 +196,11 @@ def test_what_is_linked_moves_by_role():
     codes, may = mover.with_value(np.array([0, 1]), column, np.stack([wife, wife]))
     assert may.all()
     assert domain.decode(codes)["relationship"].tolist() == ["Husband", "Wife"]
-    moved = mover.moved(column, 20)
-    assert not (moved.codes[moved.case == 0, column] == 1).any()
-    assert not (moved.codes[moved.case == 1, column] == 0).any()
+    case, codes = mover.moved(column, 20)
+    assert not (codes[case == 0, column] == 1).any()
+    assert not (codes[case == 1, column] == 0).any()
     # Among those of 50, nobody may be a child.
-    assert set(moved.codes[:, column]) == {0, 1}
+    assert set(codes[:, column]) == {0, 1}
     values = influence_of(evidence).curves["relationship"]["value"]
     assert sorted(values) == ["Child", "Other", "Wife/Husband"]
 
@@ -232,8 +231,8 @@ def test_moved_cases_are_plausible():
     mover = Mover(evidence, evidence.cases.codes, np.random.default_rng(1))
     own = density.plausibility_of(mover.cases)
     for column in range(3):
-        moved = mover.moved(column, 4)
-        assert (density.plausibility_of(moved.codes) >= np.minimum(0.05, own[moved.case])).all()
+        case, codes = mover.moved(column, 4)
+        assert (density.plausibility_of(codes) >= np.minimum(0.05, own[case])).all()
     influence = influence_of(evidence)
     assert influence.source == "density"
     # To retire ends every case, but hardly anybody who is young may: of what is tried, all do.

@@ -19,8 +19,7 @@ from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.boxes import Axes, Span
 from fairprobe.explanation.evidence import DrawnFrom
-from fairprobe.explanation.remedies import Decision
-from fairprobe.explanation.simulations import remedies_of
+from fairprobe.explanation.remedies import Decision, remedies_of
 from fairprobe.testing.toys import CountingModel
 
 SPOUSE = Link("role", "sex", [{"Male": "Husband", "Female": "Wife"}])

@@ -18,8 +18,7 @@ from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
 from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds
-from fairprobe.explanation.region_rows import InData
-from fairprobe.explanation.training_data import region_in_data
+from fairprobe.explanation.training_data import InData, region_in_data
 
 DOMAIN = Domain([Integer("x", 0, 9), Category("sex", ["Female", "Male"])], ["sex"])
 RULE = Rule("x >= 5")

@@ -113,7 +113,7 @@ def test_a_folder_of_mlflow_with_a_safe_file_names_it(tmp_path):
     made = SAFE["lightgbm-numbers"](tmp_path)
     (tmp_path / "MLmodel").write_text("flavors:\n  lightgbm:\n    data: model.bin\n")
     refused(tmp_path, str(made.path), "allow_unsafe_load")
-    assert type(fairprobe.load_model(tmp_path, allow_unsafe_load=True)).__name__ == "SavedClassifier"
+    assert hasattr(fairprobe.load_model(tmp_path, allow_unsafe_load=True), "predict_proba")
 
 
 def test_a_skops_file_with_a_function_is_not_run(tmp_path, mark):

@@ -78,7 +78,6 @@ def test_a_crash_is_a_message_and_it_is_not_started_again(trees):
     _, _, there = trees
     copy = pickle.loads(pickle.dumps(there))  # as sent to another process: it starts one of its own
     assert copy.predict(np.zeros((1, 3))).shape == (1,)
-    assert copy.digest == there.digest
     group = group_of(copy)
     assert group != group_of(there)
     victims = subprocess.run(["ps", "-eo", "pgid=,pid="], capture_output=True, text=True, check=True).stdout

@@ -14,6 +14,7 @@ import fairprobe
 from fairprobe import Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.model import Asker
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.sources import load, reading
 from fairprobe.testing import model_contract
 
@@ -93,7 +94,7 @@ def test_whole_numbers_above_what_single_precision_holds(tmp_path):
     model = fairprobe.load_model(path)
     domain = Domain([fairprobe.Integer("money", 2**24, 2**24 + 3), fairprobe.Integer("sex", 0, 1)], ["sex"])
     batch = Asker(model, domain).form.rows(np.array([[0, 0], [1, 0]]))
-    assert model._run("label", batch)[:, 0].tolist() == [False, True]
+    assert model.predict(batch).reshape(-1, 2)[:, 0].tolist() == [False, True]
 
 
 def test_other_boosters(tmp_path):
@@ -136,15 +137,16 @@ def test_graphs_of_other_outputs(tmp_path):
 
     domain = Domain([fairprobe.Integer("a", -9, 9), fairprobe.Integer("s", 0, 1)], ["s"])
     X = domain.sample(50, seed=0).to_numpy()
-    for operation, width, kind in [
-        ("Softmax", 3, "OnnxProbabilities"),
-        ("Sigmoid", 1, "OnnxProbabilities"),
-        (None, 2, "OnnxScores"),
-        (None, 1, "OnnxNumbers"),
+    for operation, width, output in [
+        ("Softmax", 3, "proba"),
+        ("Sigmoid", 1, "proba"),
+        (None, 2, "score"),
+        (None, 1, "value"),
     ]:
         model, weights = made(operation, width)
-        assert type(model).__name__ == kind
-        model_contract(model, domain, outputs=["value"] if kind == "OnnxNumbers" else None)
+        can = adapter_for(model)
+        assert (can.probabilities, can.scores) == (output == "proba", output == "score")
+        model_contract(model, domain, outputs=["value"] if output == "value" else None)
         z = X @ weights
         expected = z.argmax(axis=1) if width > 1 else z[:, 0] > 0 if operation else z[:, 0]
         np.testing.assert_allclose(model.predict(X), expected, atol=1e-5)

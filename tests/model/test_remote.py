@@ -18,7 +18,8 @@ from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.redaction import shortened
-from fairprobe.model.remote import BatchSize, connect
+from fairprobe.model.remote import connect
+from fairprobe.model.transport import BatchSize
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -151,7 +152,7 @@ def test_a_request_that_is_too_large_is_halved():
     with connected(Served(mixed, override=limited), batch_rows=1000) as (_, remote):
         rows = MIXED.sample(500, seed=0)
         assert (remote.predict(rows) == mixed(rows)).all()
-        assert remote.batch_rows < 200
+        assert remote._here.get().size.rows < 200
 
 
 def test_headers_come_from_the_environment_and_are_never_shown(monkeypatch, caplog):
@@ -269,7 +270,7 @@ def test_an_address_where_nothing_answers():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with pytest.raises(ModelError, match=r"must answer, got .*is it running, and is the address right"):
+    with pytest.raises(ModelError, match=r"must answer every request .*is it running, and is the address right"):
         connect(f"http://127.0.0.1:{port}", protocol="mlflow")
 
 
@@ -409,15 +410,15 @@ def test_the_batch_grows_while_requests_are_quick():
     def grown(seconds_a_row, n_rows=100_000):
         size = BatchSize()
         for _ in range(20):
-            part = size.parts(n_rows)[0]
-            size.answered(part.stop, part.stop * seconds_a_row)
+            n_sent = len(size.parts(list(range(n_rows)))[0])
+            size.answered(n_sent, n_sent * seconds_a_row)
         return size.rows
 
     assert grown(1e-3) == 512
     assert grown(0.1) == 64
     assert grown(1e-6) == 16_384
     assert grown(1e-6, n_rows=200) == 512
-    assert [part.stop - part.start for part in BatchSize(100).parts(250)] == [83, 83, 84]
+    assert [len(part) for part in BatchSize(100).parts(list(range(250)))] == [83, 83, 84]
 
 
 def test_json_keeps_numbers_and_missing_values():

@@ -124,7 +124,7 @@ def names_the_value_of_a_proxy():
 REPORTS = {
     "a determined column": (has_determined_column, auditing, "health_of_columns", lambda *_: []),
     "the model's library": (has_own_library, auditing, "versions_of", lambda _: {"fairprobe": "0", "python": "3"}),
-    "rows": (calls_rows_what_they_are, content, "_why", lambda run: content._told(run, run.why)),
+    "rows": (calls_rows_what_they_are, content, "_why", lambda run: content._told(run.why)),
     "a confidence": (has_each_confidence, "fairprobe.report.findings", "confidence", lambda _: "95%"),
     "rows retrained on": (names_the_rows_of_retraining, findings, "retrained_rows", lambda *_: "Real rows"),
     "a proxy's value": (

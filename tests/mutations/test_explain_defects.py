@@ -10,10 +10,9 @@ from benchmarks.label_worlds import made_evidence
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Rule, explain, search
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explanation import case_region, evidence, explaining, simulations, training_data
-from fairprobe.explanation.region_rows import InData
-from fairprobe.explanation.simulations import remedies_of
-from fairprobe.explanation.training_data import region_in_data
+from fairprobe.explanation import case_region, evidence, explaining, remedies, training_data
+from fairprobe.explanation.remedies import remedies_of
+from fairprobe.explanation.training_data import InData, region_in_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
 
@@ -116,12 +115,12 @@ def test_a_region_that_decides_for_twins_outside_is_caught(is_caught):
         assert found["favourable", "rows", "plain"] == 4 / 6
 
     by_the_input = lambda sample, changed, outcome: sample.hits & ~sample.own[0]  # noqa: E731
-    is_caught(check, simulations, "_hits_after", by_the_input)
+    is_caught(check, remedies, "_hits_after", by_the_input)
 
 
 def test_an_error_for_want_of_queries_is_caught(is_caught):
     wide = Domain([Integer("x", 0, 9), Integer("age", 20, 59)], ["age"])
-    given = evidence.given_cases
+    given = evidence.asked_cases
 
     def check():
         cases = pd.DataFrame({"x": range(10), "age": 20})
@@ -137,7 +136,7 @@ def test_an_error_for_want_of_queries_is_caught(is_caught):
             raise SettingError("max_queries must be higher")
         return asked
 
-    is_caught(check, evidence, "given_cases", all_or_none)
+    is_caught(check, evidence, "asked_cases", all_or_none)
 
 
 def test_a_hidden_typo_is_caught(is_caught):

@@ -145,6 +145,7 @@ def labels_are_counted(patch):
     def by_label(index, places, *others):
         return answers(index, index.to_numpy(), *others)
 
+    by_label.joined = answers.joined
     patch.setattr(survey, "RowAnswers", by_label)
 
 

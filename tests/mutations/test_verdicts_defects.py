@@ -14,7 +14,7 @@ from fairprobe import Domain, Integer, Link, audit, breakdown, estimate, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimation.verdict import Gate
 
-verdicts, surveys = (importlib.import_module(f"fairprobe.estimation.{name}") for name in ("verdict", "survey"))
+verdicts, settings = (importlib.import_module(f"fairprobe.estimation.{name}") for name in ("verdict", "settings"))
 """The modules: the package has a function of the one name."""
 
 PARAMETERS = [Integer("age", 0, 99), Integer("sex", 0, 1), Integer("foreign", 0, 1)]
@@ -72,7 +72,7 @@ def check_training_rows_pass_nothing():
 
 
 def test_training_rows_taken_for_people_is_caught(is_caught):
-    is_caught(check_training_rows_pass_nothing, surveys, "checked_role", lambda role: "held-out")
+    is_caught(check_training_rows_pass_nothing, settings, "checked_role", lambda role: "held-out")
 
 
 LINKED = Domain(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 from fairprobe import Domain, Integer, retrain
 from fairprobe.arguments import filled
-from fairprobe.retraining.recipes import Augmenter
-from fairprobe.retraining.rounds import labeller_of
+from fairprobe.retraining.augmenting import Augmenter, CasePool
 from fairprobe.retraining.task import Settings
 
 SIDE = 20
@@ -26,20 +23,10 @@ def settings_of(**given):
     return Settings(**filled(retrain, given))
 
 
-def augmenter_of(domain, rows, linked=None):
-    return Augmenter(domain, rows, np.unique(rows.labels), linked or domain)
-
-
-def labeller(labels, committee, model, domain, rows, seed=7):
-    """A labeller as `retrain` makes it."""
-    return labeller_of(
-        SimpleNamespace(
-            settings=SimpleNamespace(labels=labels, committee=committee, n_jobs=1, engine=None), domain=domain,
-            classes=np.unique(rows.labels), cases=None, case_labels=None, parts=SimpleNamespace(fit=rows),
-            seeds=SimpleNamespace(committee=np.random.SeedSequence(seed)),
-        ),
-        model,
-    )  # fmt: skip
+def augmenter_of(domain, rows, cases=None, labeller=None):
+    none = np.zeros((0, len(domain.names)), dtype=np.int64)
+    pool = CasePool(domain, none if cases is None else cases)
+    return Augmenter(domain, rows, np.unique(rows.labels), pool, labeller)
 
 
 _ORDER = np.random.default_rng(42).permutation(SIDE * SIDE)

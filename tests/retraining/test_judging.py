@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, compare, estimate, testing
 from fairprobe.estimation.bounds.differences import paired_difference
-from fairprobe.retraining.judging import Assessment, Judge, by_group
+from fairprobe.retraining.judging import Assessment, assessed, by_group
 from fairprobe.retraining.parts import LabelledRows
 
 FIGURES = ("value", "low", "high", "lower", "upper", "n", "hits", "method", "population", "confidence", "seed")
@@ -52,7 +52,7 @@ def test_shares_are_those_of_estimate(name, toy, with_constraint):
     how = settings_of(
         threshold=toy.settings.get("threshold"), output=toy.settings.get("output", "label"), confidence=0.9
     )
-    judged = Judge(domain, own, 3000, 11, how).judge(model)
+    judged = assessed(model, domain, own, 3000, 11, how)
     assert list(judged.shares) == (["domain", "valid", "rows"] if with_constraint else ["domain", "rows"])
     for population, share in judged.shares.items():
         alone = estimate(
@@ -71,8 +71,7 @@ def test_changes_are_those_of_compare(confidence, with_constraint):
     domain = limited(DOMAIN) if with_constraint else DOMAIN
     own = part(domain, 400)
     models = Planted(cells(0, 60)), Planted(cells(30, 70))
-    judge = Judge(domain, own, 2500, 4, settings_of())
-    before, after = map(judge.judge, models)
+    before, after = (assessed(model, domain, own, 2500, 4, settings_of()) for model in models)
     for population, change in before.against(after, confidence).items():
         asked = own.frame if population == "rows" else population
         alone = compare(*models, domain, asked, n_experiments=1, n_samples=2500, seed=4, confidence=confidence)
@@ -93,9 +92,7 @@ def test_changes_are_those_of_compare(confidence, with_constraint):
 def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
     model = estimator.fit(*noisy_rows(300, 1))
     own = LabelledRows(*noisy_rows(200, 2))
-    quick, slow = (
-        Judge(DOMAIN, own, 3000, 4, settings_of(), quick=is_quick).judge(model) for is_quick in (True, False)
-    )
+    quick, slow = (assessed(model, DOMAIN, own, 3000, 4, settings_of(), quick=is_quick) for is_quick in (True, False))
     for population in ("domain", "rows"):
         np.testing.assert_array_equal(quick.hits[population], slow.hits[population])
         for figure in FIGURES:

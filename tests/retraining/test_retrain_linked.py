@@ -11,7 +11,7 @@ from planted import QUICK, Keeping, Script, augmenter_of, settings_of
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Derived, Domain, Integer, Link, estimate, retrain
-from fairprobe.retraining.judging import Judge
+from fairprobe.retraining.judging import assessed
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import AUTO, AUTO_LINKED, Recipe, checked_augment, checked_parts
 
@@ -100,7 +100,7 @@ def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints)
     frame = frame[frame["x"] != 3] if constraints else frame
     domain = LINKED.with_constraints(constraints)
     rows = LabelledRows(frame, np.zeros(len(frame)))
-    judged = Judge(domain.without_links(), rows, 500, 0, settings_of(), linked=domain).judge(model)
+    judged = assessed(model, domain, rows, 500, 0, settings_of())
     assert list(judged.shares) == ["domain", *(["valid"] if constraints else []), "rows", "linked"]
     goes_together = ~((frame["relation"] == HUSBAND) & (frame["sex"] == 0))
     own = frame[goes_together]
@@ -144,8 +144,7 @@ def test_a_share_is_to_be_lower_and_none_higher_the_linked_one_too(before, after
 
 def test_rows_with_their_linked_twins_under_one_label():
     rows = LabelledRows(X, y, np.arange(len(X), dtype=float))
-    augmenter = augmenter_of(PLAIN, rows, LINKED)
-    made = augmenter.rows(Recipe(("linked",), 10.0), None, np.random.default_rng(0))
+    made = augmenter_of(LINKED, rows).rows(Recipe(("linked",), 10.0), np.random.default_rng(0))
     added = made.frame.iloc[len(X) :].assign(label=made.labels[len(X) :], weight=made.weights[len(X) :])
     expected = as_linked(X).assign(label=y, weight=rows.weights)
     pd.testing.assert_frame_equal(added.set_index("weight").sort_index(), expected.set_index("weight"))

@@ -153,7 +153,7 @@ def test_interrupted_while_cases_are_searched_for(monkeypatch):
     def interrupted(model, domain, **options):
         return replace(search(model, domain, **options), stop_reason=StopReason.INTERRUPTED)
 
-    monkeypatch.setattr("fairprobe.retraining.rounds.search", interrupted)
+    monkeypatch.setattr("fairprobe.retraining.augmenting.search", interrupted)
     script = Script(Planted(cells(0, 10)))
     result = run(held_out=rows(1000, 4), augment=["case"], trainer=script)
     assert result.stop_reason == "interrupted"

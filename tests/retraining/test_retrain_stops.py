@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Domain, Integer, retrain, search
 from fairprobe.errors import HealthWarning
 from fairprobe.progress import Status
-from fairprobe.retraining.time_budget import TimeBudget
+from fairprobe.retraining.fitting import TimeBudget
 
 GIVEN = Planted(cells(0, 200))
 HELD_OUT = rows(1500, 4)

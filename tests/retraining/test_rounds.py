@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from planted import DOMAIN, Planted, cells, rows, settings_of
 
 from fairprobe.estimation.compare import Comparison
-from fairprobe.retraining.judging import Judge, Loss
+from fairprobe.retraining.judging import Loss, assessed
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
 from fairprobe.retraining.rounds import Round, decide, front_of, left_of
 
-SHARE = Judge(DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, settings_of()).judge(Planted(cells(0, 40))).shares["domain"]
+SHARE = assessed(Planted(cells(0, 40)), DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, settings_of()).shares["domain"]
 
 
 def change(low, high):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 from planted import DOMAIN, QUICK, Planted, Script, cells, rows
 
 from fairprobe import retrain
-from fairprobe.retraining.time_budget import USUAL, TimeBudget
+from fairprobe.retraining.fitting import Fitter, TimeBudget
+from fairprobe.retraining.judging import USUAL
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -116,7 +115,8 @@ def test_a_search_for_cases_leaves_time_for_rounds():
 
 
 def budget(max_seconds, *fits, judgement=0.0, kept=0.0, is_first=False, n_controls=3):
-    made = TimeBudget(max_seconds, n_controls, SimpleNamespace(times=list(fits)))
+    made = TimeBudget(max_seconds, n_controls, Fitter(Planted(), Script(), DOMAIN, as_frame=True))
+    made._fitter.times += fits
     made.kept, made.judgement, made.is_first = kept, judgement, is_first
     return made
 

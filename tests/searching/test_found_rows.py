@@ -104,22 +104,3 @@ def test_what_is_hidden_is_the_reason():
     single = ROWS.assign(role="Single", code=2)
     with pytest.warns(HealthWarning, match="without sex their twins are the same to the model"):
         search(by_role, domain, start=single, max_inputs=3)
-
-
-def test_thinness_is_a_remark_of_searches_and_shares():
-    wide = [Integer(name, 0, 200_000) for name in "abc"]
-    domain = Domain([*wide, Integer("sex", 0, 1)], ["sex"], constraints=["a + b < c - 140000"])
-
-    def model(X):
-        return X[:, 3]
-
-    with pytest.warns(HealthWarning, match="thin-domain"):
-        found = search(model, domain, max_cases=5)
-    assert [name for name, _ in found.health].count("thin-domain") == 1
-    with pytest.warns(HealthWarning, match="thin-domain"):
-        share = estimate(model, domain, "valid", n_experiments=1, n_samples=10)
-    assert [name for name, _ in share.health].count("thin-domain") == 1
-    rows = domain.sample(5, seed=0)
-    assert "thin-domain" not in dict(search(model, domain, start=rows, max_changes=1, max_inputs=20).health)
-    assert "thin-domain" not in dict(estimate(model, domain, "domain", n_experiments=1).health)
-    assert "thin-domain" not in dict(estimate(model, domain, rows).health)

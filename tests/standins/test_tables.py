@@ -8,22 +8,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from pipelines import (
-    BINNED,
-    BINS,
-    DOMAIN,
-    LAST,
-    NARROW,
-    NUMBERS,
-    ORDINAL,
-    PARAMETERS,
-    PREPROCESSING,
-    TEXT,
-    columns,
-    fitted,
-    one_hot,
-    training,
-)
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
@@ -45,6 +29,22 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.tables import Seen
 from fairprobe.model.tabulated import tabulate
 from fairprobe.standins import compile_stand_in, may_screen
+from pipelines import (
+    BINNED,
+    BINS,
+    DOMAIN,
+    LAST,
+    NARROW,
+    NUMBERS,
+    ORDINAL,
+    PARAMETERS,
+    PREPROCESSING,
+    TEXT,
+    columns,
+    fitted,
+    one_hot,
+    training,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

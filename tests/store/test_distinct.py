@@ -142,3 +142,17 @@ def test_coverage_is_a_set(data, domain):
         assert np.asarray(coverage.add(keys.of(codes))).tolist() == new
         assert coverage.left == domain.n_families - len(seen)
         assert copy.left == coverage.left + len(new)
+
+
+@pytest.mark.parametrize("n_mixes", [1, 50, 10**9])
+def test_keys_that_share_their_mix_stay_apart(monkeypatch, n_mixes):
+    real = distinct.mixed
+    monkeypatch.setattr(distinct, "mixed", lambda words: real(words) % n_mixes)
+    monkeypatch.setattr(distinct, "SMALL", 20)
+    rng, seen, held = np.random.default_rng(0), Distinct(2), set()
+    for _ in range(30):
+        words = rng.integers(0, 12, size=(40, 2))
+        for key, is_new in zip(map(tuple, words.tolist()), seen.add(words).tolist(), strict=True):
+            assert is_new == (key not in held)
+            held.add(key)
+    assert len(seen) == len(held)

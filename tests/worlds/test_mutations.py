@@ -12,13 +12,12 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
-from fairprobe.domain import allowed, domain_checks, expressions, links, restrictions
+from fairprobe.domain import allowed, domain_checks, expressions, links, restrictions, row_members
 from fairprobe.domain.families import Families, Members
 from fairprobe.domain.links import NONE
 from fairprobe.domain.row_members import RowMembers
 from fairprobe.estimation import Share, counts, populations
 from fairprobe.estimation.bounds import intervals
-from fairprobe.estimation.counts import Count
 from fairprobe.estimation.exact import solving, walk
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Survey
@@ -50,7 +49,9 @@ def mutation(seed):
 @mutation(seed=0)
 def rows_are_compared_with_twins_that_are_forbidden(patch):
     def present(self):
-        return np.logical_or.reduce([self.compared(changed) for changed in self._changed])
+        return np.logical_or.reduce(
+            [row_members.compared(self.members, self.own, changed) for changed in self._changed]
+        )
 
     patch.setattr(RowMembers, "present", property(present))
 
@@ -61,11 +62,13 @@ def twins_that_are_forbidden_are_compared_in_the_valid_part(patch):
     judged, as_each_member = populations.judged, Population.as_each_member
     asked = []
 
-    def ask_all(self, codes, **how):
-        asked.append(codes)
+    def ask_all(self, inputs, sets, **how):
+        if not isinstance(inputs, np.ndarray):
+            return judged(self, inputs, sets, **how)
+        asked.append(inputs)
         free = Oracle(self.asker, self.threshold)
         free.families = self.families._domain.without_constraints().families
-        return judged(free, codes, **how)
+        return judged(free, inputs, **how)
 
     def as_each_allowed(self, batch):
         for place, each in enumerate(as_each_member(self, batch)):
@@ -127,25 +130,15 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
         more = [member for member in itertools.product(*levels) if NONE in member]
         return np.concatenate([self._domain.combinations, np.array(more, dtype=np.int64)])
 
-    def compared(members, own, held, changed):
+    def with_itself(members, own, changed):
+        held = [place for place, changes in enumerate(changed) if not changes]
         same = np.asarray(members[:, None] == own[None])
         listed = np.asarray((members[:, changed] >= 0).all(axis=1))[:, None]
         return same[:, :, held].all(axis=2) & (listed | same.all(axis=2))
 
-    def of_rows(self, changed):
-        held = [place for place, changes in enumerate(changed) if not changes]
-        return compared(self.members, self.own, held, [place for place, changes in enumerate(changed) if changes])
-
-    of_codes = Count.members
-
-    def of_batch(self, batch):
-        if batch.members is None:
-            return of_codes(self, batch)
-        return compared(batch.members, batch.own, self._held, self._changed) & batch.present
-
     patch.setattr(RowMembers, "_needed", needed)
-    patch.setattr(RowMembers, "compared", of_rows)
-    patch.setattr(Count, "members", of_batch)
+    patch.setattr(row_members, "compared", with_itself)
+    patch.setattr(counts, "compared", with_itself)
 
 
 @mutation(seed=144)
@@ -326,7 +319,9 @@ def only_the_last_class_counts(patch):
 @mutation(seed=0)
 def a_row_that_a_constraint_forbids_is_no_member_of_its_family(patch):
     def present(self):
-        wanted = np.logical_or.reduce([self.compared(changed) for changed in self._changed])
+        wanted = np.logical_or.reduce(
+            [row_members.compared(self.members, self.own, changed) for changed in self._changed]
+        )
         if self._domain.constraints and wanted.any():
             wanted[wanted] = self.allowed_by(self._domain.restrictions, wanted)
         return wanted
@@ -336,13 +331,11 @@ def a_row_that_a_constraint_forbids_is_no_member_of_its_family(patch):
 
 @mutation(seed=127)
 def what_is_held_is_changed_too(patch):
-    make = Count.__init__
+    def hold_nothing(members, own, changed):
+        listed = np.asarray((members[:, changed] >= 0).all(axis=1))
+        return np.repeat(listed[:, None], len(own), axis=1)
 
-    def hold_nothing(self, oracle, sensitive, n_samples):
-        make(self, oracle, sensitive, n_samples)
-        self._held = []
-
-    patch.setattr(Count, "__init__", hold_nothing)
+    patch.setattr(counts, "compared", hold_nothing)
 
 
 @mutation(seed=0)
@@ -372,7 +365,7 @@ def rows_are_said_to_be_known_exactly(patch):
     def exact(self, method=None, bounds=None, remarks=()):
         if self.population.rows is None:
             return shares(self, method, bounds, remarks)
-        return shares(self, "exact", [(count.value, count.value) if count.n else (0, 1) for count in self.counts])
+        return shares(self, "exact")
 
     patch.setattr(Survey, "shares", exact)
 
@@ -381,8 +374,8 @@ def rows_are_said_to_be_known_exactly(patch):
 def two_models_are_judged_on_different_inputs(patch):
     families, turns = Population.families, itertools.count()
 
-    def of_own(self, n, seed, sets=None):
-        return families(self, n, seed + next(turns) % 2 if self.name == "domain" else seed, sets)
+    def of_own(self, n, seed):
+        return families(self, n, seed + next(turns) % 2 if self.name == "domain" else seed)
 
     patch.setattr(Population, "families", of_own)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
@@ -15,9 +13,7 @@ from fairprobe.auditing.folder import UNFINISHED, RunFolder
 from fairprobe.auditing.libraries import versions_of
 from fairprobe.auditing.phases import PHASES, in_words
 from fairprobe.auditing.result import Audit
-from fairprobe.auditing.settings import AuditSettings, check_names
-from fairprobe.auditing.state import AuditState
-from fairprobe.checks import checked_seed
+from fairprobe.auditing.state import AuditSettings, AuditState, check_names
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
@@ -28,27 +24,20 @@ from fairprobe.estimation.verdict import MIN_COMPARABLE, Gate
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
-from fairprobe.progress import Progress, teller
+from fairprobe.progress import Progress
 from fairprobe.searching import Found
-from fairprobe.store.identity import checked_id, digest, hash_of_data, hash_of_model
+from fairprobe.store.identity import digest, hash_of_data, hash_of_model
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def _audit(**arguments: Any) -> Audit:
+def _audit(model: Model, X: Any, y: Any, **asked: Any) -> Audit:
     """Do what `audit` declares."""
-    its = SimpleNamespace(**arguments)
-    settings = AuditSettings(**arguments)
-    domain = checked_inputs(its.model, its.X, its.sensitive, its.domain)
-    run = begin(its.model, domain, its.X, its.y, settings, checked_seed(its.seed), its.progress)
-    run.model_id = checked_id(its.model_id, its.store or its.folder or "")
-    run.about = {name: arguments[name] for name in ("date", "title", "name", "data_name", "command")}
-    run.folder = None if its.folder is None else RunFolder(its.folder)
-    choose_populations(run)
-    run.about["selfcheck"] = _selfchecked() if its.selfcheck is True else its.selfcheck or None
+    settings = AuditSettings(**asked)
+    run = begin(model, checked_inputs(model, X, settings.sensitive, settings.domain), X, y, settings)
+    run.folder = None if settings.folder is None else RunFolder(settings.folder)
     identify(run)
-    run.store = None if its.store is None else Path(its.store)
     return run_phases(run)
 
 
@@ -175,14 +164,12 @@ def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) ->
     return domain.hiding([*domain.hidden, *lacking]) if set(lacking) - set(domain.hidden) else domain
 
 
-def begin(
-    model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings, seed: int, progress: bool | Progress = False
-) -> AuditState:
+def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -> AuditState:
     """The state of an audit whose arguments fit together."""
     if y is None and settings.retrain:
         raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
     given = domain.rows(X, y=y)
-    run = AuditState(model, domain, given.frame, given.labels, settings, seed, teller(progress))
+    run = AuditState(model, domain, given.frame, given.labels, settings)
     if not run.rows.index.is_unique:
         run.rows = run.rows.reset_index(drop=True)
         run.remark("repeated-index", "the rows' index repeats itself: rows are numbered from 0", "shares")
@@ -191,9 +178,9 @@ def begin(
     known = [combination_words(domain, place) for place in range(len(domain.combinations))]
     rule = "by who is worse off must name combinations of sensitive values,"
     check_names("max_share", settings.directions, known, rule)
-    run.favourable = favourable_in(
-        settings.favourable, model, domain, run.rows, **settings.some("output", "threshold", "batch")
-    )
+    asked = settings.some("output", "threshold", "batch")
+    run.favourable = favourable_in(settings.favourable, model, domain, run.rows, **asked)
+    choose_populations(run)
     return run
 
 
@@ -201,10 +188,10 @@ def choose_populations(run: AuditState) -> None:
     """Choose the populations asked for; refuse those that there cannot be."""
     asked = run.settings.populations
     density = run.fit_density() if asked is None or "density" in asked else None
-    every = {"rows": run.rows, "density": density, "domain": "domain"}
-    every["valid"] = "valid" if run.domain.constraints else None
+    valid = "valid" if run.domain.constraints else None
+    every = {"rows": run.rows, "density": density, "domain": "domain", "valid": valid}
     names = asked or [name for name, population in every.items() if population is not None]
-    if "valid" in names and not run.domain.constraints:
+    if "valid" in names and valid is None:
         raise SettingError.about("populations", "may name 'valid' in a domain with constraints only, got none")
     gate = Gate.of(run.settings.gate).named(names)
     run.populations = {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
@@ -221,21 +208,24 @@ def _selfchecked() -> dict[str, Any]:
 def identify(run: AuditState) -> None:
     """Make the digests of model, data and settings; note the attempt, so that one which is broken off counts too."""
     settings, domain = run.settings, run.domain
+    run.selfcheck = _selfchecked() if settings.selfcheck is True else settings.selfcheck or None
     for check, message in health_of_columns(run.rows, domain):
         run.remark(check, message, "data")
     run.asker = Asker(run.model, domain, output=settings.output, batch=settings.batch)
     model_hash, hash_of, n_queries = hash_of_model(
-        run.model, domain, run.rows, settings.output, settings.batch, run.model_id
+        run.model, domain, run.rows, settings.output, settings.batch, settings.model_id
     )
-    run.sampled("hash", "canaries, which tell one model from another", "uniform", n_queries)
-    if run.favourable is not None and run.favourable.n_queries:
-        run.sampled("favourable", "whether the outcome is ever seen", "rows, inputs", run.favourable.n_queries)
-    config = run.mask.everywhere(plain(vars(settings)))
+    run.sampling.append(("hash", "canaries, which tell one model from another", "uniform", n_queries, n_queries))
+    n_queries = 0 if run.favourable is None else run.favourable.n_queries
+    if n_queries:
+        what = "whether the outcome is ever seen"
+        run.sampling.append(("favourable", what, "rows, inputs", n_queries, n_queries))
+    config = run.mask.everywhere(plain(settings.config))
     config |= {"mask": list(run.mask.columns), "domain": domain_words(domain, run.mask)}
     run.identity = {
         "model": {"name": run.name, "kind": type(run.model).__name__, "hash": model_hash, "hash_of": hash_of},
         "data": {
-            "name": run.about.get("data_name"),
+            "name": settings.data_name,
             "n_rows": len(run.rows),
             "hash": hash_of_data(run.rows[list(domain.names)], run.labels),
             "role": settings.rows_are,

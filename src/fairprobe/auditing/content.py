@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,13 @@ from fairprobe.auditing.evidence import cases, certificate, every_share, rows, s
 from fairprobe.auditing.folder import told
 from fairprobe.auditing.gating import id_of
 from fairprobe.auditing.privacy import MASKED, Mask
-from fairprobe.auditing.state import AuditState, step
+from fairprobe.auditing.state import AuditState, Sampled
 from fairprobe.domain import Domain
-from fairprobe.domain.description import described
 from fairprobe.domain.values import is_missing
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.explanation import Explanation
 from fairprobe.oracle import checked_threshold
+from fairprobe.report.content import PLOTS
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.store.identity import sealed
@@ -32,6 +32,12 @@ from fairprobe.wording import DRAWN
 
 FORMAT = "fairprobe-audit"
 FORMAT_VERSION = 1
+
+SAMPLED = ("phase", "what", "distribution", "n_inputs", "n_queries")
+"""The fields of a row of the table of what was sampled."""
+
+MASKED_SECTIONS = ("search", "why", "retraining", "sensitivity", "health")
+"""Sections that are searched for values of masked columns as a whole; others leave the values out by themselves."""
 
 TIMES = ("seconds", "max_seconds", "search_seconds")
 """Figures that differ from run to run, which the content leaves out."""
@@ -43,7 +49,7 @@ def content_of(run: AuditState) -> dict[str, Any]:
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "title": run.about.get("title") or f"Audit of {run.name}",
+        "title": run.settings.title or f"Audit of {run.name}",
         "about": _about(run),
         "question": _question(run, verdict.population),
         "domain": domain_words(run.domain, mask),
@@ -53,35 +59,35 @@ def content_of(run: AuditState) -> dict[str, Any]:
         "certificate": certificate(run),
         "impact": run.impact,
         "cases": cases(run),
-        "search": _told(run, run.found),
+        "search": _told(run.found),
         "why": _why(run),
         "plots": _plots(run),
         "proxies": None if run.proxies is None else run.proxies.jsonable(),
-        "retraining": _told(run, run.retrained),
-        "sensitivity": mask.everywhere(plain(run.sensitivity)),
-        "sampling": [*_sampling(run)],
+        "retraining": _told(run.retrained),
+        "sensitivity": run.sensitivity,
+        "sampling": [dict(zip(SAMPLED, each, strict=True)) for each in _sampling(run)],
         "limitations": limitations(run),
-        "health": mask.everywhere(plain(run.health)),
+        "health": run.health,
     }
-    return sealed({name: plain(section) for name, section in content.items()})
+    made: dict[str, Any] = plain(content)
+    return sealed(made | {name: mask.everywhere(made[name]) for name in MASKED_SECTIONS})
 
 
 # What was asked
 
 
 def _about(run: AuditState) -> dict[str, Any]:
-    about, identity = run.about, run.identity
+    settings, model = run.settings, run.identity["model"]
     return {
-        **identity,
-        "model": {**identity["model"], "n_sent": None if run.asker is None else run.asker.sent},
-        "seed": run.seed,
-        "date": about.get("date"),
+        **run.identity,
+        "model": {**model, "n_sent": None if run.asker is None else run.asker.sent},
+        **settings.some("seed", "date"),
         "interrupted": run.interrupted,
-        "selfcheck": about.get("selfcheck"),
+        "selfcheck": run.selfcheck,
         "attempts": run.attempts or [told(run.attempt, is_this=True)],
-        "masked": run.settings.mask,
-        "shows_rows": run.settings.show_rows,
-        "command": run.mask.command(about.get("command")),
+        "masked": settings.mask,
+        "shows_rows": settings.show_rows,
+        "command": run.mask.command(settings.command),
     }
 
 
@@ -98,7 +104,7 @@ def _question(run: AuditState, population: str) -> dict[str, Any]:
 
 def domain_words(domain: Domain, mask: Mask) -> dict[str, Any]:
     """The domain in words, masked; counts are texts, as they may have any number of digits."""
-    words = described(domain)
+    words = domain.described()
     for each in words["parameters"]:
         each["words"] = MASKED if each["name"] in mask.columns else each["words"]
     n_valid = str(words["n_valid"]) if domain.is_restricted and words["n_valid"] is not None else None
@@ -141,18 +147,18 @@ def limitations(run: AuditState) -> list[str]:
 # What it took
 
 
-def _sampling(run: AuditState) -> Iterator[dict[str, Any]]:
+def _sampling(run: AuditState) -> Iterator[Sampled]:
     for name, share in run.main.items():
         for side in share.sides:
             drawn = f"{DRAWN[name]}: {side.detail}" if side.method == "exact" else DRAWN[name]
-            yield step("shares", id_of(side), drawn, side.n + side.n_not_comparable, side.n_queries)
+            yield "shares", id_of(side), drawn, side.n + side.n_not_comparable, side.n_queries
     found, why = run.found, run.why
     if found is not None:
         within = "" if found.density is None else f", plausibility at least {found.min_plausibility:g}"
         what = f"a search, {found.settings.strategy}, from {'rows' if found.start is not None else 'inputs drawn'}"
-        yield step("search", what, f"directed, no sample{within}", found.n_judged, found.n_queries)
+        yield "search", what, f"directed, no sample{within}", found.n_judged, found.n_queries
     if why is not None:
-        yield step("why", "fresh inputs for regions and directions", why.population, why.n_sampled, why.n_queries)
+        yield "why", "fresh inputs for regions and directions", why.population, why.n_sampled, why.n_queries
     yield from run.sampling
 
 
@@ -161,24 +167,19 @@ def _sampling(run: AuditState) -> Iterator[dict[str, Any]]:
 
 def _plots(run: AuditState) -> dict[str, str]:
     """Drawings as SVG. Curves of masked columns are left out, because they would tell values."""
-    drawings: dict[str, Callable[[Path], object]] = {}
-    if run.why is not None:
-        influence, directions = run.why.influence, run.why.directions
-        if len(influence.table):
-            drawings["influence"] = influence.plot
-        if len(influence.curves) and not set(run.settings.mask) & set(influence.curves):
-            drawings["curves"] = influence.plot_curves
-        if len(directions.table):
-            drawings["directions"] = directions.plot
-    sampled = [share for share, is_main in every_share(run) if is_main and has_history(share)]
-    if sampled:
-        drawings["convergence"] = lambda path: convergence(sampled, path)
-    if run.retrained is not None:
-        drawings["front"] = run.retrained.plot
-    with tempfile.TemporaryDirectory() as folder:
-        for name, draw in drawings.items():
-            draw(Path(folder) / name)
-        return {name: (Path(folder) / name).read_text(encoding="utf-8") for name in drawings}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if run.why is not None:
+            run.why.plot(folder)
+            if set(run.settings.mask) & set(run.why.influence.curves):
+                (folder / "curves.svg").unlink()
+        sampled = [share for share, is_main in every_share(run) if is_main and has_history(share)]
+        if sampled:
+            convergence(sampled, folder / "convergence.svg")
+        if run.retrained is not None:
+            run.retrained.plot(folder / "front.svg")
+        drawn = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    return {name: drawn[name] for name in PLOTS if name in drawn}
 
 
 # Plain values
@@ -199,14 +200,14 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, (bool, int)) else str(value)
 
 
-def _told(run: AuditState, result: Found | Explanation | Retrained | None) -> Any:
-    """A result as plain values, masked, without the seconds that anything took."""
-    return None if result is None else run.mask.everywhere(_without_time(plain(result.jsonable())))
+def _told(result: Found | Explanation | Retrained | None) -> Any:
+    """A result as plain values, without the seconds that anything took."""
+    return None if result is None else _without_time(plain(result.jsonable()))
 
 
 def _why(run: AuditState) -> Any:
     """The explanation, in which training rows are called so."""
-    why = _told(run, run.why)
+    why = _told(run.why)
     if why is not None and run.settings.rows_are == "training":
         for region in filter(None, (each["in_data"] for each in why["regions"])):
             region["sentence"] = region["sentence"].replace(" rows lie inside", " training rows lie inside", 1)

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fairprobe.auditing.settings import AuditSettings
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Outcome, Share, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
@@ -16,6 +15,9 @@ from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.share import as_number
 from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, held_against, qualified, unused_words
 from fairprobe.wording import percent
+
+if TYPE_CHECKING:
+    from fairprobe.auditing.state import AuditSettings
 
 
 @dataclass(frozen=True)

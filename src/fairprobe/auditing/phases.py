@@ -10,7 +10,7 @@ import numpy as np
 from fairprobe.auditing.gating import at_confidence, judged
 from fairprobe.auditing.state import AuditState
 from fairprobe.domain import Domain
-from fairprobe.domain.description import rule_words
+from fairprobe.domain.constraints import rule_words
 from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
 from fairprobe.estimation.populations import known_rows
@@ -50,21 +50,18 @@ def measure_shares(run: AuditState) -> None:
 def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> list[Share]:
     """The shares of a population by set of sensitive parameters; the last is of all of them together."""
     settings = run.settings
-    some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are")
-    arguments = {"domain": run.domain, **settings.some(*some), **run.next_store(name), **changes}
-    domain = arguments["domain"]
+    some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are", "seed")
+    asked = {"domain": run.domain, **settings.some(*some), **run.next_store(name), **changes}
+    domain = asked["domain"]
     names = list(domain.sensitive)
-    found = breakdown(
-        run.model,
-        population=population,
-        sets=None if len(names) <= MOST_SETS else [*([each] for each in names), names],
-        seed=run.seed,
-        linked=settings.linked if domain.links else None,
-        favourable=run.favourable,
-        gate=settings.gate if name == next(iter(run.populations)) else UNBOUND,
-        progress=run.under_way(name),
-        **arguments,
-    )
+    asked |= {
+        "sets": None if len(names) <= MOST_SETS else [*([each] for each in names), names],
+        "linked": settings.linked if domain.links else None,
+        "favourable": run.favourable,
+        "gate": settings.gate if name == next(iter(run.populations)) else UNBOUND,
+        "progress": run.under_way(name),
+    }
+    found = breakdown(run.model, population=population, **asked)
     *apart, together = found.values()
     return [*(at_confidence(share, settings.confidence) for share in apart), together]
 
@@ -76,10 +73,10 @@ def _relabelled(run: AuditState) -> int | None:
         return None
     rows = run.rows.reset_index(drop=True)
     try:
-        share = estimate(run.model, run.domain, rows, linked=linked, seed=run.seed, batch=settings.batch)
+        share = estimate(run.model, run.domain, rows, linked=linked, seed=run.settings.seed, batch=settings.batch)
     except (ModelError, SettingError):
         return None
-    run.sampled("shares", "labels", "all rows given", share.n_queries, share.n)
+    run.sampling.append(("shares", "labels", "all rows given", share.n, share.n_queries))
     return len(set().union(*(side.cases.index for side in share.sides if side.cases is not None)))
 
 
@@ -92,7 +89,7 @@ def measure_impact(run: AuditState) -> None:
     asker = Asker(run.model, run.domain, output="label", batch=run.settings.batch)
     rows, _ = known_rows(run.domain.rows(run.rows))  # as for shares: rows of an unknown value are not asked about
     good = np.asarray(asker.ask_frame(rows) == run.favourable.word)
-    run.sampled("impact", "rows as they are", "all rows given", len(rows))
+    run.sampling.append(("impact", "rows as they are", "all rows given", len(rows), len(rows)))
     for name in run.domain.sensitive:
         rates = pd.Series(good).groupby(rows[name].astype(object).to_numpy()).agg(["size", "sum", "mean"])
         best = rates["mean"].max()
@@ -108,21 +105,21 @@ def search_cases(run: AuditState) -> None:
         text = "no twin differs to the model, so there is nothing to search for"
         run.remark("nothing-to-compare", text, "search")
         return
-    density = run.fit_density()
-    arguments: dict[str, Any] = {
-        **settings.some("max_judged", "max_barren", "threshold", "output", "batch"),
+    asked: dict[str, Any] = {
+        **settings.some("max_judged", "max_barren", "threshold", "output", "batch", "seed"),
         **run.next_store("search"),
-        **({} if density is None else {"density": density, "min_plausibility": settings.min_plausibility}),
         "max_cases": settings.search_cases,
         "linked": settings.linked is not False,
-        "seed": run.seed,
         "progress": run.under_way("search"),
     }
+    density = run.fit_density()
+    if density is not None:
+        asked |= {"density": density, "min_plausibility": settings.min_plausibility}
     try:
-        run.found = search(run.model, domain, start=run.rows, **arguments)
+        run.found = search(run.model, domain, start=run.rows, **asked)
     except DataError as error:  # no row can be started from
         run.remark("not-from-rows", f"{error}", "search")
-        run.found = search(run.model, domain, **arguments)
+        run.found = search(run.model, domain, **asked)
     if run.found.stop_reason is StopReason.INTERRUPTED:
         run.interrupted = run.phase
     run.tell(f"search: {run.found.n_cases:,} cases in {run.found.n_distinct:,} inputs", is_over=True)
@@ -132,24 +129,16 @@ def explain_cases(run: AuditState) -> None:
     """Explain the cases that were found."""
     if run.found is None or not run.found.n_cases:
         return
-    run.why = explain(
-        run.found,
-        run.model,
-        run.rows,
-        run.labels,
-        favourable=run.favourable,
-        max_queries=run.settings.explain_queries,
-        seed=run.seed,
-        batch=run.settings.batch,
-        progress=run.under_way("why"),
-    )
+    asked = {**run.settings.some("seed", "batch"), "max_queries": run.settings.explain_queries}
+    asked |= {"favourable": run.favourable, "progress": run.under_way("why")}
+    run.why = explain(run.found, run.model, run.rows, run.labels, **asked)
     run.tell(f"why: {run.why.sentences()[0]}", is_over=True)
 
 
 def measure_proxies(run: AuditState) -> None:
     """Measure which of the other columns reveal the sensitive ones."""
     rows, names = run.rows[list(run.domain.names)], run.domain.sensitive
-    run.proxies = proxies(rows, names, confidence=run.settings.confidence, seed=run.seed)
+    run.proxies = proxies(rows, names, confidence=run.settings.confidence, seed=run.settings.seed)
 
 
 def measure_sensitivity(run: AuditState) -> None:
@@ -173,7 +162,7 @@ def measure_sensitivity(run: AuditState) -> None:
             other = estimated(run, run.populations[population], population, **change)[-1]
         except DomainError:
             continue  # without it nothing is left to compare: the table has no such row
-        run.sampled("sensitivity", "the same inputs again", population, other.n_queries, other.n)
+        run.sampling.append(("sensitivity", "the same inputs again", population, other.n, other.n_queries))
         _add_row(run, what, other)
 
 
@@ -197,19 +186,15 @@ def retrain_model(run: AuditState) -> None:
     """Try whether training can make the shares smaller."""
     from fairprobe.retraining import retrain
 
-    settings, good = run.settings, run.favourable
-    run.retrained = retrain(
-        run.model,
-        run.rows,
-        run.labels,
-        run.domain,
-        max_seconds=settings.retrain_seconds,
-        favourable=None if good is None else good.label,
-        seed=run.seed,
-        search_seconds=None,
-        progress=run.under_way("retraining"),
-        **settings.some("confidence", "threshold", "output", "batch"),
-    )
+    settings = run.settings
+    asked = {
+        **settings.some("confidence", "threshold", "output", "batch", "seed"),
+        "max_seconds": settings.retrain_seconds,
+        "favourable": None if run.favourable is None else run.favourable.label,
+        "search_seconds": None,
+        "progress": run.under_way("retraining"),
+    }
+    run.retrained = retrain(run.model, run.rows, run.labels, run.domain, **asked)
 
 
 def in_words(error: Exception) -> str:

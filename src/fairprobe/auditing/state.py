@@ -1,31 +1,120 @@
-"""The one value that the phases of an audit work on: what was asked, and what is known so far."""
+"""What an audit was asked, and the one value that its phases work on: what is known so far."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.arguments import filled
 from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.gating import Judged, judged
 from fairprobe.auditing.privacy import Mask
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.checks import checked_count, checked_seed, is_number, nearest
 from fairprobe.domain import Density, Domain
-from fairprobe.errors import DataError, HealthWarning
+from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.estimation import Proxies, Share
+from fairprobe.estimation.bounds.intervals import checked_confidence, checked_share
 from fairprobe.estimation.counts import Record, RowAnswers
 from fairprobe.estimation.favourable import Favourable
+from fairprobe.estimation.share import checked_role
+from fairprobe.estimation.verdict import Gate
 from fairprobe.explanation import Explanation
 from fairprobe.model.asking import Asker
-from fairprobe.progress import Progress, Status
+from fairprobe.oracle import checked_threshold
+from fairprobe.progress import Progress, Status, teller
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
+from fairprobe.store.identity import checked_id
+from fairprobe.wording import POPULATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+NOT_IN_CONFIG = (
+    *("model", "X", "y", "sensitive", "domain", "seed", "date", "title", "name", "data_name"),
+    *("folder", "store", "model_id", "selfcheck", "command", "progress"),
+)
+"""Arguments outside of the configuration: no figure depends on them, or `audit.json` has them elsewhere."""
+
+COUNTS = ("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "explain_queries")
+
+
+class AuditSettings(SimpleNamespace):
+    """The arguments of `audit` under their names; those not given have its defaults."""
+
+    def __init__(self, **given: Any) -> None:
+        from fairprobe.auditing.auditing import audit
+
+        every = filled(audit, given)
+        every["rows_are"], every["seed"] = checked_role(every["rows_are"]), checked_seed(every["seed"])
+        super().__init__(**every)
+        self._check()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The arguments that the figures depend on, by name."""
+        return {name: each for name, each in vars(self).items() if name not in NOT_IN_CONFIG}
+
+    def but(self, **changes: Any) -> AuditSettings:
+        """The settings with some of them changed."""
+        return AuditSettings(**{**vars(self), **changes})
+
+    def some(self, *names: str) -> dict[str, Any]:
+        """Some of the settings, by name."""
+        return {name: getattr(self, name) for name in names}
+
+    def _check(self) -> None:
+        checked_id(self.model_id, self.store or self.folder or "")
+        checked_confidence(self.confidence)
+        checked_share("min_comparable", self.min_comparable)
+        for name in COUNTS:
+            checked_count(name, getattr(self, name))
+        checked_count("report_cases", self.report_cases, at_least=0)
+        for name in ("retrain", "show_rows"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError.about(name, f"must be True or False, got {getattr(self, name)!r}")
+        for name in ("mask", "populations"):
+            if isinstance(getattr(self, name), str):
+                raise SettingError.about(name, f"must be a list of names, got the string {getattr(self, name)!r}")
+        check_names("populations", self.populations or (), POPULATIONS, "must be some")
+        for limit in self.directions.values() if self.limit is None else [self.limit]:
+            if not is_number(limit) or not 0 <= limit < 1:
+                raise SettingError.about("max_share", f"must be at least 0 and below 1, got {limit!r}")
+        gate = Gate.of(self.gate)
+        if self.directions and self.favourable is None:
+            rule = "by who is worse off needs the good outcome: say favourable= as well, got none"
+            raise SettingError.about("max_share", rule)
+        if self.directions and gate.population not in (None, "rows"):
+            raise SettingError.about("gate", f"must be about rows where limits are by direction, got {self.gate!r}")
+        checked_threshold(self.threshold, self.output)
+
+    @property
+    def directions(self) -> dict[str, float]:
+        """Limits by who is worse off."""
+        return dict(self.max_share) if isinstance(self.max_share, Mapping) else {}
+
+    @property
+    def limit(self) -> float | None:
+        """The limit of all directions together."""
+        return None if isinstance(self.max_share, Mapping) else self.max_share
+
+
+def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule: str) -> None:
+    """Refuse names that are not among those known."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise SettingError.about(argument, f"{rule} of {', '.join(known)}; got {name!r}{nearest(name, known)}")
+
+
+Sampled = tuple[str, str, str, int, int]
+"""Inputs that were asked about: the phase, what they were for, how they were chosen, their number, the queries."""
 
 
 @dataclass
@@ -37,23 +126,18 @@ class AuditState:
     rows: pd.DataFrame
     labels: Any
     settings: AuditSettings
-    seed: int
-    progress: Progress | None = None
     favourable: Favourable | None = None
     """The good outcome, which the model does give."""
     populations: dict[str, Any] = field(default_factory=dict)
     """The populations asked for; the one of the gate comes first, because it makes the verdict."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """The words of the caller for the report: title, name, date, command and others."""
+    selfcheck: Mapping[str, Any] | None = None
+    """The result of the selfcheck, here or elsewhere."""
     asker: Asker | None = None
     """Made before the first row is sent, so that it knows how many rows are sent."""
     identity: dict[str, Any] = field(default_factory=dict)
     """What `audit.json` tells of model, data, settings and versions, with their digests."""
     folder: RunFolder | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
-    store: Path | None = None
-    """The folder that keeps the model's answers, with a run for each part."""
-    model_id: str | None = None
     n_stored: int = 0
     phase: str = ""
     density: Density | None = None
@@ -67,10 +151,16 @@ class AuditState:
     proxies: Proxies | None = None
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
     retrained: Retrained | None = None
-    sampling: list[dict[str, Any]] = field(default_factory=list)
+    sampling: list[Sampled] = field(default_factory=list)
+    """What was sampled beside the shares, the search and the explanation."""
     health: list[dict[str, str]] = field(default_factory=list)
     interrupted: str | None = None
     """The phase that was interrupted or that failed."""
+
+    @cached_property
+    def progress(self) -> Progress | None:
+        """Where progress is told."""
+        return teller(self.settings.progress)
 
     @cached_property
     def mask(self) -> Mask:
@@ -92,7 +182,7 @@ class AuditState:
     @property
     def name(self) -> str:
         """The name of the model."""
-        return self.about.get("name") or type(self.model).__name__
+        return self.settings.name or type(self.model).__name__
 
     @property
     def judged(self) -> Judged:
@@ -106,8 +196,8 @@ class AuditState:
             "model": self.identity["model"]["hash"],
             "data": self.identity["data"]["hash"],
             "config_hash": self.identity["config_hash"],
-            "seed": self.seed,
-            "date": self.about.get("date"),
+            "seed": self.settings.seed,
+            "date": self.settings.date,
             "outcome": "interrupted" if self.interrupted else str(self.judged.outcome),
         }
 
@@ -115,7 +205,7 @@ class AuditState:
         """The density of the rows, fitted at the first call; None for rows that are too few."""
         if self.density is None and not any(each["check"] == "no-density" for each in self.health):
             try:
-                self.density = Density.fit(self.domain, self.rows, seed=self.seed)
+                self.density = Density.fit(self.domain, self.rows, seed=self.settings.seed)
             except DataError as error:
                 if "density" in (self.settings.populations or ()):
                     raise
@@ -125,9 +215,9 @@ class AuditState:
     def next_store(self, name: str) -> dict[str, Any]:
         """The arguments that keep the next run. Runs come in a fixed order, so a number tells runs of a name apart."""
         self.n_stored += 1
-        if self.store is None:
+        if self.settings.store is None:
             return {}
-        return {"store": self.store / f"{self.n_stored:02d}-{name}", "model_id": self.model_id}
+        return {"store": Path(self.settings.store, f"{self.n_stored:02d}-{name}"), "model_id": self.settings.model_id}
 
     # Remarks and progress
 
@@ -146,10 +236,6 @@ class AuditState:
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
-    def sampled(self, phase: str, what: str, distribution: str, n_queries: int, n_inputs: int | None = None) -> None:
-        """Keep how many inputs were asked about, and how they were chosen."""
-        self.sampling.append(step(phase, what, distribution, n_queries if n_inputs is None else n_inputs, n_queries))
-
     def tell(self, text: str, *, is_over: bool = False) -> None:
         """Report progress."""
         if self.progress is not None:
@@ -161,9 +247,3 @@ class AuditState:
         if tell is None:
             return False
         return lambda status: tell(replace(status, text=f"{title}: {status.text}", is_over=False))
-
-
-def step(phase: str, what: str, distribution: str, n_inputs: int, n_queries: int) -> dict[str, Any]:
-    """A row of the table of what was sampled."""
-    told = {"phase": phase, "what": what, "distribution": distribution}
-    return {**told, "n_inputs": n_inputs, "n_queries": n_queries}

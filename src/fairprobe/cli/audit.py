@@ -12,9 +12,9 @@ import typer
 
 from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.auditing import Audit, audit
-from fairprobe.auditing.auditing import begin, choose_populations
+from fairprobe.auditing.auditing import begin
 from fairprobe.auditing.folder import RunFolder
-from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.state import AuditSettings
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
@@ -184,8 +184,7 @@ class AuditCommand(Command):
         if not self.is_run:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
             settings = settings.but(favourable=None, max_share=None)
-        run = begin(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
-        choose_populations(run)
+        run = begin(self.model, self.domain, self.rows, self.labels, settings)  # which refuses what does not fit
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
         asked = {name: self.keywords[name] for name in names}
         shares = {name: plan(self.domain, each, **asked).n_queries for name, each in run.populations.items()}

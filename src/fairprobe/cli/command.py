@@ -25,8 +25,6 @@ from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declare
 from fairprobe.cli.values import as_given
 from fairprobe.cli.words import NONE, flag, in_flags, notes, say, say_blocks, spinner
 from fairprobe.domain import Domain
-from fairprobe.domain.description import described
-from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
 from fairprobe.model.asking import Asker
@@ -192,7 +190,6 @@ class Command(ABC):
         with notes(), redirect_stdout(sys.stderr):
             self.load()
             if is_dry:
-                warn_of_health(health_of_domain(self.domain))
                 plan = self._plan()
             else:
                 self._work()
@@ -284,11 +281,10 @@ class Command(ABC):
         """What would be done, and the most that it would take, as JSON has it."""
         bounds, domain = self.bounds(), self.domain
         about = {"sensitive": list(domain.sensitive), "n_twins": len(domain.combinations) - 1}
-        health = [remark.jsonable() for remark in health_of_domain(domain)]
         return {
             "dry_run": True,
             "model": self.request.model_name,
-            "domain": {**described(domain), **about, "health": health},
+            "domain": {**domain.described(), **about},
             "settings": self.shown_settings(),
             "n_queries": bounds,
             "seconds": self.seconds(bounds),
@@ -312,7 +308,7 @@ class Command(ABC):
 
 def domain_blocks(domain: Domain) -> list[Block]:
     """A domain for people: its size, who is compared, its rules and its parameters."""
-    told = described(domain)
+    told = domain.described()
     size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
     if domain.is_restricted:
         n = domain.n_valid

@@ -21,7 +21,6 @@ from fairprobe.cli.words import note, say_blocks
 from fairprobe.domain import Domain, Link, MinedRule
 from fairprobe.domain.domain import MIN_EXPECTED
 from fairprobe.domain.families import comparable
-from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.domain.mining import rows_needed
 from fairprobe.domain.toml import link_table, utf8_text_of
 
@@ -76,7 +75,6 @@ def run(request: Request) -> int:
     domain, rows = source.load()
     mined = Mined(domain, rows) if request["mine"] and rows is not None else None
     domain = domain if mined is None else mined.domain
-    warn_of_health(health_of_domain(domain))
     remembered = {"label": source.label, "ignore": names(source.ignore or ()), "missing": list(source.missing or ())}
     text = utf8_text_of(domain if mined is None else domain.without_constraints(), remembered)
     target.write_text(COMMENT + (text if mined is None else mined.commented(text)))

@@ -19,9 +19,9 @@ from fairprobe.domain import Density
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
-from fairprobe.estimation.estimation import plan, settings_of
+from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.populations import sides_of
-from fairprobe.estimation.settings import EstimatePlan
+from fairprobe.estimation.settings import EstimatePlan, Settings
 from fairprobe.estimation.verdict import UNBOUND, Gate
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
@@ -50,12 +50,7 @@ class Own:
     plot: WrittenFile | None = None
 
 
-OPTIONS = [
-    *o.INPUTS,
-    *o.options_of(Own),
-    *o.options_of(estimate, but=("population",)),
-    *o.PRINTED,
-]
+OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(estimate, but=("population",)), *o.PRINTED]
 
 BESIDE = ("sample_weight", "groups")
 """Arguments of `estimate` that hold a value for each row; their options name columns."""
@@ -84,7 +79,7 @@ class Estimate(Command):
         super().__init__(request)
         self.keywords = {**request.keywords(estimate), "favourable": None}
         del self.keywords["population"], self.keywords["progress"]
-        settings_of(**self.keywords)
+        Settings(**self.keywords)
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         self.keywords["seed"] = checked_seed(self.keywords["seed"])
         asked = None if request["population"] is None else names(request["population"]) or [""]

@@ -23,8 +23,7 @@ from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation import explain
-from fairprobe.explanation.evidence import MAX_QUERIES
-from fairprobe.explanation.given_cases import Budget, as_inputs
+from fairprobe.explanation.evidence import MAX_QUERIES, Budget, as_inputs
 from fairprobe.explanation.region_learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle

@@ -19,8 +19,7 @@ from fairprobe.domain import Domain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
-from fairprobe.replaying.runs import ROW, RunCases, of_table, read_run
-from fairprobe.replaying.saved import Question
+from fairprobe.replaying.saved import ROW, Question, SavedCases, of_table, read_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,11 +85,7 @@ class Replay(Command):
         given = self._given_domain(source)
         self.asked = [self._question(each, given) for each in self.runs]
         question, self.domain = self.asked[0]
-        self.keywords = {
-            "output": question.output,
-            "threshold": question.threshold,
-            "batch": self.request["batch"],
-        }
+        self.keywords = {"output": question.output, "threshold": question.threshold, "batch": self.request["batch"]}
         self.model = self.load_model()
 
     def _with_command(self, source: Source, command: str | None) -> Source:
@@ -116,7 +111,7 @@ class Replay(Command):
             "constraints): say --domain, or --data and --sensitive"
         )
 
-    def _question(self, run: RunCases, given: Domain | None) -> tuple[Question, Domain]:
+    def _question(self, run: SavedCases, given: Domain | None) -> tuple[Question, Domain]:
         """What the run asked, and the domain to ask it in; refused if the options ask something else."""
         domain = given or run.domain
         assert domain is not None

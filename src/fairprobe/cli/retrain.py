@@ -22,10 +22,9 @@ from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
 from fairprobe.retraining import Retrained, retrain
-from fairprobe.retraining.labels import check_choice
+from fairprobe.retraining.judging import USUAL
 from fairprobe.retraining.retraining import plan
 from fairprobe.retraining.task import Settings
-from fairprobe.retraining.time_budget import USUAL
 
 EXAMPLE = "--model subject:decision-tree"
 
@@ -79,10 +78,9 @@ class Retrain(Command):
         keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
-        check_choice(keywords["labels"], None)
+        Settings(**filled(retrain, keywords))
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        Settings(**filled(retrain, keywords))
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
 
     # The data

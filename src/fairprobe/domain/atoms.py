@@ -6,7 +6,6 @@ gains: below, at and above that. A missing value is an atom of its own, the last
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +17,7 @@ from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, Not, missing, none_of, one_of
 from fairprobe.domain.links import plain_values
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.parameters import Category, Ordinal
+from fairprobe.domain.parameters import Category, Ordinal, Parameter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,13 +75,19 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Column(ABC):
-    """A parameter's column as atoms."""
+class Column:
+    """A parameter's column as atoms: its values, or a number below, at and above the value that stands out.
+
+    Without a number that stands out, all numbers are "at".
+    """
 
     parameter: Parameter
     atoms: Codes
     """The atom of each row; OUTSIDE for a value that is not the parameter's."""
     n_atoms: int
+    numbers: Floats | None = None
+    """The number of each row; None where each value is an atom."""
+    spike: float | None = None
 
     @property
     def name(self) -> str:
@@ -95,72 +99,44 @@ class Column(ABC):
         """The number of rows with each atom."""
         return np.bincount(self.atoms[self.atoms >= 0], minlength=self.n_atoms).astype(np.int64)
 
-    @cached_property
-    def has_outside(self) -> bool:
-        """Whether rows have other values than the parameter's."""
-        return bool((self.atoms == OUTSIDE).any())
-
-    @abstractmethod
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
         """The formula that is true of all atoms except the forbidden ones."""
+        return self._listed(forbidden, prefer_allowed) if self.numbers is None else self._compared(forbidden)
 
-    def _with_missing(self, formula: Formula, forbidden: Mask, holds_for_missing: bool) -> Formula:
-        """The formula, changed where needed so that it is true of a missing value only if that is allowed."""
-        if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
-            return formula
-        absent = missing(Name(self.name))
-        return Join("and", (formula, Not(absent))) if holds_for_missing else Join("or", (formula, absent))
-
-
-@dataclass(frozen=True)
-class Listed(Column):
-    """A column in which each value is an atom."""
-
-    @cached_property
-    def values(self) -> list[Any]:
-        """The value of each atom; None for a missing one."""
-        return plain_values(self.parameter)
-
-    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
+    def _listed(self, forbidden: Mask, prefer_allowed: bool) -> Formula:
         """The formula with the shorter list: the values allowed, or those forbidden."""
-        known = [(value, bad) for value, bad in zip(self.values, forbidden, strict=True) if value is not None]
-        good, bad = ([value for value, is_bad in known if is_bad == wanted] for wanted in (False, True))
-        if not good:
-            return missing(Name(self.name))
-        if not bad:
-            return Not(missing(Name(self.name)))
+        known = [*zip(plain_values(self.parameter), forbidden, strict=True)]
+        good, bad = ([value for value, is_bad in known if value is not None and is_bad == is_] for is_ in (False, True))
+        if not good or not bad:
+            return self._missing(bool(good))
         prefer_allowed |= isinstance(good[0], bool)  # "employed" reads better than "employed != False"
         by_allowed = len(good) < len(bad) or (len(good) == len(bad) and prefer_allowed)
-        if by_allowed and not self.has_outside:
+        if by_allowed and not (self.atoms == OUTSIDE).any():
             return self._with_missing(one_of(self.name, good), forbidden, holds_for_missing=False)
         return self._with_missing(none_of(self.name, bad), forbidden, holds_for_missing=True)
 
-
-@dataclass(frozen=True)
-class Number(Column):
-    """A number with three atoms: below, at and above the value that stands out. Without one, all numbers are "at"."""
-
-    numbers: Floats
-    spike: float | None
-
-    @cached_property
-    def n_numbers(self) -> int:
-        """How many different numbers there are."""
-        return len(np.unique(self.numbers[~np.isnan(self.numbers)]))
-
-    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
+    def _compared(self, forbidden: Mask) -> Formula:
         """A comparison with the value that stands out."""
-        name = Name(self.name)
         if self.spike is None or forbidden[:3].all() or not forbidden[:3].any():
-            return missing(name) if forbidden[1] else Not(missing(name))
+            return self._missing(not forbidden[1])
         below, at, above = (not bad for bad in forbidden[:3])
         if self.spike <= getattr(self.parameter, "low", -np.inf):
             below = False  # nothing is, so "== 0" says what "<= 0" would
         if self.spike >= getattr(self.parameter, "high", np.inf):
             above = False
         symbol = _SYMBOLS[below, at, above]
-        compared = Compare(symbol, name, Constant(constant(self.spike)))
+        compared = Compare(symbol, Name(self.name), Constant(constant(self.spike)))
         return self._with_missing(compared, forbidden, holds_for_missing=symbol == "!=")
+
+    def _missing(self, is_not: bool) -> Formula:
+        absent = missing(Name(self.name))
+        return Not(absent) if is_not else absent
+
+    def _with_missing(self, formula: Formula, forbidden: Mask, holds_for_missing: bool) -> Formula:
+        """The formula, changed where needed so that it is true of a missing value only if that is allowed."""
+        if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
+            return formula
+        return Join("and" if holds_for_missing else "or", (formula, self._missing(holds_for_missing)))
 
 
 def constant(number: float) -> int | float:
@@ -181,7 +157,7 @@ def _is_listed(parameter: Parameter) -> bool:
 def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
     """A column as atoms."""
     if _is_listed(parameter) or parameter.levels - parameter.missing <= 2:
-        return Listed(parameter, parameter.encode(column), parameter.levels)
+        return Column(parameter, parameter.encode(column), parameter.levels)
     numbers = as_floats(column)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     spike = _spike(numbers[~np.isnan(numbers)])
@@ -189,7 +165,7 @@ def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
     if spike is not None:
         atoms += (numbers > spike).astype(np.int64) - (numbers < spike)
     atoms[np.isnan(numbers)] = 3 if parameter.missing else OUTSIDE
-    return Number(parameter, atoms, 3 + parameter.missing, numbers, spike)
+    return Column(parameter, atoms, 3 + parameter.missing, numbers, spike)
 
 
 def _spike(numbers: Floats) -> float | None:

@@ -20,18 +20,18 @@ from fairprobe.domain.expressions import (
     Formula,
     Name,
     Operand,
+    as_operand,
     changed,
     evaluate,
     in_order,
     is_listed,
+    is_number,
+    leaves_of,
     names_in,
 )
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.parameters import Ordinal
+from fairprobe.domain.parameters import Ordinal, Parameter
 from fairprobe.domain.restrictions import Constraint, Restrictions
 from fairprobe.domain.rule_text import parse, text_of
-from fairprobe.domain.values import plain
-from fairprobe.domain.variables import as_operand, is_number
 from fairprobe.errors import DataError, DomainError
 from fairprobe.frames import as_pandas
 
@@ -62,8 +62,7 @@ class Rule:
     def matches(self, frame: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Mask:
         """Boolean mask of the rows for which it is true.
 
-        A rule of a domain means what it means there. For a rule by itself, texts have an order only in a column that is
-        an ordered categorical of pandas.
+        A rule of a domain means what it means there. In a rule by itself, texts have no order.
 
         Raises:
             DataError: a column is absent, or has no order where the rule needs one.
@@ -81,37 +80,23 @@ class Rule:
         if self.parameters and names:
             return Restrictions(self.parameters, [bind(self, self.parameters)], ()).allows_rows(frame)
         operands = {name: _operand_of(frame[name]) for name in names}
-        ranked = changed(self.formula, lambda leaf: _ranked(leaf, self.text, frame, operands))
-        return evaluate(ranked, operands, len(frame))
+        for leaf in leaves_of(self.formula):
+            if leaf.symbol in ORDERS and any(_is_listed(side, operands) for side in (leaf.left, leaf.right)):
+                raise DataError(
+                    f"values compared by {leaf.symbol!r} in {self.text!r} must be numbers, got {text_of(leaf)}: "
+                    "take the rule from the constraints of a domain, where texts may have an order"
+                )
+        return evaluate(self.formula, operands, len(frame))
 
     def __repr__(self) -> str:
         return f"Rule({self.text!r})"
 
 
-def _ranked(leaf: Compare, text: str, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> Compare:
-    """A comparison, by places where its values have the order of an ordered categorical."""
-    sides = leaf.left, leaf.right
-    orders = [_order_of(side, frame, operands) for side in sides]
-    if leaf.symbol not in ORDERS or orders == [None, None]:
-        return leaf
-    order = next((each for each in orders if each), ())
-    fit = (s.value in order if isinstance(s, Constant) else own == order for s, own in zip(sides, orders, strict=True))
-    if not order or not all(fit):
-        raise DataError(
-            f"values compared by {leaf.symbol!r} in {text!r} must be numbers or have an order, got {text_of(leaf)}: "
-            "give an ordered categorical of pandas, or take the rule from the constraints of a domain"
-        )
-    return in_order(leaf, order)
-
-
-def _order_of(side: Any, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> tuple[Any, ...] | None:
-    """The ordered values of one side of a comparison; empty if they have no order, None if they are numbers."""
-    if not isinstance(side, Name):
-        return () if isinstance(getattr(side, "value", 0.0), (str, bool)) else None
-    if getattr(frame[side.name].dtype, "ordered", False):
-        values = tuple(map(plain, frame[side.name].cat.categories))
-        return None if all(isinstance(value, (int, float)) for value in values) else values
-    return () if is_listed(operands[side.name]) else None
+def _is_listed(side: Any, operands: Mapping[str, Operand]) -> bool:
+    """Whether one side of a comparison has texts or truth values instead of numbers."""
+    if isinstance(side, Name):
+        return is_listed(operands[side.name])
+    return isinstance(getattr(side, "value", 0.0), (str, bool))
 
 
 def _operand_of(column: pd.Series[Any]) -> Operand:
@@ -136,6 +121,11 @@ def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) 
                 f"a constraint must be a text, or a callable that takes a frame of inputs, got {constraint!r}"
             )
     return kept
+
+
+def rule_words(constraint: Rule | Constraint) -> str:
+    """The text of a rule, or the name of a function."""
+    return constraint.text if isinstance(constraint, Rule) else getattr(constraint, "__name__", "a function")
 
 
 # Rules held against parameters

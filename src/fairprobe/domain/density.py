@@ -1,7 +1,7 @@
 """Density: how likely an input is among people like those in the rows given.
 
 A transparent one: every column in a few bins, and for each column a table of its bins given those of at most three
-others (`factors.py`). So it can be printed, drawn, kept in a plain file, and looked up in tables.
+others (`factors.py`). So it can be printed, kept in a plain file, and looked up in tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.derived import Extended
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.factors import Bins, Factor, learned
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.restrictions import PATIENCE, THINNEST, draw_until
 from fairprobe.errors import DataError, DomainError, SettingError
 
@@ -283,12 +283,6 @@ class Density:
             for factor in self.factors
         ]
         return "\n".join([f"{self!r}:", *lines])
-
-    def plot(self, path: str | PathLike[str]) -> None:
-        """Draw the columns and their parents as SVG."""
-        from fairprobe.domain.density_file import draw
-
-        draw(self, path)
 
     def __repr__(self) -> str:
         return (

@@ -15,8 +15,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.discretize import as_floats
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.parameters import Listed
+from fairprobe.domain.parameters import Listed, Parameter
 from fairprobe.domain.values import check_value, checked_moves, in_dtype, natural_dtype, plain_or_none
 
 
@@ -78,6 +77,10 @@ class Derived(Listed):
     def value_ids(self) -> Codes:
         """A number for each code of the source; codes with equal numbers have the same derived value."""
         return np.array([self._first_codes[value] for value in self.by_code], dtype=np.int64)
+
+    def words(self) -> str:
+        """The name of its source, whose values it follows from."""
+        return f"follows from {self.source}"
 
     def _categories(self) -> Sequence[Any]:
         return list(dict.fromkeys(value for value in self.by_code if value is not None))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,46 +45,29 @@ def joint_counts(one: Codes, other: Codes, shape: tuple[int, int]) -> Codes:
     return np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class Dependence:
+class Dependence(NamedTuple):
     """How closely the values of one column, the target, follow from those of another, the source."""
 
-    table: Codes
-    """Rows with each value of the source, then of the target."""
+    n: int
+    """Rows with both values."""
+    best: Codes
+    """By value of the source, the value of the target that most rows have."""
+    n_broken: int
+    """Rows that have another value of the target than `best`."""
+    expected: float
+    """Rows that would have another value than `best` if the columns had nothing to do with each other."""
+    would_show: float
+    """Rows that could contradict by chance: not the first row of a value, nor any if the target has one value."""
 
     @classmethod
-    def of(cls, source: Codes, target: Codes) -> Dependence:
-        """The dependence of two columns that are numbered from 0 on."""
-        return cls(joint_counts(source, target, (int(source.max()) + 1, int(target.max()) + 1)))
-
-    @cached_property
-    def n(self) -> int:
-        """Rows with both values."""
-        return int(self.table.sum())
-
-    @cached_property
-    def best(self) -> Codes:
-        """By value of the source, the value of the target that most rows have."""
-        return self.table.argmax(axis=1)
-
-    @cached_property
-    def n_broken(self) -> int:
-        """Rows that have another value of the target than `best`."""
-        return self.n - int(self.table.max(axis=1).sum())
-
-    @cached_property
-    def _shares(self) -> Floats:
-        return self.table.sum(axis=0) / self.n
-
-    @cached_property
-    def expected(self) -> float:
-        """Rows that would have another value than `best` if the columns had nothing to do with each other."""
-        return float(self.n - (self.table.sum(axis=1) * self._shares[self.best]).sum())
-
-    @cached_property
-    def would_show(self) -> float:
-        """Rows that could contradict by chance: not the first row of a value, nor any if the target has one value."""
-        return (self.n - len(self.table)) * (1 - float(self._shares.max()))
+    def of(cls, source: Codes, target: Codes, shape: tuple[int, int]) -> Dependence:
+        """The dependence of two columns that are numbered from 0 on; `shape` has the number of values of each."""
+        table = joint_counts(source, target, shape)
+        n, best = int(table.sum()), table.argmax(axis=1)
+        shares = table.sum(axis=0) / max(n, 1)
+        n_by_luck = float((table.sum(axis=1) * shares[best]).sum())
+        n_kept = int(table.max(axis=1).sum())
+        return cls(n, best, n - n_kept, n - n_by_luck, (n - len(table)) * (1 - float(shares.max())))
 
 
 def follows(source: Codes, target: Codes, least: float) -> bool:
@@ -96,4 +77,4 @@ def follows(source: Codes, target: Codes, least: float) -> bool:
         last[source[rows]] = target[rows]
         if (last[source[rows]] != target[rows]).any():
             return False
-    return Dependence.of(source, target).would_show >= least
+    return Dependence.of(source, target, (int(source.max()) + 1, int(target.max()) + 1)).would_show >= least

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask, block_of_rows, uniform_rows
 from fairprobe.checks import checked_count, checked_seed, nearest
-from fairprobe.domain.constraints import Rule, bind, checked
+from fairprobe.domain.constraints import Rule, bind, checked, rule_words
 from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.domain_checks import (
     Sensitive,
@@ -489,6 +489,20 @@ class Domain:
     @property
     def _identity(self) -> tuple[Any, ...]:
         return self.parameters, self.sensitive, self.constraints, self.links, self.hidden
+
+    def described(self) -> dict[str, Any]:
+        """The domain as plain values of JSON. `n_valid` is None where the allowed inputs are too many to count."""
+        return {
+            "parameters": [
+                {"name": p.name, "kind": p.kind, "words": p.words(), "is_sensitive": p.name in self.sensitive}
+                for p in self.parameters
+            ],
+            "constraints": list(map(rule_words, self.constraints)),
+            "links": [link.words() for link in self.links],
+            "hidden": list(self.hidden),
+            "n_inputs": self.size,
+            "n_valid": self.n_valid,
+        }
 
     def __repr__(self) -> str:
         text = (

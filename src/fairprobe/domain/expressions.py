@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Floats, Mask
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.parameters import Parameter
+from fairprobe.domain.values import plain_or_none
 
 Operand = NDArray[Any]
 """Numbers as floats, NaN where missing; anything else as objects, None where missing."""
@@ -260,6 +262,30 @@ def _is_number(value: Any) -> bool:
 def is_listed(values: Operand) -> bool:
     """Whether there are values and none of them is a number."""
     return _is_object(values) and any(each is not None for each in values) and not any(map(_is_number, values))
+
+
+def operand(parameter: Parameter, codes: Codes) -> Operand:
+    """A parameter's values as rules see them: numbers as floats, anything else as objects."""
+    if is_number(parameter):
+        return parameter.numbers(codes)
+    distinct, places = np.unique(codes, return_inverse=True)
+    return as_operand(np.asarray(parameter.decode(distinct), dtype=object))[places]
+
+
+def is_number(parameter: Parameter) -> bool:
+    """Whether rules see numbers. Truth values are not numbers; other things in a column of numbers count as missing."""
+    own = parameter.own
+    return own.is_numeric and not any(isinstance(value, bool) for value in getattr(own, "values", ()))
+
+
+def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
+    """Values as rules see them: None where one is missing."""
+    told = [plain_or_none(value) for value in values]
+    if all(value is None or _is_number(value) for value in told):
+        return np.array([math.nan if value is None else value for value in told], dtype=np.float64)
+    made = np.empty(len(told), dtype=object)
+    made[:] = told
+    return made
 
 
 # Changing

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, WithoutTables
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 
 MOST_BINS = 32
 

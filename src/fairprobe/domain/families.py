@@ -268,13 +268,13 @@ class Members:
 
     def head(self, n: int) -> Members:
         """The members of the first inputs."""
-        return self if n >= len(self) else self._part(slice(n))
+        return self if n >= len(self) else self.part(slice(n))
 
     def tail(self, n: int) -> Members:
         """The members of all but the first inputs."""
-        return self._part(slice(n, None))
+        return self.part(slice(n, None))
 
-    def _part(self, rows: slice) -> Members:
+    def part(self, rows: slice | Codes) -> Members:
         """The members of some inputs; masks that are known are not computed again."""
         some = Members(self.families, self.codes[rows])
         if "present" in self.__dict__:
@@ -289,6 +289,18 @@ def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask
         lowest = np.where(exists, kinds, np.iinfo(np.int64).max).min(axis=0)
         return np.asarray(np.where(exists, kinds, -1).max(axis=0) > lowest)
     return np.ones(n, dtype=bool) if present is None else np.asarray(present.sum(axis=0) >= 2)
+
+
+def compared(members: Codes, own: Codes, changed: Sequence[bool]) -> Mask:
+    """Mask by member, then input, of who is compared if only some of the sensitive parameters change, allowed or not.
+
+    Members agree with the input in the parameters that are held. In the others they have a value that is compared; the
+    input itself need not have one. All are given by the codes of their sensitive parameters.
+    """
+    held = [place for place, changes in enumerate(changed) if not changes]
+    same = np.asarray(members[:, None] == own[None])
+    listed = np.asarray((members[:, list(changed)] >= 0).all(axis=1))
+    return same[:, :, held].all(axis=2) & listed[:, None]
 
 
 def seen_of(members: Codes, domain: Domain) -> Codes:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-THIN = 0.01
-"""Fraction of drawn inputs that are allowed, below which there is a remark; chosen."""
-
 MOST_ROWS = 20_000
 """Rows looked at, evenly spread; chosen for speed."""
 
@@ -100,18 +97,6 @@ def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
                 text = f"constraint {rule.text!r} is broken by {n - n_kept:,} of {n:,} rows"
                 remarks.append(Remark("rule-broken", text))
     return remarks
-
-
-def health_of_domain(domain: Domain) -> list[Remark]:
-    """A remark if constraints allow so few inputs that drawing them is slow."""
-    part = domain.restrictions.acceptance
-    if part >= THIN:
-        return []
-    text = (
-        f"the constraints that compare wide parameters with each other allow about {part:.2g} of their values, which "
-        "makes drawing inputs slow: narrow the parameters or use coarser steps"
-    )
-    return [Remark("thin-domain", text)]
 
 
 def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:

@@ -20,7 +20,7 @@ from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest, repeated
 from fairprobe.domain.derived import Held
 from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, one_of
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import is_number
-from fairprobe.domain.atoms import Candidate, Column, Listed, Standard, columns_of
+from fairprobe.domain.atoms import Candidate, Column, Standard, columns_of
 from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import joint_counts
@@ -204,7 +204,7 @@ def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
 
 def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
     """A sort key of the two sides of a rule: the conclusion is the side with fewer allowed atoms or more rows."""
-    if not isinstance(column, Listed):
+    if column.numbers is not None:
         return True, 0
     return bool(forbidden.sum() >= (~forbidden).sum()), int(column.counts[forbidden].sum())
 

@@ -1,26 +1,168 @@
-"""The kinds of parameters: numbers on a grid, whose levels count steps from `low`, and listed values by their place."""
+"""The kinds of parameters: numbers on a grid, whose levels count steps from `low`, and listed values by their place.
+
+A value is held as its *code*, the integer 0, 1, ... of its level. With `missing=True` one more level, the last, is "no
+value".
+"""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, WithoutTables
 from fairprobe.domain.discretize import as_floats
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import checked_values, natural_dtype, plain
+from fairprobe.domain.values import checked_moves, checked_values, hold_to, in_dtype, natural_dtype, plain
+from fairprobe.errors import DataError, DomainError
 
-__all__ = ["KINDS", "Category", "Integer", "Listed", "Ordinal", "Parameter", "Real"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_LEVELS = 10**12
 
 MOST_BLUR = 0.25
 """Largest tolerance around a grid number, in steps; chosen: with more, rounding could confuse neighbours."""
+
+
+@dataclass(frozen=True)
+class Parameter(ABC):
+    """The base class of Integer, Real, Category and Ordinal."""
+
+    name: str
+    missing: bool = field(default=False, kw_only=True)
+    moves: Sequence[int] = field(default=(-1, 1), kw_only=True)
+    dtype: str = field(default="", kw_only=True)
+
+    kind: ClassVar[str]
+    wraps: ClassVar[bool] = False
+    """Whether a move past the last level continues at the first."""
+
+    @abstractmethod
+    def _n_values(self) -> int: ...
+
+    @abstractmethod
+    def decode(self, codes: Codes) -> Any:
+        """The values of a batch of codes, as an array of this parameter's dtype."""
+
+    @abstractmethod
+    def numbers(self, codes: Codes) -> Floats:
+        """The values as floats, missing ones as NaN; only for a numeric parameter."""
+
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        raise NotImplementedError
+
+    def _words(self) -> str:
+        return self.kind
+
+    def words(self) -> str:
+        """The values that it may have.
+
+        >>> Integer("age", 17, 90).words()
+        '17 to 90'
+        """
+        return self._words() + (", or missing" if self.missing else "")
+
+    @property
+    def levels(self) -> int:
+        """The number of values, including the missing one."""
+        return self._n_values() + self.missing
+
+    @property
+    def own(self) -> Parameter:
+        """The parameter without values that were added from rows."""
+        return self
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values are numbers (truth values count as 0 and 1)."""
+        return True
+
+    @property
+    def affine(self) -> tuple[float, float] | None:
+        """(offset, scale) if value = offset + scale * code exactly, else None."""
+        return None
+
+    def encode(self, values: Any, *, nearest: bool = False) -> Codes:
+        """The codes of values; -1 for a value outside. A number between two steps is outside, unless `nearest`."""
+        import pandas as pd
+
+        series = pd.Series(values)
+        codes = self._encode(series, nearest)
+        if self.missing:
+            codes[series.isna().to_numpy()] = self.levels - 1
+        return codes
+
+    def typed(self, column: pd.Series) -> pd.Series:
+        """A column of real rows in this parameter's dtype if that changes no value, or else as it is."""
+        import pandas as pd
+
+        typed = in_dtype(column, self._pandas_dtype())
+        if self.dtype == "category" and not isinstance(typed.dtype, pd.CategoricalDtype):
+            unknown = column[(self.encode(column) < 0) & ~column.isin(list(self._categories())) & column.notna()]
+            raise DataError(
+                f"column {self.name!r} must hold the categories of its parameter, got {plain(unknown.iloc[0])!r} and "
+                f"the like in {len(unknown):,} of {len(column):,} rows: add it to the domain's categories, or leave "
+                "these rows out"
+            )
+        return typed
+
+    def _pandas_dtype(self) -> Any:
+        import pandas as pd
+
+        if self.dtype != "category":
+            return self.dtype
+        return pd.CategoricalDtype(list(self._categories()), ordered=not self.wraps)
+
+    def _categories(self) -> Sequence[Any]:
+        """All categories, where the dtype is that of a pandas categorical."""
+        return ()
+
+    def _hold_to(self, holds: bool, rule: str) -> None:
+        hold_to(self.name, holds, rule)
+
+    def _check_name(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
+
+    def _check(self, dtype: str) -> None:
+        """Check the fields that all kinds share and set the default `dtype`."""
+        self._check_name()
+        self._check_levels()
+        self._set(moves=checked_moves(self.name, self.moves))
+        for move in self.moves if self.wraps and self.levels > 1 else ():
+            changes = move % self.levels != 0
+            self._hold_to(changes, f"a move must change the value, got {move} for {self.levels} levels")
+        if self.dtype in ("", dtype):
+            self._set(dtype=dtype)
+        else:
+            self._hold_to(self._dtype_fits(), f"dtype must hold all its values, got {self.dtype!r}")
+
+    def _check_levels(self) -> None:
+        n = self.levels
+        self._hold_to(n <= MAX_LEVELS, f"at most {MAX_LEVELS:,} levels are allowed, got {n:,}: widen the step")
+
+    def _dtype_fits(self) -> bool:
+        """Whether the dtype can hold the values."""
+        import pandas as pd
+
+        codes = np.unique([0, self._n_values() - 1, self.levels - 1])
+        try:
+            with warnings.catch_warnings(action="error"):
+                column = pd.Series(self.decode(codes))
+            return str(column.dtype) == self.dtype and self.encode(column).tolist() == codes.tolist()
+        except (TypeError, ValueError, OverflowError, Warning):
+            return False
+
+    def _set(self, **fields: Any) -> None:
+        for key, value in fields.items():
+            object.__setattr__(self, key, value)
 
 
 class _Number(Parameter):
@@ -50,6 +192,9 @@ class _Number(Parameter):
             self._set(**{what: kind(value)})
         self._hold_to(self.step > 0, f"step must be above 0, got {self.step!r}")
         self._hold_to(self.low <= self.high, f"low must be at most high, got low={self.low!r}, high={self.high!r}")
+
+    def _words(self) -> str:
+        return f"{self.low} to {self.high}" + (f" by {self.step:g}" if self.step != 1 else "")
 
     def decode(self, codes: Codes) -> Any:
         if not self.missing:
@@ -252,6 +397,9 @@ class _Named(Listed):
 
     def _categories(self) -> Sequence[Any]:
         return self.categories or self.values
+
+    def _words(self) -> str:
+        return ", ".join(map(str, self.values))
 
     def _encode(self, series: Any, nearest: bool) -> Codes:
         import pandas as pd

@@ -20,8 +20,7 @@ from fairprobe.checks import is_number
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats, by_quantiles, joint_counts, numbered
 from fairprobe.domain.links import Link, plain_values
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.parameters import Category, Ordinal
+from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:

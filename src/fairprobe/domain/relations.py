@@ -14,15 +14,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.atoms import Candidate, Column, Number, Standard, constant
+from fairprobe.domain.atoms import Candidate, Column, Standard, constant
 from fairprobe.domain.constraints import listed_values
 from fairprobe.domain.derived import Derived, Extended
-from fairprobe.domain.discretize import Dependence, joint_counts
-from fairprobe.domain.expressions import Arithmetic, Compare, Constant, Formula, Name, joined, missing, none_of, one_of
+from fairprobe.domain.discretize import Dependence
+from fairprobe.domain.expressions import (
+    Arithmetic,
+    Compare,
+    Constant,
+    Formula,
+    Name,
+    is_number,
+    joined,
+    missing,
+    none_of,
+    one_of,
+)
 from fairprobe.domain.links import plain_values
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
-from fairprobe.domain.variables import is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +96,7 @@ def _candidates(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:
 
 
 def _dependency(source: _Numbered, target: _Numbered, domain: Domain, standard: Standard) -> Candidate | None:
-    seen = Dependence(joint_counts(source.numbers, target.numbers, (len(source.values), len(target.values))))
+    seen = Dependence.of(source.numbers, target.numbers, (len(source.values), len(target.values)))
     if not seen.n or seen.would_show < standard.min_expected:
         return None
     if seen.n_broken > standard.most_broken(seen.n, min(seen.expected, seen.would_show)):
@@ -156,13 +166,15 @@ def orders(columns: Sequence[Column], standard: Standard) -> list[Candidate]:
 
 
 def _orders(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[tuple[str, str], tuple[float, Candidate]]]:
-    numbers = [column for column in columns if isinstance(column, Number) and column.n_numbers >= LEAST_VALUES]
-    for low, high in permutations(numbers, 2):
-        known = ~(np.isnan(low.numbers) | np.isnan(high.numbers))
+    import pandas as pd
+
+    varied = [each for each in _numeric(columns) if pd.Series(each[1]).nunique() >= LEAST_VALUES]
+    for (low, lows), (high, highs) in permutations(varied, 2):
+        known = ~(np.isnan(lows) | np.isnan(highs))
         n = int(known.sum())
         if n < LEAST_ROWS:
             continue
-        a, b = low.numbers[known], high.numbers[known]
+        a, b = lows[known], highs[known]
         step = float(max(getattr(column.parameter, "step", 1) for column in (low, high)))
         widest = float(f"{np.floor((b - a).min() / step + 1e-6) * step:.12g}")  # on the grid
         for offset, sharpness in ((0.0, SHARP), (widest, SHARPER)):
@@ -199,7 +211,7 @@ def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpne
     return expected if is_sharp else 0.0
 
 
-def _ordered(low: Number, high: Number, offset: float) -> Formula:
+def _ordered(low: Column, high: Column, offset: float) -> Formula:
     left, right = Name(low.name), Name(high.name)
     if offset == 0:
         return Compare("<=", left, right)
@@ -210,18 +222,22 @@ def _ordered(low: Number, high: Number, offset: float) -> Formula:
 
 def ranges(columns: Sequence[Column], standard: Standard) -> Iterator[Candidate]:
     """Bounds of a number for atoms of another column. Atoms with the same bound share a rule."""
-    for number in (column for column in columns if isinstance(column, Number)):
-        everyone = np.sort(number.numbers[~np.isnan(number.numbers)])
+    for number, numbers in _numeric(columns):
+        everyone = np.sort(numbers[~np.isnan(numbers)])
         for column in columns:
             if column is not number:
-                yield from _bounds(number, everyone, column, standard.min_expected)
+                yield from _bounds(number, numbers, everyone, column, standard.min_expected)
 
 
-def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> Iterator[Candidate]:
-    known = ~np.isnan(number.numbers)
+def _numeric(columns: Sequence[Column]) -> list[tuple[Column, Floats]]:
+    """The columns of numbers, with these."""
+    return [(column, column.numbers) for column in columns if column.numbers is not None]
+
+
+def _bounds(number: Column, numbers: Floats, everyone: Floats, column: Column, least: float) -> Iterator[Candidate]:
     by_bound: dict[tuple[str, float], dict[int, float]] = {}
     for atom in np.flatnonzero(column.counts >= LEAST_ROWS).tolist():
-        inside = np.sort(number.numbers[known & (column.atoms == atom)])
+        inside = np.sort(numbers[~np.isnan(numbers) & (column.atoms == atom)])
         if LEAST_ROWS <= len(inside) < len(everyone):
             for symbol, bound, expected in _bounds_of(inside, everyone):
                 if expected >= least:

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask, uniform_rows
-from fairprobe.domain.allowed import Block, Part, make_part
+from fairprobe.domain.allowed import Block, Part, TooManyError, Variable, make_part, make_variable
 from fairprobe.domain.derived import Derived, Held
-from fairprobe.domain.expressions import Formula, evaluate, names_in
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.variables import TooManyError, Variable, make_variable, operand
+from fairprobe.domain.expressions import Formula, evaluate, names_in, operand
+from fairprobe.domain.parameters import Parameter
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:
@@ -28,9 +27,6 @@ PATIENCE = 1_000_000
 
 THINNEST = 1e-4
 """Smallest fraction of allowed candidates with which drawing goes on after `PATIENCE` of them; chosen."""
-
-PROBE = 20_000
-"""Candidates drawn to estimate the fraction that the rules allow; chosen: it is then known within 1%."""
 
 
 class Restrictions:
@@ -169,12 +165,6 @@ class Restrictions:
             block.sample(codes, rng)
         return codes
 
-    @cached_property
-    def acceptance(self) -> float:
-        """The fraction of drawn candidates that blocks without a table keep; 1 if all blocks have tables."""
-        rng = np.random.default_rng(0)
-        return math.prod(block.acceptance(rng) for block in self.blocks if isinstance(block, _Rejecting))
-
 
 class _Rejecting:
     """A block whose table would be too large. Its columns are drawn until the rules hold."""
@@ -196,10 +186,6 @@ class _Rejecting:
         codes = np.zeros((n, len(self._levels)), dtype=np.int64)
         codes[:, self.columns] = uniform_rows(n, self._levels[self.columns], rng)
         return codes
-
-    def acceptance(self, rng: np.random.Generator) -> float:
-        """The fraction of drawn candidates that the rules allow."""
-        return float(self.allows(self._draw(PROBE, rng)).mean())
 
 
 def draw_until(

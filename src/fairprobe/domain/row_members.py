@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.derived import Held
-from fairprobe.domain.families import kinds_of, seen_of
+from fairprobe.domain.families import compared, kinds_of, seen_of
 from fairprobe.domain.links import NONE, RowRoles, plain_values
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import in_dtype
 
@@ -72,17 +72,10 @@ class RowMembers:
         """By member, then row: which member a row is itself, if its values are compared."""
         return np.asarray((self.members[:, None] == self.own[None]).all(axis=2))
 
-    def compared(self, changed: Sequence[bool]) -> Mask:
-        """By member, then row: who is compared if only these sensitive parameters change, allowed or not."""
-        held = [i for i, changes in enumerate(changed) if not changes]
-        same = np.asarray(self.members[:, None] == self.own[None])
-        listed = np.asarray((self.members[:, list(changed)] >= 0).all(axis=1))
-        return same[:, :, held].all(axis=2) & listed[:, None]
-
     @cached_property
     def present(self) -> Mask:
         """By member, then row: who is compared in one of the sets, and counts."""
-        wanted = np.logical_or.reduce([self.compared(changed) for changed in self._changed])
+        wanted = np.logical_or.reduce([compared(self.members, self.own, changed) for changed in self._changed])
         for _, sensitive, roles in self._along:
             # Somebody must play every role; a row whose values do not go together is no member, not even of its own.
             member = self.members[:, sensitive]

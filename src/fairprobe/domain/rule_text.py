@@ -5,14 +5,14 @@
     age - 18 >= `years-employed` and not (income is missing)
 
 A name that is not a word stands in backticks, as in pandas' `query`. The grammar is a small part of Python's. A
-placeholder replaces every name and value, Python parses what is left, and its tree becomes ours. Nothing is evaluated.
+placeholder of the same length replaces every name and value, so that places in the text stay, Python parses the
+result, and its tree becomes ours. Nothing is evaluated.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left
 from typing import Any
 
 from fairprobe.domain.expressions import (
@@ -37,15 +37,12 @@ MAX_DEPTH = 120
 """Operations around a value; chosen: far fewer than would end Python's recursion."""
 
 _TOKENS = re.compile(
-    r"\s*(?:(?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)"
-    r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<quoted>`[^`]+`)"
-    r"|(?P<symbol>(?:and|or|not|in|is)\b|\*\*|==|!=|<=|>=|//|[-+*/%<>()\[\],=&|~!^.])"
-    r"|(?P<word>[^\W\d]\w*)"
-    r"|(?P<end>$)"
-    r"|(?P<odd>.))",
+    r"\s*((?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?"  # a number
+    r"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]+`"  # a text, and a name in backticks
+    r"|[^\W\d]\w*|\*\*|==|!=|<=|>=|<<|>>|//|.|$)",
     re.DOTALL,
 )
+_SIGNS = re.compile(r"(?:and|or|not|in|is|==|!=|<=?|>=?|//?|[-+*%()\[\],])?")
 _POWERS = "powers are not among the operations, which are + - * / // %"
 _ADVICE = {"=": "write '==' to compare", "&": "write 'and'", "|": "write 'or'", "~": "write 'not'", "!": "write 'not'"}
 _ADVICE |= {"**": _POWERS, "^": _POWERS, ".": "a name with a point stands in backticks"}
@@ -83,36 +80,34 @@ def parse(text: str) -> Formula:
 
 
 class _Reader:
-    """Reads one rule: Python's source of it, with `_` for a name or a value, and then Python's tree of that."""
+    """Reads one rule through Python's tree of it, in which `_` stands for every name and value."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[re.Match[str]] = []
-        self.starts: list[int] = []
-        """Where each token begins in Python's source."""
-        self.source = ""
+        self.text = text.strip()
         self.depth = 0
-        for token in _TOKENS.finditer(text):
-            self.tokens.append(token)
-            self.starts.append(len(self.source))
-            text = token[str(token.lastgroup)]
-            if token.lastgroup == "odd" or text in _ADVICE:
-                raise self.refusal(len(self.source))
-            self.source += f"{text if token.lastgroup in ('symbol', 'end') else '_'} "
+        self.source = _TOKENS.sub(self._masked, self.text)
+
+    def _masked(self, token: re.Match[str]) -> str:
+        text = token[1]
+        if _SIGNS.fullmatch(text):
+            return token[0]
+        if not re.match(r"\w|['\"`.].", text):
+            raise self.refusal(token.start(1))
+        return "_".ljust(len(text)).rjust(len(token[0]))
 
     def refusal(self, at: ast.expr | int, rule: str = _GRAMMAR, advice: str = "") -> DomainError:
-        """The refusal of a node of Python's tree, or of the token at a place of Python's source."""
+        """The refusal of a node of Python's tree, or of the token at or after a place."""
         token = self._token(at if isinstance(at, int) else at.col_offset)
-        place, got = token.start(str(token.lastgroup)), token[str(token.lastgroup)]
+        got, place = token[1], token.start(1)
         shown = self.text if len(self.text) <= 80 else self.text[max(0, place - 30) : place + 30]
         advice = _ADVICE.get(got, advice)
         shown_token = repr(got[:30]) if got else "the end"
         end = f": {advice}" if advice else ""
         return DomainError(f"constraint {shown!r}: {rule}, got {shown_token} at position {place + 1}{end}")
 
-    def _token(self, offset: int) -> re.Match[str]:
-        """The first token at a place of Python's source or behind it."""
-        return self.tokens[min(bisect_left(self.starts, offset), len(self.tokens) - 1)]
+    def _token(self, place: int) -> re.Match[str]:
+        """The token at a place or after it, in the pattern's group; it is empty at the end."""
+        return next(_TOKENS.finditer(self.text, min(place, len(self.text))))
 
     def formula(self, node: ast.expr) -> Formula:
         """What is true or false; a name alone means that it is true."""
@@ -140,7 +135,7 @@ class _Reader:
             raise RecursionError
         match node:
             case ast.Name():
-                made = self._value(self._token(node.col_offset))
+                made = self._value(node)
             case ast.BoolOp():
                 made = Join("and" if isinstance(node.op, ast.And) else "or", tuple(map(self.formula, node.values)))
             case ast.UnaryOp(op=ast.Not()):
@@ -156,11 +151,13 @@ class _Reader:
         self.depth -= 1
         return made
 
-    def _value(self, token: re.Match[str]) -> Any:
-        text = token[str(token.lastgroup)]
-        if token.lastgroup == "string":
+    def _value(self, node: ast.Name) -> Any:
+        text = self._token(node.col_offset)[1]
+        if node.end_col_offset != node.col_offset + 1:  # two tokens without a space between them
+            raise self.refusal(node.col_offset + len(text))
+        if text[0] in "'\"":
             return Constant(re.sub(r"\\(.)", r"\1", text[1:-1]))
-        if token.lastgroup != "number":
+        if not re.match(r"[.\d]", text):
             return _CONSTANTS.get(text, Name(text.strip("`")))
         try:
             number = float(text) if re.search("[.eE]", text) else int(text)
@@ -168,7 +165,7 @@ class _Reader:
                 return Constant(number)
         except (ValueError, OverflowError):
             pass
-        raise self.refusal(self.starts[self.tokens.index(token)], "a number must be of a usual size")
+        raise self.refusal(node, "a number must be of a usual size")
 
     def _compared(self, node: ast.Compare) -> Formula:
         """One comparison, or several in a row as in low <= x <= high."""
@@ -192,7 +189,9 @@ class _Reader:
 
     def _among(self, item: Any, values: ast.expr) -> Formula:
         """Whether a value is one of some; brackets around a single one leave no trace in Python's tree."""
-        is_single = isinstance(values, (ast.Name, ast.UnaryOp)) and self.source[: values.col_offset].endswith("( ")
+        is_single = isinstance(values, (ast.Name, ast.UnaryOp)) and self.source[: values.col_offset].rstrip().endswith(
+            "("
+        )
         if not is_single and not isinstance(values, (ast.List, ast.Tuple)):
             raise self.refusal(values, "after 'in' there must be a list of values in brackets")
         nodes = getattr(values, "elts", [values])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import comparable
+from fairprobe.domain.families import comparable, compared
 from fairprobe.domain.values import plain
 from fairprobe.estimation.favourable import in_order
 from fairprobe.estimation.populations import JudgedFamilies
@@ -29,12 +29,12 @@ class Count:
     def __init__(self, oracle: Oracle, sensitive: tuple[str, ...], n_samples: int) -> None:
         self.sensitive = sensitive
         self._oracle = oracle
-        self._held = [i for i, name in enumerate(oracle.domain.sensitive) if name not in sensitive]
-        self._changed = [i for i, name in enumerate(oracle.domain.sensitive) if name in sensitive]
+        self._changed = [name in sensitive for name in oracle.domain.sensitive]
         self._n_samples = n_samples
         self._hits_by_experiment: list[int] = []
         """Hits from the start to the end of each whole experiment."""
-        self._outcomes: Counter[tuple[int, Any]] = Counter()
+        self.by_outcome: Counter[tuple[int, Any]] = Counter()
+        """Hits by combination of what changes, and the outcome that it gets."""
         self.n = 0
         """Inputs that are comparable."""
         self.n_not_comparable = 0
@@ -47,7 +47,7 @@ class Count:
 
     def add(self, batch: JudgedFamilies) -> Mask:
         """Count a batch; gives a mask of the hits among its comparable inputs."""
-        present = self.members(batch)
+        present = self.compared(batch)
         hits = self._oracle.are_discriminatory(batch.outputs, present)
         if batch.second is not None:
             hits &= self._oracle.are_discriminatory(batch.second, present)  # a case is one each time
@@ -72,30 +72,23 @@ class Count:
         self.hits = int(hits_so_far[-1])
         return hits
 
-    def members(self, batch: JudgedFamilies) -> Mask | None:
-        """Mask of the members that are compared: they agree with the input in the sensitive parameters that are held.
-
-        In the others, members have a value that is compared; the input itself need not have one.
-        """
-        if not self._held and batch.members is None:
+    def compared(self, batch: JudgedFamilies) -> Mask | None:
+        """Mask of the members that count: they are present, and agree with the input in what is held."""
+        if batch.rows is None and all(self._changed):
             return batch.present  # all of them: the usual case, without a comparison
-        members = self._oracle.families.combinations if batch.members is None else batch.members
-        same = np.asarray(members[:, None] == batch.own[None])
-        listed = np.asarray((members[:, self._changed] >= 0).all(axis=1))[:, None]
-        compared = same[:, :, self._held].all(axis=2) & listed
-        return compared if batch.present is None else compared & batch.present
+        mask = compared(batch.members, batch.own, self._changed)
+        return mask if batch.present is None else mask & batch.present
 
     def _note_outcomes(self, batch: JudgedFamilies, present: Mask | None, rows: Codes) -> None:
         """Count the outcomes of each combination of the parameters that change, over the hits."""
-        members = self._oracle.families.combinations if batch.members is None else batch.members
-        outputs = batch.outputs[:, rows]
+        outputs, changed = batch.outputs[:, rows], batch.members[:, self._changed]
         exists = np.ones(outputs.shape[:2], dtype=bool) if present is None else present[:, rows]
-        listed = np.flatnonzero((members[:, self._changed] >= 0).all(axis=1))
+        listed = np.flatnonzero((changed >= 0).all(axis=1))
         levels = [self._oracle.domain[name].levels for name in self.sensitive]
-        places = np.ravel_multi_index(tuple(members[listed][:, self._changed].T), levels)
+        places = np.ravel_multi_index(tuple(changed[listed].T), levels)
         for name, where in self._oracle.outcomes(outputs, exists).items():
             for place, count in zip(places.tolist(), where[listed].sum(axis=1).tolist(), strict=True):
-                self._outcomes[place, name] += count
+                self.by_outcome[place, name] += count
 
     @property
     def value(self) -> float:
@@ -108,19 +101,16 @@ class Count:
         return np.diff(self._hits_by_experiment, prepend=0) / self._n_samples
 
     def outcomes(self) -> pd.DataFrame | None:
-        """Table of the hits: a row for each combination, a column for each outcome; None without hits."""
-        return outcome_table(self._oracle.domain.with_sensitive(self.sensitive), self._outcomes) if self.hits else None
+        """Table of the hits: a row for each combination of what changes, a column for each outcome; None without."""
+        import pandas as pd
 
-
-def outcome_table(domain: Domain, counts: Mapping[tuple[int, Any], int]) -> pd.DataFrame:
-    """Table of outcomes: a row for each combination, a column for each outcome, from counts by position and outcome."""
-    import pandas as pd
-
-    names = in_order(name for _, name in counts)
-    positions = range(len(domain.combinations))
-    table = [[counts.get((position, name), 0) for name in names] for position in positions]
-    index = pd.Index([combination_words(domain, position) for position in positions], name="sensitive")
-    return pd.DataFrame(table, index=index, columns=pd.Index(names, name="outcome"))
+        if not self.hits:
+            return None
+        domain = self._oracle.domain.with_sensitive(self.sensitive)
+        names = in_order(name for _, name in self.by_outcome)
+        words = [combination_words(domain, place) for place in range(len(domain.combinations))]
+        table = [[self.by_outcome[place, name] for name in names] for place in range(len(words))]
+        return pd.DataFrame(table, pd.Index(words, name="sensitive"), pd.Index(names, name="outcome"))
 
 
 def combination_words(domain: Domain, position: int) -> str:
@@ -162,19 +152,19 @@ class RowAnswers:
         other = np.asarray(self.second != self.outputs).reshape(*self.present.shape, -1).any(axis=2)
         return np.flatnonzero((other & self.present).any(axis=0)).tolist()
 
-
-def joined_answers(parts: Sequence[RowAnswers]) -> RowAnswers:
-    """Batches put together, in order."""
-    index = parts[0].index
-    seconds = [part.outputs if part.second is None else part.second for part in parts]
-    return RowAnswers(
-        index.append([part.index for part in parts[1:]]) if len(parts) > 1 else index,
-        np.concatenate([part.places for part in parts]),
-        parts[0].members,
-        np.concatenate([part.outputs for part in parts], axis=1),
-        np.concatenate([part.present for part in parts], axis=1),
-        None if all(part.second is None for part in parts) else np.concatenate(seconds, axis=1),
-    )
+    @classmethod
+    def joined(cls, parts: Sequence[RowAnswers]) -> RowAnswers:
+        """Batches put together, in order."""
+        index = parts[0].index
+        seconds = [part.outputs if part.second is None else part.second for part in parts]
+        return cls(
+            index.append([part.index for part in parts[1:]]) if len(parts) > 1 else index,
+            np.concatenate([part.places for part in parts]),
+            parts[0].members,
+            np.concatenate([part.outputs for part in parts], axis=1),
+            np.concatenate([part.present for part in parts], axis=1),
+            None if all(part.second is None for part in parts) else np.concatenate(seconds, axis=1),
+        )
 
 
 @dataclass(frozen=True)

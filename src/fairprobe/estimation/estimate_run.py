@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.clock import Clock
-from fairprobe.domain.health import health_of_domain
 from fairprobe.engine.base import Counts, Report, Skipped, checked_jobs, make_engine
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
-from fairprobe.estimation.counts import outcome_table
-from fairprobe.estimation.exact import NotSolved, solve
+from fairprobe.estimation.exact import NotSolved, Solved, solve
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.estimation.settings import Settings
 from fairprobe.estimation.share import Share
@@ -36,8 +35,7 @@ LOOK_SECONDS = 0.3
 """Seconds after which it is foreseen how long a run will take; chosen."""
 
 
-@dataclass(frozen=True)
-class JudgedShard:
+class JudgedShard(NamedTuple):
     """The result of one shard."""
 
     batch: JudgedFamilies
@@ -52,12 +50,10 @@ class JudgingTask:
     """Judges one shard after the other, with a count of queries of its own."""
 
     population: Population
-    n: int
-    """Inputs in all, of a population that is drawn from."""
+    n: int | None
+    """Inputs in all, of a population that is drawn from; None to judge an input of every family of the domain."""
     seed: int
     sets: Sequence[tuple[str, ...]]
-    is_enumerated: bool = False
-    """True to judge an input of every family of the domain, instead of inputs that are drawn."""
     keeps_calls: bool = False
 
     def __post_init__(self) -> None:
@@ -68,22 +64,12 @@ class JudgingTask:
     def __call__(self, shard: int, seconds: float | None, report: Report | None) -> JudgedShard | None:
         """Judge a shard; None if it was stopped."""
         noting: AbstractContextManager[list[Call]] = recorded(self.asker) if self.keeps_calls else nullcontext([])
-        before, inputs = self.asker.n_queries, self.inputs(shard)
+        before, inputs = self.asker.n_queries, self.population.shard(shard, self.n, self.seed)
         with noting as calls, self.population.quiet():
             batch = self.population.judged(inputs, self.sets)
         n_queries = self.asker.n_queries - before
         is_stopped = report is not None and report(Counts(0, len(inputs), n_queries))
         return None if is_stopped else JudgedShard(batch, n_queries, calls)
-
-    def inputs(self, shard: int) -> Any:
-        """The inputs of a shard, as codes or as a frame."""
-        population = self.population
-        return population.enumerated(shard) if self.is_enumerated else population.shard(shard, self.n, self.seed)
-
-    @property
-    def n_shards(self) -> int:
-        """The number of shards."""
-        return self.population.n_enumerated if self.is_enumerated else self.population.n_shards(self.n)
 
 
 class KeptAnswers:
@@ -123,56 +109,105 @@ class EstimateRun:
         if population.density is not None:
             if settings.method == "exact":
                 raise SettingError.about("method", "must be auto or sample for a density, got 'exact'")
-            settings = replace(settings, method="sample")  # only what is uniform can be counted or solved
+            settings = settings.but(method="sample")  # only what is uniform can be counted or solved
         self.population = population
         self.log = log
         self.settings = settings
-        self.sets = sets
         self.progress = teller(settings.progress)
         self.clock = Clock()
-        n_rows = None if population.rows is None else len(population.rows)
-        self.plan = settings.plan(population.domain, n_rows)
+        self.plan = settings.plan(population.domain, None if population.rows is None else len(population.rows))
         n_sequences = len(sets) if self.plan.how == "sequential" else 0
         self.sequences = [ConfidenceSequence(settings.confidence) for _ in range(n_sequences)]
+        seed = checked_seed(settings.seed)
         self.survey = Survey(
-            population,
-            sets,
-            settings.confidence,
-            checked_seed(settings.seed),
-            n_samples=settings.n_samples,
-            favourable=settings.favourable,
-            rows_are=settings.rows_are,
+            population, sets, settings.confidence, seed, settings.n_samples, settings.favourable, settings.rows_are
         )
 
     def shares(self) -> list[Share]:
         """A share for each set, in their order."""
-        how, survey = self.plan.how, self.survey
+        how, survey, population = self.plan.how, self.survey, self.population
         if how == "enumerate":
             return self._enumerated()
         if how != "rows" and self.settings.method != "sample":
             solved = self._solved()
             if solved is not None:
                 return solved
-        if self.population.density is not None:
-            survey.health += self.population.density.health
-        elif how != "rows":
-            survey.health += health_of_domain(self.population.domain)
-        self._count(self._judged())
-        bounds = [(each.low, each.high) for each in self.sequences]
-        return survey.shares(how, bounds or None, self._not_tight())
+        if population.density is not None:
+            survey.health += population.density.health
+        self._count()
+        return survey.shares(how, [(each.low, each.high) for each in self.sequences] or None, self._not_tight())
 
-    def _judged(self, *, is_enumerated: bool = False) -> Iterator[JudgedFamilies]:
-        """The batches of families, judged here or by workers."""
-        settings = self.settings
-        task = JudgingTask(
-            self.population, settings.n, self.survey.seed, self.sets, is_enumerated, keeps_calls=self.log is not None
+    def _enumerated(self) -> list[Share]:
+        survey, size = self.survey, self.population.domain.size
+        survey.detail = f"all {size:,} inputs of the domain were looked at"
+        self._count()
+        if not survey.counts[0].n + survey.counts[0].n_not_comparable:
+            raise DomainError(f"the constraints must allow an input, got none of {size:,}: loosen them")
+        return survey.shares("exact")
+
+    def _solved(self) -> list[Share] | None:
+        """The shares read from the model's own structure; None if it cannot be solved, or not in few steps."""
+        domain, settings, survey, asker = self.population.domain, self.settings, self.survey, self.population.asker
+        if asker.output != "label":
+            limit = f"over the {settings.exact_limit:,} that are enumerated"
+            if domain.size <= settings.exact_limit:
+                limit = f"and {settings.n:,} sampled with their twins are fewer"
+            self._not_solved(f"the domain has {magnitude(domain.size)} inputs, {limit}")
+            return None
+        found: list[Solved] = []
+        for count in survey.counts:
+            part = domain.with_sensitive(count.sensitive)
+            solved = solve(self.population.model, part, quickly=settings.method == "auto")
+            if isinstance(solved, NotSolved):
+                asker.n_queries += solved.n_queries + sum(each.n_queries for each in found)
+                self._not_solved(solved.reason, is_contradicted=solved.contradicts)
+                return None
+            found.append(solved)
+        most = percent(1 - (1 - settings.confidence) ** (1 / N_RANDOM))
+        survey.detail = (
+            f"solved for the model's {found[0].method}; the model agreed on all of {N_RANDOM} random families, so "
+            f"with {percent(settings.confidence)} confidence it answers otherwise on fewer than {most}"
         )
+        for count, each in zip(survey.counts, found, strict=True):
+            count.n, count.hits, count.n_not_comparable = each.n, each.hits, each.n_not_comparable
+            by_label = each.by_label.items()
+            count.by_outcome = Counter({(place, label): n for label, by in by_label for place, n in enumerate(by)})
+        shares = survey.shares("exact")
+        return [replace(share, n_queries=each.n_queries) for share, each in zip(shares, found, strict=True)]
+
+    def _not_solved(self, why: str, *, is_contradicted: bool = False) -> None:
+        """Note the reason; a remark says it where an exact share was asked for, or the model contradicts its class."""
+        self.survey.detail = why
+        if self.settings.method == "exact" or is_contradicted:
+            self.survey.health.append(Remark("not-exact", f"{why}; sampled instead"))
+
+    # Judging and counting
+
+    def _count(self) -> None:
+        """Count all families or, with sequences, until these are tight or the time is over."""
+        # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
+        settings, clock = self.settings, Clock(self.settings.max_seconds)
+        has_goal = settings.width is not None or settings.max_share is not None
+        for batch in self._judged():
+            hits = self.survey.add(batch)
+            for sequence, mine in zip(self.sequences, hits, strict=False):
+                sequence.update(int(mine.sum()), len(mine))
+            if self.progress is not None:
+                self.progress(self._status())
+            if self.sequences and (clock.is_over or (has_goal and not list(self._not_tight()))):
+                return
+
+    def _judged(self) -> Iterator[JudgedFamilies]:
+        """The batches of families, judged here or by workers."""
+        settings, population, is_enumerated = self.settings, self.population, self.plan.how == "enumerate"
+        n, sets = None if is_enumerated else settings.n, [count.sensitive for count in self.survey.counts]
+        task = JudgingTask(population, n, self.survey.seed, sets, keeps_calls=self.log is not None)
         running = make_engine(
             task,
             checked_jobs(settings.n_jobs),
             kept=None if self.log is None else KeptAnswers(self.log, task),
             engine=settings.engine,
-            n_shards=task.n_shards,
+            n_shards=population.n_shards(n),
             foreseen=self._foreseen,
         )
         try:
@@ -180,10 +215,10 @@ class EstimateRun:
                 if result is None:
                     return
                 if isinstance(result, Skipped):
-                    self._lose(len(task.inputs(result.shard)), result.words())
+                    self._lose(len(population.shard(result.shard, n, self.survey.seed)), result.words())
                     continue
-                self.population.asker.n_queries += result.n_queries
-                yield result.batch
+                population.asker.n_queries += result.n_queries
+                yield from population.as_each_member(result.batch) if is_enumerated else [result.batch]
         finally:
             running.close()
 
@@ -203,19 +238,6 @@ class EstimateRun:
             return 0.0
         return math.inf if self.sequences else seconds * (self.plan.n_inputs / n - 1)
 
-    def _count(self, families: Iterable[JudgedFamilies]) -> None:
-        """Count all families or, with sequences, until these are tight or the time is over."""
-        # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
-        clock = Clock(self.settings.max_seconds)
-        for batch in families:
-            hits = self.survey.add(batch)
-            for sequence, mine in zip(self.sequences, hits, strict=False):
-                sequence.update(int(mine.sum()), len(mine))
-            if self.progress is not None:
-                self.progress(self._status())
-            if self.sequences and (all(map(self.settings.is_tight, self.sequences)) or clock.is_over):
-                return
-
     def _status(self) -> Status:
         """The progress of the last set."""
         count = self.survey.counts[-1]
@@ -227,70 +249,11 @@ class EstimateRun:
         return Status(text, {"n": count.n, "hits": count.hits, "low": low, "high": high}, done)
 
     def _not_tight(self) -> Iterator[Remark]:
-        """Remarks on a width or a limit that was asked for and not reached."""
-        if not self.sequences:
-            return
-        n, width, limit = self.sequences[0].n, self.settings.width, self.settings.max_share
-        if width is not None and any(sequence.high - sequence.low > width for sequence in self.sequences):
-            yield Remark(
-                "wide-interval", f"after {n:,} inputs the interval is still wider than the {percent(width)} asked for"
-            )
-        if limit is not None and not all(sequence.settles(limit) for sequence in self.sequences):
-            yield Remark(
-                "not-settled", f"after {n:,} inputs it is still open whether the share is above {percent(limit)}"
-            )
-
-    def _enumerated(self) -> list[Share]:
-        survey, size = self.survey, self.population.domain.size
-        survey.detail = f"all {size:,} inputs of the domain were looked at"
-        families = self._judged(is_enumerated=True)
-        self._count(each for batch in families for each in self.population.as_each_member(batch))
-        if not survey.counts[0].n + survey.counts[0].n_not_comparable:
-            raise DomainError(f"the constraints must allow an input, got none of {size:,}: loosen them")
-        bounds = [(count.value, count.value) if count.n else (0.0, 1.0) for count in survey.counts]
-        return survey.shares("exact", bounds)
-
-    def _solved(self) -> list[Share] | None:
-        """The shares read from the model's own structure; None if it cannot be solved, or not as fast as sampled."""
-        domain, settings, survey = self.population.domain, self.settings, self.survey
-        if self.population.asker.output != "label":
-            limit = f"over the {settings.exact_limit:,} that are enumerated"
-            if domain.size <= settings.exact_limit:
-                limit = f"and {settings.n:,} sampled with their twins are fewer"
-            self._not_solved(f"the domain has {magnitude(domain.size)} inputs, {limit}")
-            return None
-        n_rows = settings.rows_foreseen(domain) if settings.method == "auto" else math.inf
-        shares: list[Share] = []
-        for part in [domain.with_sensitive(names) for names in self.sets]:
-            solved = solve(self.population.model, part, n_rows=n_rows)
-            if isinstance(solved, NotSolved):
-                self.population.asker.n_queries += solved.n_queries + sum(share.n_queries for share in shares)
-                self._not_solved(solved.reason, is_contradicted=solved.contradicts)
-                return None
-            most = percent(1 - (1 - settings.confidence) ** (1 / N_RANDOM))
-            survey.detail = (
-                f"solved for the model's {solved.method}; the model agreed on all of {N_RANDOM} random families, so "
-                f"with {percent(settings.confidence)} confidence it answers otherwise on fewer than {most}"
-            )
-            value = float(solved.share) if solved.n else math.nan
-            by_label = solved.by_label.items()
-            outcomes = {(place, label): n for label, counts in by_label for place, n in enumerate(counts)}
-            share = survey.make(
-                value,
-                (value, value) if solved.n else (0.0, 1.0),
-                n=solved.n,
-                n_not_comparable=solved.n_not_comparable,
-                hits=solved.hits,
-                method="exact",
-                sensitive=part.sensitive,
-                n_queries=solved.n_queries,
-                outcomes=outcome_table(part, outcomes) if solved.hits else None,
-            )
-            shares.append(share)
-        return shares
-
-    def _not_solved(self, why: str, *, is_contradicted: bool = False) -> None:
-        """Note the reason; a remark says it where an exact share was asked for, or the model contradicts its class."""
-        self.survey.detail = why
-        if self.settings.method == "exact" or is_contradicted:
-            self.survey.health.append(Remark("not-exact", f"{why}; sampled instead"))
+        """Remarks on a width or a limit that was asked for and that some interval has not reached."""
+        width, limit = self.settings.width, self.settings.max_share
+        if width is not None and any(each.high - each.low > width for each in self.sequences):
+            text = f"the interval is still wider than the {percent(width)} asked for"
+            yield Remark("wide-interval", f"after {self.sequences[0].n:,} inputs {text}")
+        if limit is not None and not all(each.settles(limit) for each in self.sequences):
+            text = f"it is still open whether the share is above {percent(limit)}"
+            yield Remark("not-settled", f"after {self.sequences[0].n:,} inputs {text}")

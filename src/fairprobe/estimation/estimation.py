@@ -12,16 +12,16 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by, filled
+from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
 from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import split_confidence
+from fairprobe.estimation.bounds.intervals import checked_limit, split_confidence
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.settings import EXACT_LIMIT, EstimatePlan, Settings
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.stored_estimate import stored_shares
-from fairprobe.estimation.survey import beside, warn_of
+from fairprobe.estimation.survey import warn_of
 from fairprobe.estimation.verdict import Gate
 from fairprobe.model import Model
 from fairprobe.progress import Progress
@@ -155,7 +155,7 @@ def breakdown(
     sex x race 100
     """
     names = _checked_sets(checked_domain(domain), sets)
-    shares = shares_of(model, domain, population, names, settings_of(**settings))
+    shares = shares_of(model, domain, population, names, Settings(**settings))
     warn_of(shares)
     return {" x ".join(share.sensitive): share for share in shares}
 
@@ -189,8 +189,7 @@ def causal_search(
     Sets are tried by size; one that holds a set found before is left out, as its score is no smaller. The other
     arguments are those of `breakdown`.
     """
-    if not is_number(min_share) or not 0 <= min_share < 1:
-        raise SettingError.about("min_share", f"must be at least 0 and below 1, got {min_share!r}")
+    checked_limit("min_share", min_share)
     each = split_confidence(confidence, 2 ** len(checked_domain(domain).sensitive) - 1)
     found: dict[str, Share] = {}
     for size in range(1, len(domain.sensitive) + 1):
@@ -218,39 +217,26 @@ def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[
     return [tuple(name for name in domain.sensitive if name in names) for names in checked]
 
 
-def settings_of(**given: Any) -> Settings:
-    """The settings of an estimate by some of its arguments; the others are the defaults of `estimate`."""
-    return Settings(**filled(estimate, given, but=["population"]))
-
-
 def shares_of(
     model: Model, domain: Domain, population: Any, sets: Sequence[tuple[str, ...]], settings: Settings
 ) -> list[Share]:
     """A share for each set of sensitive parameters that may change; with links, the plain ones beside the linked."""
     sides, population = sides_of(domain, settings.linked), bound(population, domain)
     n_bound = Gate.of(settings.gate).n_bound(sides)
-    settings = replace(settings, confidence=split_confidence(settings.confidence, n_bound))
-    targets = [
-        Population(
-            model,
-            side,
-            population,
-            settings.threshold,
-            settings.output,
-            settings.batch,
-            settings.sample_weight,
-            settings.groups,
-        )
-        for side in sides
-    ]
-    return [beside(*each) for each in zip(*stored_shares(targets, sets, settings), strict=True)]
+    settings = settings.but(confidence=split_confidence(settings.confidence, n_bound))
+    asked = (settings.threshold, settings.output, settings.batch, settings.sample_weight, settings.groups)
+    targets = [Population(model, side, population, *asked) for side in sides]
+    first, *others = stored_shares(targets, sets, settings)
+    # Where nothing is linked to a set, its linked and its plain share are the same.
+    both = zip(first, others[0], strict=True) if others else ()
+    return [replace(share, plain=plain) if share.linked else share for share, plain in both] or first
 
 
 def plan(domain: Domain, population: Any, **given: Any) -> EstimatePlan:
     """The work that `estimate` would take with the same arguments. No model is asked."""
-    settings, population = settings_of(**given), bound(population, domain)
+    settings, population = Settings(**given), bound(population, domain)
     n_rows = population.shape[0] if hasattr(population, "shape") else None
     if not isinstance(population, str):
-        settings = replace(settings, method="sample")
+        settings = settings.but(method="sample")
     sides = [settings.plan(side, n_rows) for side in sides_of(domain, settings.linked)]
-    return replace(sides[0], n_queries=sum(each.n_queries for each in sides))
+    return sides[0]._replace(n_queries=sum(each.n_queries for each in sides))

@@ -6,10 +6,10 @@ The oracle says which are discriminatory, and `domain.families` who is compared 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from fairprobe.domain.row_members import RowMembers
 from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import columns_of
-from fairprobe.model.asking import Asker
+from fairprobe.model.asking import Answering, Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import ROWS_A_CALL, Oracle
@@ -47,79 +47,62 @@ class JudgedFamilies:
     """By member, then input (then class)."""
     present: Mask | None
     """Mask of the members that are compared and allowed; None if all are."""
+    members: Codes
+    """The sensitive codes of each member; -1 for a value that is the input's own."""
     own: Codes
-    """The sensitive parameters' codes of each input itself; -1 where its value is none of those compared."""
+    """The sensitive codes of each input itself; -1 where its value is none of those compared."""
+    kinds: Codes | None
+    """By member, then input, a number that members have in common if they are the same row to the model; or None."""
+    rows: RowMembers | None = None
+    """The real rows, where they are some."""
     counted: Mask | None = None
     """Mask of the inputs that are of the population; None if all are."""
-    members: Codes | None = None
-    """The sensitive codes of each member, -1 for a value that is the input's own; None for the combinations."""
-    kinds: Codes | None = None
-    """By member, then input, a number that members have in common if they are the same row to the model; or None."""
     second: NDArray[Any] | None = None
     """The outputs once more, where hits were asked about again; None for a model that is known to repeat itself."""
     n_contradicted: int = 0
     """Hits that got other outputs the second time, by more than rounding."""
     contradicted: Any = None
     """The rows that did, as codes or as a frame."""
-    rows: RowMembers | None = None
-    """The real rows, where they are some."""
 
 
-def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> JudgedFamilies:
-    """Inputs of the oracle's domain; with `twice`, those that are hits are asked about again."""
-    judgement = oracle.judge(codes)
-    own = codes[:, list(oracle.domain.sensitive_columns)]
-    batch = JudgedFamilies(judgement.outputs, judgement.present, own, kinds=judgement.kinds)
+def judged(
+    oracle: Oracle, inputs: Codes | pd.DataFrame, sets: Sequence[Sequence[str]] | None = None, *, twice: bool = False
+) -> JudgedFamilies:
+    """A batch of inputs of the domain, or of real rows, each judged as it is with only what is compared replaced.
+
+    Real rows have the members that some sets of sensitive parameters need. With `twice`, hits are asked about again, by
+    whatever members they are hits: which of them are compared differs by set, and is counted later.
+    """
+    families, asker = oracle.families, oracle.asker
+    if isinstance(inputs, np.ndarray):
+        members, sensitive = families.of(inputs), inputs[:, list(oracle.domain.sensitive_columns)]
+        outputs = asker.ask_members(members)
+        batch = JudgedFamilies(outputs, members.present, families.combinations, sensitive, members.kinds)
+    else:
+        rows = families.of_frame(inputs, sets)
+        batch = JudgedFamilies(_ask_rows(asker, rows), rows.present, rows.members, rows.own, rows.kinds, rows)
     if not twice:
         return batch
 
-    def ask(rows: Codes) -> NDArray[Any]:
-        return oracle.judge(judgement.take(rows, codes.dtype).members(oracle.families)).outputs
+    def ask(some: Codes) -> NDArray[Any]:
+        return asker.ask_members(members.part(some)) if batch.rows is None else _ask_rows(asker, batch.rows, some)
 
-    return _asked_again(oracle, batch, ask, lambda members: oracle.families.members(codes)[members.ravel()])
-
-
-def _asked_again(
-    oracle: Oracle, batch: JudgedFamilies, ask: Callable[[Codes], NDArray[Any]], rows_of: Callable[[Mask], Any]
-) -> JudgedFamilies:
-    """Ask about the hits once more: by whatever members they are hits."""
-    # By all members at once: which of them are compared differs by set of sensitive parameters, and is counted later.
-    rows = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
-    if not len(rows):
+    hits = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
+    if not len(hits):
         return batch
-    second, other = oracle.second_outputs(batch.outputs, batch.present, rows, ask)
+    second, other = oracle.second_outputs(batch.outputs, batch.present, hits, ask)
     n = int(other.any(axis=0).sum())
-    return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
+    contradicted = None
+    if n:
+        contradicted = members.rows[other.ravel()] if batch.rows is None else batch.rows.joined(other)
+    return replace(batch, second=second, n_contradicted=n, contradicted=contradicted)
 
 
-def judged_rows(
-    oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool
-) -> Iterator[JudgedFamilies]:
-    """Real rows in order, each judged as it is with only what is compared replaced.
-
-    They have the members that some sets of sensitive parameters need.
-    """
-    size = oracle.batch_size(len(rows))
-    for first in range(0, len(rows), size):
-        yield judged_frame(oracle, rows.iloc[first : first + size], sets, twice=twice)
-
-
-def judged_frame(oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool) -> JudgedFamilies:
-    """A batch of real rows."""
-    members = oracle.families.of_frame(rows, sets)
-    ask = partial(_ask_rows, oracle, members)
-    outputs = ask(slice(None))
-    batch = JudgedFamilies(
-        outputs, members.present, members.own, members=members.members, kinds=members.kinds, rows=members
-    )
-    return _asked_again(oracle, batch, ask, members.joined) if twice else batch
-
-
-def _ask_rows(oracle: Oracle, members: RowMembers, rows: Codes | slice) -> NDArray[Any]:
+def _ask_rows(asker: Answering, members: RowMembers, rows: Codes | slice = slice(None)) -> NDArray[Any]:
     """The outputs of some rows' members; those that do not count have none."""
     present = np.zeros_like(members.present)
     present[:, rows] = members.present[:, rows]
-    answers = oracle.asker.ask_frame(members.joined(present)) if present.any() else np.zeros(0)
+    answers = asker.ask_frame(members.joined(present)) if present.any() else np.zeros(0)
     outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
     outputs[present] = answers
     return outputs[:, rows]
@@ -192,23 +175,19 @@ class Population:
         """Of all rows given, known or not."""
         self.groups: Codes | None = None
         """Of the rows that are known."""
-        if self.name == "rows" and not isinstance(population, str):
+        self._some: pd.DataFrame | None = None
+        """A few members of rows, on which a model's rounding is measured."""
+        if isinstance(population, str | Density):
+            beside = {"sample_weight": sample_weight, "groups": groups}
+            for name in (name for name, values in beside.items() if values is not None):
+                raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
+            if self.name not in ("domain", "valid", "density"):
+                rule = "must be 'domain', 'valid', a frame of rows or a Density"
+                near = nearest(population, ("domain", "valid"))
+                raise SettingError.about("population", f"{rule}, got {population!r}{near}")
+        else:
             called = {"X": "population"}
-            given = self.domain.rows(population, sample_weight=sample_weight, groups=groups, called=called)
-            self.rows, known = known_rows(given)
-            self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
-            if given.weights is not None:
-                self.weights, self.total_weight = given.weights[known], float(given.weights.sum())
-            if given.group_numbers is not None:
-                self.groups = given.group_numbers[known]
-        elif sample_weight is not None or groups is not None:
-            name = "groups" if sample_weight is None else "sample_weight"
-            raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
-        elif self.density is None and population not in ("domain", "valid"):
-            near = nearest(population, ("domain", "valid"))
-            raise SettingError.about(
-                "population", f"must be 'domain', 'valid', a frame of rows or a Density, got {population!r}{near}"
-            )
+            self._take(self.domain.rows(population, sample_weight=sample_weight, groups=groups, called=called))
         # The population "domain" is the whole product; "valid" and real rows keep to the constraints.
         if self.name == "domain" and self.domain.constraints:
             self.domain = self.domain.without_constraints()
@@ -216,11 +195,18 @@ class Population:
         asker.domain = self.domain
         self.twice = not is_repeatable(model)
         """True if hits must be asked about again: the model is not known to repeat itself."""
-        self._some = None
-        if self.rows is not None:
-            places = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
-            self._some = self.domain.families.of_frame(self.rows.iloc[places]).frame
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
+
+    def _take(self, given: Rows) -> None:
+        """Take those of the rows given whose sensitive values are known."""
+        self.rows, known = known_rows(given)
+        self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
+        if given.weights is not None:
+            self.weights, self.total_weight = given.weights[known], float(given.weights.sum())
+        if given.group_numbers is not None:
+            self.groups = given.group_numbers[known]
+        some = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
+        self._some = self.domain.families.of_frame(self.rows.iloc[some]).frame
 
     @property
     def asker(self) -> Asker:
@@ -238,46 +224,39 @@ class Population:
         """Ask inside this; real rows may hold anything, so that the model must look at them with care."""
         return self.oracle.asker.quiet() if self.rows is None else nullcontext()
 
-    def families(self, n: int, seed: int, sets: Sequence[Sequence[str]] | None = None) -> Iterator[JudgedFamilies]:
+    def families(self, n: int, seed: int) -> Iterator[JudgedFamilies]:
         """All rows, or so many inputs drawn, constraints respected; the same ones for the same seed."""
-        return (self.judged(part, sets) for part in self.parts(n, seed))
+        return (self.judged(part) for part in self.parts(n, seed))
 
     def parts(self, n: int, seed: int) -> Iterator[Any]:
         """The shards in order: frames of rows, or inputs drawn."""
         return (self.shard(number, n, seed) for number in range(self.n_shards(n)))
 
-    def n_shards(self, n: int) -> int:
-        """The number of batches in which all rows, or so many inputs drawn, are judged."""
+    def n_shards(self, n: int | None) -> int:
+        """The number of batches in which all rows, so many inputs drawn, or every family of the domain are judged."""
         n = n if self.rows is None else len(self.rows)
+        if n is None:
+            return self.oracle.families.n_blocks(self.oracle.batch_size(ROWS_A_CALL))
         return math.ceil(n / self.oracle.batch_size(n))
 
-    def shard(self, number: int, n: int, seed: int) -> Any:
+    def shard(self, number: int, n: int | None, seed: int) -> Any:
         """One of these batches, from 0 on. Each has random numbers of its own, so that none depends on another."""
         if self.rows is not None:
             size = self.oracle.batch_size(len(self.rows))
             return self.rows.iloc[number * size : (number + 1) * size]
+        if n is None:
+            return self.oracle.families.block(number, self.oracle.batch_size(ROWS_A_CALL))
         size = self.oracle.batch_size(n)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SAMPLES, number)))
         return (self.density or self.domain).sample_codes(min(size, n - number * size), rng)
 
     def judged(self, part: Any, sets: Sequence[Sequence[str]] | None = None) -> JudgedFamilies:
         """A batch of what is judged."""
-        if self.rows is not None:
-            return judged_frame(self.oracle, part, sets or [self.domain.sensitive], twice=self.twice)
-        return judged(self.oracle, part, twice=self.twice)
-
-    @property
-    def n_enumerated(self) -> int:
-        """The number of batches that hold an input of every family of the domain."""
-        return self.oracle.families.n_blocks(self.oracle.batch_size(ROWS_A_CALL))
-
-    def enumerated(self, number: int) -> Codes:
-        """One of these batches, from 0 on."""
-        return self.oracle.families.block(number, self.oracle.batch_size(ROWS_A_CALL))
+        return judged(self.oracle, part, sets, twice=self.twice)
 
     def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
-        """A batch of such families, counted as each of their members that the constraints allow."""
-        for position, combination in enumerate(self.oracle.families.combinations):
+        """An input of each family, counted as each of its members that the constraints allow."""
+        for position, combination in enumerate(batch.members):
             counted = None if batch.present is None else batch.present[position]
             yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)
             batch = replace(batch, n_contradicted=0, contradicted=None)  # counted once

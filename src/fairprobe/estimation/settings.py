@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from os import PathLike
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+from fairprobe.arguments import filled
 from fairprobe.checks import checked_count, is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import checked_confidence
-from fairprobe.estimation.bounds.sequence import ConfidenceSequence
+from fairprobe.estimation.bounds.intervals import checked_confidence, checked_limit
 from fairprobe.estimation.share import checked_role
 from fairprobe.estimation.verdict import Gate
-from fairprobe.oracle import ROWS_A_CALL
-from fairprobe.progress import Progress
 
 N_EXPERIMENTS = 400
 """Experiments of a fixed sample; the paper's number."""
@@ -26,8 +23,7 @@ MOST_EXPERIMENTS = 100_000
 """Experiments of a sample that stops when tight, at most, so that a share at the very limit does not keep it going."""
 
 
-@dataclass(frozen=True)
-class EstimatePlan:
+class EstimatePlan(NamedTuple):
     """The way in which a population will be counted, as far as it is settled before the model is asked."""
 
     how: str
@@ -38,36 +34,14 @@ class EstimatePlan:
     """Rows that the model is asked about, at most."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The arguments of `estimate`, which describes them."""
+class Settings(SimpleNamespace):
+    """The arguments of `estimate`, which describes them, under their names; those not given have its defaults."""
 
-    n_experiments: int | None
-    n_samples: int
-    confidence: float
-    method: str
-    exact_limit: int
-    width: float | None
-    max_share: float | None
-    max_seconds: float | None
-    threshold: float | None
-    output: str
-    favourable: Any
-    seed: int | None
-    batch: str | None
-    linked: bool | None
-    sample_weight: Any
-    groups: Any
-    rows_are: str | None
-    gate: str | None
-    store: str | PathLike[str] | None
-    model_id: str | None
-    n_jobs: int
-    engine: str | None
-    progress: bool | Progress | None
+    def __init__(self, **given: Any) -> None:
+        from fairprobe.estimation.estimation import estimate
 
-    def __post_init__(self) -> None:
-        checked_role(self.rows_are)
+        every = filled(estimate, given, but=["population"])
+        super().__init__(**{**every, "rows_are": checked_role(every["rows_are"])})
         Gate.of(self.gate)
         checked_confidence(self.confidence)
         checked_count("n_samples", self.n_samples)
@@ -78,30 +52,21 @@ class Settings:
             raise SettingError.about("method", f"must be auto, sample or exact, got {self.method!r}")
         if self.width is not None and not (is_number(self.width) and 0 < self.width < 1):
             raise SettingError.about("width", f"must lie between 0 and 1, got {self.width!r}")
-        if self.max_share is not None and not (is_number(self.max_share) and 0 <= self.max_share < 1):
-            raise SettingError.about("max_share", f"must be at least 0 and below 1, got {self.max_share!r}")
+        if self.max_share is not None:
+            checked_limit("max_share", self.max_share)
         if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
             raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
 
-    def is_tight(self, sequence: ConfidenceSequence) -> bool:
-        """True if the interval is as narrow as wanted, and on one side of the limit."""
-        if self.width is None and self.max_share is None:
-            return False
-        is_narrow = self.width is None or sequence.high - sequence.low <= self.width
-        return is_narrow and (self.max_share is None or sequence.settles(self.max_share))
+    def but(self, **changes: Any) -> Settings:
+        """The settings with some of them changed."""
+        return Settings(**{**vars(self), **changes})
 
     @property
     def n(self) -> int:
         """Inputs to sample, at most."""
         can_end_early = self.width is not None or bool(self.max_share)  # no sample shows that a share is 0
-        return (self.n_experiments or (MOST_EXPERIMENTS if can_end_early else N_EXPERIMENTS)) * self.n_samples
-
-    def rows_foreseen(self, domain: Domain) -> float:
-        """Rows that sampling is likely to ask about; if it stops when tight, as many as it takes without a hit."""
-        n_twins = len(domain.combinations)
-        # Without a hit, the interval of a confidence sequence is about 5 / n wide.
-        wishes = [5 / wish * n_twins for wish in (self.width, self.max_share) if wish]
-        return min(self.n * n_twins, max(ROWS_A_CALL, *wishes)) if wishes else self.n * n_twins
+        n_experiments = self.n_experiments or (MOST_EXPERIMENTS if can_end_early else N_EXPERIMENTS)
+        return int(n_experiments * self.n_samples)
 
     def plan(self, domain: Domain, n_rows: int | None) -> EstimatePlan:
         """Choose how to count a population of rows, or of inputs that are uniform over the domain."""

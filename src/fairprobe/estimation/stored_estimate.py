@@ -28,13 +28,13 @@ def stored_shares(
     targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
 ) -> list[list[Share]]:
     """The shares of each target by set; with a store, what the model was asked before is not asked again."""
-    settings = replace(settings, favourable=favourable_of(settings.favourable, targets))
+    settings = settings.but(favourable=favourable_of(settings.favourable, targets))
     store, model_id, first = settings.store, identity.checked_id(settings.model_id, settings.store), targets[0]
     checked_engine(settings.engine, checked_jobs(settings.n_jobs))
     if store is None:
         return [EstimateRun(target, sets, settings).shares() for target in targets]
     seed = checked_seed(recorded_settings(store).get("seed") if settings.seed is None else settings.seed)
-    settings = replace(settings, seed=seed)
+    settings = settings.but(seed=seed)
     asked = {"sets": [list(names) for names in sets], "seed": seed, "method": settings.method}
     with terminable(), StoredRun.opened(store, "estimate", identity_of(targets, asked, model_id)) as run:
         canaries = Canaries(run, first.asker, first.rows, first.oracle.resolution)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,10 @@ from fairprobe.domain.row_members import RowMembers
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.estimation.counts import Count, Record, RowAnswers, combination_words, joined_answers
+from fairprobe.estimation.counts import Count, Record, RowAnswers, combination_words
 from fairprobe.estimation.favourable import Favourable, classes_of, named_outcomes
 from fairprobe.estimation.populations import JudgedFamilies, Population
-from fairprobe.estimation.share import Share, checked_role
+from fairprobe.estimation.share import Share
 from fairprobe.model.measuring import SAFETY, are_ties
 
 Interval = tuple[float, float]
@@ -29,42 +28,51 @@ MOST_TOLD = 3
 """Failed shards whose reasons a remark lists; chosen."""
 
 
-@dataclass
 class Survey:
     """Counts the families of a population for some sets of sensitive parameters, and makes shares of the counts."""
 
-    population: Population
-    sets: InitVar[Sequence[tuple[str, ...]]]
-    confidence: float
-    seed: int
-    n_samples: InitVar[int] = 1000
-    favourable: Favourable | None = None
-    rows_are: str | None = None
-    detail: str = ""
-    health: list[Remark] = field(default_factory=list)
-    """Remarks on all shares."""
-    n_lost: int = 0
-    """Inputs of which nothing is known: an upper bound counts all of them as cases, a lower bound none."""
-
-    def __post_init__(self, sets: Sequence[tuple[str, ...]], n_samples: int) -> None:
-        self.counts = [Count(self.population.oracle, names, n_samples) for names in sets]
-        self.rows_are = checked_role(self.rows_are)
+    def __init__(
+        self,
+        population: Population,
+        sets: Sequence[tuple[str, ...]],
+        confidence: float,
+        seed: int,
+        n_samples: int = 1000,
+        favourable: Favourable | None = None,
+        rows_are: str = "unknown",
+    ) -> None:
+        self.population = population
+        self.confidence = confidence
+        self.seed = seed
+        self.counts = [Count(population.oracle, names, n_samples) for names in sets]
+        self.detail = ""
+        self.health: list[Remark] = []
+        """Remarks on all shares."""
+        self._favourable = favourable
+        self._rows_are = rows_are
         self._clock = Clock()
         self._n_contradicted = self._n_at_threshold = 0
         self._contradicted: Any = None
+        self._n_lost = 0
+        """Inputs of which nothing is known: an upper bound counts all of them as cases, a lower bound none."""
         self._lost: list[str] = []
-        self._kept: list[tuple[Any, Any, Any]] = []
+        self._hits: list[tuple[Any, Any, Any]] = []
+        """For each batch of real rows, those that are hits, their twins, and the outputs of their members."""
         self._answers: list[RowAnswers] = []
         self._n_rows = 0
         """Real rows that were judged or lost."""
 
     def lose(self, n: int, why: str) -> None:
         """Leave out inputs whose shard kept failing."""
-        if self.population.weights is not None or self.population.groups is not None:
+        if self._is_clustered:
             raise RunError(f"no row may be left out where they do not count alike, got {n:,} without an answer: {why}")
-        self.n_lost += n
+        self._n_lost += n
         self._n_rows += n
         self._lost.append(why)
+
+    @property
+    def _is_clustered(self) -> bool:
+        return self.population.weights is not None or self.population.groups is not None
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
         """Count a batch; gives for each set a mask of the hits among its comparable inputs."""
@@ -73,7 +81,7 @@ class Survey:
             self._contradicted = batch.contradicted
         oracle = self.population.oracle
         if oracle.threshold and not oracle.is_label:
-            present = self.counts[-1].members(batch)
+            present = self.counts[-1].compared(batch)
             self._n_at_threshold += int(oracle.are_at_threshold(batch.outputs, present).sum())
         hits = [count.add(batch) for count in self.counts]
         if batch.rows is not None:
@@ -86,17 +94,12 @@ class Survey:
 
         oracle, count = self.population.oracle, self.counts[-1]
         rows, n = np.flatnonzero(count.counted[-1]), len(oracle.families)  # what is held comes behind the combinations
-        present = count.members(batch)
+        present = count.compared(batch)
         assert present is not None
-        words = [combination_words(oracle.domain, place) for place in range(n)]
-        answers = RowAnswers(
-            members.index[rows],
-            self.population.places[self._n_rows + rows],
-            tuple(words),
-            batch.outputs[:n, rows],
-            present[:n, rows],
-            None if batch.second is None else batch.second[:n, rows],
-        )
+        words = tuple(combination_words(oracle.domain, place) for place in range(n))
+        second = None if batch.second is None else batch.second[:n, rows]
+        places = self.population.places[self._n_rows + rows]
+        answers = RowAnswers(members.index[rows], places, words, batch.outputs[:n, rows], present[:n, rows], second)
         self._answers.append(answers)
         self._n_rows += len(batch.own)
         places = np.flatnonzero(count.are_hits[-1][rows])
@@ -106,9 +109,9 @@ class Survey:
         is_own = (members.members[:, None] == batch.own[rows][None]).all(axis=2)
         own = np.where(is_own.any(axis=0), is_own.argmax(axis=0), present[:, rows].argmax(axis=0))
         ends = oracle.other_end(batch.outputs[:, rows], present[:, rows], own)
-        index = members.index[rows]
-        said = pd.DataFrame([answers.of_row(int(place)) for place in places], index=index, columns=words, dtype=object)
-        self._kept.append((members.frame_of(rows), members.as_members(ends, rows).set_axis(index), said))
+        index, told = members.index[rows], [answers.of_row(int(place)) for place in places]
+        frame = pd.DataFrame(told, index=index, columns=list(words), dtype=object)
+        self._hits.append((members.frame_of(rows), members.as_members(ends, rows).set_axis(index), frame))
 
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
@@ -116,21 +119,22 @@ class Survey:
         """A share for each set, when all is counted, with remarks to be made besides.
 
         The bounds, by set, are two-sided and one-sided alike. By default they are the exact ones of pooled counts, for
-        a number of inputs that was fixed beforehand.
+        a number of inputs that was fixed beforehand; a share that is known exactly has its value.
         """
         self.health += [*self._remarks(), *remarks]
         method = method or ("sample" if self.population.rows is None else "rows")
+        if method == "exact":
+            bounds = [(count.value, count.value) if count.n else (0.0, 1.0) for count in self.counts]
         if bounds is not None:
-            return [self._share(count, method, both) for count, both in zip(self.counts, bounds, strict=True)]
-        is_clustered = self.population.weights is not None or self.population.groups is not None
-        return [self._clustered(count) if is_clustered else self._pooled(count, method) for count in self.counts]
+            return [self._share(count, method, *both, *both) for count, both in zip(self.counts, bounds, strict=True)]
+        return [self._clustered(count) if self._is_clustered else self._pooled(count, method) for count in self.counts]
 
     def _pooled(self, count: Count, method: str) -> Share:
         """The share with exact bounds: lost inputs count as no cases for the lower ones, as cases for the upper."""
-        n = count.n + self.n_lost
-        least, most = (count.hits, n, self.confidence), (count.hits + self.n_lost, n, self.confidence)
-        two_sided = (intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1])
-        return self._share(count, method, two_sided, (intervals.lower_bound(*least), intervals.upper_bound(*most)))
+        n = count.n + self._n_lost
+        least, most = (count.hits, n, self.confidence), (count.hits + self._n_lost, n, self.confidence)
+        low, high = intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1]
+        return self._share(count, method, low, high, intervals.lower_bound(*least), intervals.upper_bound(*most))
 
     def _clustered(self, count: Count) -> Share:
         """The share of rows with weights or in groups."""
@@ -144,86 +148,74 @@ class Survey:
         return self._share(
             count,
             "rows",
-            said.two_sided,
-            said.one_sided,
+            *said.two_sided,
+            *said.one_sided,
             value=said.share,
             design=" ".join(design),
             weight_compared=None if weights is None else float(weights.sum()) / self.population.total_weight,
             health=(*self.health, *said.remarks()),
         )
 
-    def _share(
-        self, count: Count, method: str, two_sided: Interval, one_sided: Interval | None = None, **fields: Any
-    ) -> Share:
-        """The share of a count; its value is that of the count, unless it is given."""
-        rates = count.rates
+    def _share(self, count: Count, method: str, *bounds: float, **fields: Any) -> Share:
+        """The share of a count, with its two-sided interval and its one-sided bounds."""
+        population, oracle, rates, outcomes = self.population, self.population.oracle, count.rates, count.outcomes()
         if method in ("sample", "sequential"):
             fields["history"] = np.cumsum(rates) / np.arange(1, len(rates) + 1)
-        if method == "sample" and len(rates) > 1 and not self.n_lost:
+        if method == "sample" and len(rates) > 1 and not self._n_lost:
             fields["mean_low"], fields["mean_high"] = intervals.mean_interval(rates, self.confidence)
-        if count is self.counts[-1]:
-            fields |= self._rows_of_hits()
-        return self.make(
-            fields.pop("value", count.value),
-            two_sided,
-            one_sided,
+        if method != "exact":
+            fields["record"] = Record(tuple(count.bits))
+        if count is self.counts[-1] and self._answers:
+            fields |= self._rows(count)
+        if population.rows is not None and self._rows_are == "training":
+            bounds = (math.nan,) * 4  # these rows represent nobody else
+        if not oracle.is_label:
+            outcomes = named_outcomes(outcomes, classes_of(population.model))
+        figures: dict[str, Any] = {
+            "value": count.value,
+            "n_queries": oracle.asker.n_queries,
+            "health": tuple(self.health),
+            **dict(zip(("low", "high", "lower", "upper"), bounds, strict=True)),
+        }
+        return Share(
             n=count.n,
-            n_not_comparable=count.n_not_comparable,
             hits=count.hits,
             method=method,
-            sensitive=count.sensitive,
-            outcomes=count.outcomes(),
-            record=None if method == "exact" else self._record(count),
-            n_queries=self.population.oracle.asker.n_queries,
-            **fields,
-        )
-
-    def _record(self, count: Count) -> Record:
-        answers = joined_answers(self._answers) if self._answers and count is self.counts[-1] else None
-        return Record(tuple(count.bits), answers)
-
-    def _rows_of_hits(self) -> dict[str, Any]:
-        """The rows that are hits, where the population is one of rows, as fields of a share."""
-        import pandas as pd
-
-        names = ("cases", "twins", "answers")
-        return {name: pd.concat(parts) for name, parts in zip(names, zip(*self._kept, strict=True), strict=False)}
-
-    def make(self, value: float, two_sided: Interval, one_sided: Interval | None = None, **fields: Any) -> Share:
-        """A share with what is common to all of the call filled in; by default, one-sided bounds are the two-sided."""
-        population, oracle = self.population, self.population.oracle
-        if population.rows is not None and self.rows_are == "training":
-            two_sided = one_sided = (math.nan, math.nan)  # these rows represent nobody else
-        if oracle.asker.output != "label":
-            fields["outcomes"] = named_outcomes(fields["outcomes"], classes_of(population.model))
-        return Share(
-            value,
-            *two_sided,
-            *(one_sided or two_sided),
             population=population.name,
             confidence=self.confidence,
+            sensitive=count.sensitive,
             threshold=oracle.threshold,
             seconds=self._clock.seconds,
             seed=self.seed,
             detail=self.detail,
             n_left_out=population.n_left_out,
-            n_lost=self.n_lost,
+            n_not_comparable=count.n_not_comparable,
+            n_lost=self._n_lost,
             resolution=oracle.resolution,
-            sent=getattr(oracle.asker, "sent", None),
-            linked=tuple(link.column for link in population.domain.links if link.sensitive in fields["sensitive"]),
+            outcomes=outcomes,
+            worse_off=None if self._favourable is None else self._favourable.worse_off(outcomes),
+            linked=tuple(link.column for link in population.domain.links if link.sensitive in count.sensitive),
             hidden=population.domain.hidden,
-            rows_are=checked_role(self.rows_are),
-            worse_off=None if self.favourable is None else self.favourable.worse_off(fields["outcomes"]),
-            **{"health": tuple(self.health), **fields},
+            rows_are=self._rows_are,
+            sent=getattr(oracle.asker, "sent", None),
+            **(figures | fields),
         )
 
-    def _remarks(self) -> Iterable[Remark]:
+    def _rows(self, count: Count) -> dict[str, Any]:
+        """The real rows, as fields of the share of all that is changed."""
+        import pandas as pd
+
+        parts = zip(*self._hits, strict=True)
+        hits = {name: pd.concat(part) for name, part in zip(("cases", "twins", "answers"), parts, strict=False)}
+        return {**hits, "record": Record(tuple(count.bits), RowAnswers.joined(self._answers))}
+
+    def _remarks(self) -> Iterator[Remark]:
         """Remarks on lost inputs, on rounding, and on hits that got another answer when asked about again."""
         oracle = self.population.oracle
         if self._lost:
             yield Remark(
                 "incomplete",
-                f"{self.n_lost:,} inputs were left out, as their shards kept failing: all of them count as cases for "
+                f"{self._n_lost:,} inputs were left out, as their shards kept failing: all of them count as cases for "
                 f"the upper bounds and none for the lower; {'; '.join(self._lost[:MOST_TOLD])}",
             )
         if oracle.resolution > oracle.threshold / 1000:
@@ -239,24 +231,17 @@ class Survey:
                 "is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur",
             )
         unsteady = dict(self.population.unsteady)
-        if not self._n_contradicted:
-            yield from map(Remark, unsteady, unsteady.values())
-            return
-        hits = (
-            f"{self._n_contradicted:,} hits got another output when asked about again, and do not count unless they "
-            "were hits both times"
-        )
-        model, batch = self.population.model, self.population.batch
-        if oracle.is_label and are_ties(model, oracle.domain, batch, self._contradicted):
-            unsteady["rounding-decides"] = f"{hits}: they lie so near to the boundary that rounding decides"
-        else:
-            unsteady["stochastic-model"] = f"the model answers the same row differently: {hits}"
+        if self._n_contradicted:
+            hits = (
+                f"{self._n_contradicted:,} hits got another output when asked about again, and do not count unless "
+                "they were hits both times"
+            )
+            model, batch = self.population.model, self.population.batch
+            if oracle.is_label and are_ties(model, oracle.domain, batch, self._contradicted):
+                unsteady["rounding-decides"] = f"{hits}: they lie so near to the boundary that rounding decides"
+            else:
+                unsteady["stochastic-model"] = f"the model answers the same row differently: {hits}"
         yield from map(Remark, unsteady, unsteady.values())
-
-
-def beside(share: Share, plain: Share | None = None) -> Share:
-    """A linked share with the plain one beside it; where nothing is linked, they are the same."""
-    return replace(share, plain=plain) if share.linked else share
 
 
 def warn_of(shares: Iterable[Share], *, stacklevel: int = 3) -> None:

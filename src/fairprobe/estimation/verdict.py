@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from fairprobe.blocks import Block, Result, Sentence, Table
-from fairprobe.checks import is_number, nearest
+from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import checked_share
+from fairprobe.estimation.bounds.intervals import checked_limit, checked_share
 from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, percent
 
@@ -140,8 +140,7 @@ def verdict(
             means that one alone.
         min_comparable: it is passed only if at least so much of the population could be compared.
     """
-    if not is_number(max_share) or not 0 <= max_share < 1:
-        raise SettingError.about("max_share", f"must be at least 0 and below 1, got {max_share!r}")
+    checked_limit("max_share", max_share)
     checked_share("min_comparable", min_comparable)
     by_population = {shares.population: shares} if isinstance(shares, Share) else dict(shares)
     binding = Gate.of(gate)

@@ -17,7 +17,7 @@ from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, Not, joined, missing, none_of, one_of
 from fairprobe.domain.links import plain_values
-from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.rule_text import text_of
 from fairprobe.domain.values import plain
 

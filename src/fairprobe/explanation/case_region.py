@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.blocks import Block, Sentence, written
+from fairprobe.blocks import Sentence, written
 from fairprobe.domain.constraints import Rule
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import as_json, figures_of
-from fairprobe.explanation.region_rows import RegionInData
-from fairprobe.explanation.training_data import region_in_data
+from fairprobe.explanation.training_data import RegionInData, region_in_data
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -112,10 +111,6 @@ class CaseRegion:
         in_data = [] if self.in_data is None else self.in_data.sentences()
         return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
 
-    def blocks(self) -> Sequence[Block]:
-        """The sentences."""
-        return [Sentence(" ".join(self.sentences()))]
-
     def cells(self) -> dict[str, str]:
         """The figures by column of the table of all regions; empty where a figure is not known."""
         return {
@@ -126,6 +121,7 @@ class CaseRegion:
             "of the domain": "" if self.of_domain is None else percent(self.of_domain),
             "of the density": "" if self.of_density is None else percent(self.of_density),
             "in the data": "" if self.in_data is None else str(self.in_data.verdict or ""),
+            "region": self.text,
         }
 
     def jsonable(self) -> dict[str, Any]:
@@ -137,7 +133,7 @@ class CaseRegion:
         return f"CaseRegion({self.sentence()})"
 
     def _repr_html_(self) -> str:
-        return written(self.blocks(), "notebook")
+        return written([Sentence(" ".join(self.sentences()))], "notebook")
 
 
 def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[CaseRegion]:

@@ -24,9 +24,8 @@ from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of
-from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.evidence import Evidence, labels_of
 from fairprobe.explanation.finding import Finding
-from fairprobe.explanation.given_cases import labels_of
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 

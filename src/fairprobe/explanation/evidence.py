@@ -1,36 +1,68 @@
-"""The input of all parts of an explanation: the cases that still hold, the model, the population and real rows."""
+"""What all findings stand on: the cases that still hold, the model, the queries left, the population and real rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes
-from fairprobe.checks import nearest
+from fairprobe.blocks import Remark
+from fairprobe.checks import checked_count, nearest
 from fairprobe.domain.density import Density, checked_density
-from fairprobe.domain.domain import Domain
+from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.domain.nearest import coordinates
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import Favourable
-from fairprobe.explanation.given_cases import GivenCases, given_cases, labels_of, read_good
+from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
 from fairprobe.model.asking import Asker
-from fairprobe.oracle import Judgement
+from fairprobe.model.measuring import resolution_of
+from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
 if TYPE_CHECKING:
     import pandas as pd
 
-POPULATIONS = ("domain", "valid")
 MAX_QUERIES = 1_000_000
-"""Largest number of rows that an explanation sends to a model by default. Chosen."""
+"""Largest number of rows that is sent to a model by default. Chosen."""
+
+CASES_PART = 0.5
+"""Part of `max_queries` for asking about all cases given. If they need more, half of this part is spent. Chosen."""
 
 LEAST_SEEN = 100
 """Smallest number of fresh inputs after which an outcome that none of them got is refused. Chosen."""
+
+
+class Budget:
+    """The queries left of a limit; None stands for no limit."""
+
+    def __init__(self, oracle: Oracle, max_queries: int | None, *, reserved: int = 0) -> None:
+        self._oracle = oracle
+        self.max_queries = max_queries
+        self._reserved = reserved
+        self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
+        """Rows that one input takes at most."""
+
+    @property
+    def n_left(self) -> int | None:
+        """Rows that may still be sent; None without a limit."""
+        if self.max_queries is None:
+            return None
+        return max(0, self.max_queries - self._reserved - self._oracle.asker.n_queries)
+
+    def part(self, part: float) -> Budget:
+        """A part of what is left, as a budget of its own."""
+        left = self.n_left
+        return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
+
+    def inputs(self, n_wanted: int, part: float = 1.0, cost: int | None = None) -> int:
+        """How many of the inputs wanted a part of what is left is enough for, if each costs `cost` rows."""
+        left = self.n_left
+        return n_wanted if left is None else min(n_wanted, int(left * part) // (cost or self.cost))
 
 
 @dataclass(frozen=True)
@@ -51,7 +83,7 @@ class DrawnFrom:
             return cls("density", domain, found.density.within(domain), found.min_plausibility or 0.0)
         if isinstance(population, Density):
             return cls("density", domain, checked_density(population, domain))
-        if population not in POPULATIONS:
+        if population not in ("domain", "valid"):
             raise SettingError.about(
                 "population", f"must be 'domain', 'valid', a Density or None (the search's own), got {population!r}"
             )
@@ -65,11 +97,26 @@ class DrawnFrom:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence(GivenCases):
+class Evidence:
     """The cases that still hold, the model that judges, and everything given with them."""
 
     model: Any
+    domain: Domain
+    oracle: Oracle
+    budget: Budget
+    """It leaves the queries that are reserved for asking about the cases once more."""
+    cases: Judgement
+    numbers: Codes
+    """Position of the cases that still hold among those given."""
     population: DrawnFrom
+    index: pd.Index | None = None
+    """Index of the cases that still hold."""
+    n_gone: int = 0
+    """Cases given that no longer hold."""
+    n_unasked: int = 0
+    """Cases given that were not asked about, as the budget left no room."""
+    n_off: int = 0
+    """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
     density: Density | None = None
     """The density of the population, or of the search."""
     rows: pd.DataFrame | None = None
@@ -79,6 +126,48 @@ class Evidence(GivenCases):
     seed: int = 0
     favourable: Favourable | None = None
 
+    @property
+    def n_cases(self) -> int:
+        """Number of cases that still hold."""
+        return len(self.cases.codes)
+
+    @property
+    def n_given(self) -> int:
+        """Number of cases given."""
+        return self.n_cases + self.n_gone + self.n_unasked + self.n_off
+
+    @property
+    def n_queries(self) -> int:
+        """Number of rows sent to the model so far."""
+        return self.oracle.asker.n_queries
+
+    @property
+    def output(self) -> str:
+        """The output that is compared: "label", "score", "proba" or "value"."""
+        return self.oracle.asker.output
+
+    @property
+    def batch(self) -> str:
+        """The form of the model's batches: "frame" or "array"."""
+        assert isinstance(self.oracle.asker, Asker)
+        return self.oracle.asker.batch
+
+    @cached_property
+    def places(self) -> Codes:
+        """Place of each case among the members of its family."""
+        return self.domain.families.place(self.cases.codes)
+
+    @cached_property
+    def coordinates(self) -> Codes:
+        """Roles of each case in the columns that are neither sensitive nor derived."""
+        return coordinates(self.domain, self.cases.codes)
+
+    @cached_property
+    def row_codes(self) -> Codes:
+        """The rows as inputs, numbers at the nearest step; -1 where a value is none of the domain's."""
+        assert self.rows is not None
+        return self.domain.encode(self.rows, nearest=True)
+
     def rng(self, name: str) -> np.random.Generator:
         """A generator of a part's own, so that the draws of one part do not change those of another."""
         return np.random.default_rng([self.seed, *name.encode()])
@@ -86,12 +175,6 @@ class Evidence(GivenCases):
     def judge(self, codes: Codes) -> Judgement:
         """Judge inputs by the model."""
         return self.oracle.judge_batches(codes)
-
-    @property
-    def batch(self) -> str:
-        """The form of the model's batches: "frame" or "array"."""
-        assert isinstance(self.oracle.asker, Asker)
-        return self.oracle.asker.batch
 
     @contextmanager
     def asker(self, *, domain: Domain | None = None, output: str | None = None) -> Iterator[Asker]:
@@ -104,11 +187,141 @@ class Evidence(GivenCases):
         finally:
             own.n_queries += asker.n_queries
 
-    @cached_property
-    def row_codes(self) -> Codes:
-        """The rows as inputs, numbers at the nearest step; -1 where a value is none of the domain's."""
-        assert self.rows is not None
-        return self.domain.encode(self.rows, nearest=True)
+    def health(self, n_lost: int = 0) -> list[Remark]:
+        """Remarks on a model that contradicts itself, and on cases left out, `n_lost` since they were asked about."""
+        remarks = list(self.oracle.health)
+        of = f"of {self.n_given:,} cases"
+        if self.n_unasked:
+            text = (
+                f"{self.n_unasked:,} {of} were not asked about, as the limit of {self.budget.max_queries or 0:,} "
+                f"queries leaves no room: a case and its twins take {self.budget.cost:,}. The others are evenly taken"
+            )
+            remarks.append(Remark("fewer-cases", text))
+        if self.n_off:
+            text = f"{self.n_off:,} {of} hold values of rows that are none of the domain's: they were not asked about"
+            remarks.append(Remark("cases-outside", text))
+        n_gone = self.n_gone + n_lost
+        if n_gone and not self.oracle.health:
+            text = f"{n_gone:,} {of} were left out, as the model now treats them and their twins alike"
+            remarks.append(Remark("cases-gone", f"{text}: is it the model that was searched?"))
+        return remarks
+
+
+# The cases given
+
+
+def asked_cases(
+    cases: Any,
+    model: Any,
+    domain: Domain | None,
+    *,
+    output: str | None,
+    threshold: float | None,
+    max_queries: int,
+    batch: str | None,
+    n_times: int = 1,
+) -> Evidence:
+    """Ask about the cases of a search or of a frame: about as many, evenly taken, as the budget allows.
+
+    Queries are reserved so that the cases that hold can be asked about `n_times` in all.
+    """
+    import pandas as pd
+
+    checked_count("max_queries", max_queries)
+    resolution = 0.0
+    if isinstance(cases, Found):
+        _check_none_given(cases, domain, output=output, threshold=threshold)
+        domain, output, threshold, resolution = cases.domain, cases.output, cases.threshold, cases.resolution
+        codes, index = cases._cases.case.astype(np.int64), pd.RangeIndex(cases.n_cases)
+    else:
+        domain = checked_domain(domain)
+        frame = domain.as_frame(cases)
+        codes, index = as_inputs(domain, frame), frame.index
+    asker = Asker(model, domain, output=output or "label", batch=batch)
+    asker.limit = max_queries
+    oracle = Oracle.careful(asker, threshold, resolution)
+    n_given, cost = len(codes), Budget(oracle, None).cost
+    n_asked = n_given
+    if n_given * cost > max_queries * CASES_PART:
+        n_asked = max(int(max_queries * CASES_PART / 2) // cost, min(1, max_queries // (n_times * cost)))
+    numbers = np.linspace(0, n_given - 1, n_asked).astype(np.int64)
+    if n_asked:
+        oracle.resolution = max(resolution, resolution_of(asker, max(0, max_queries - 2 * n_asked * cost)))
+    judgement = oracle.judge_anew(codes[numbers])
+    numbers = numbers[judgement.hits]
+    return Evidence(
+        model=model,
+        domain=domain,
+        oracle=oracle,
+        budget=Budget(oracle, max_queries, reserved=(n_times - 1) * len(numbers) * cost),
+        cases=judgement.take(np.flatnonzero(judgement.hits)),
+        numbers=numbers,
+        population=DrawnFrom("domain", domain),
+        index=index[numbers],
+        n_gone=n_asked - len(numbers),
+        n_unasked=n_given - n_asked,
+    )
+
+
+def explained_cases(
+    found: Found | pd.DataFrame,
+    model: Any,
+    X: Any,
+    y: Any,
+    population: str | Density | None,
+    *,
+    domain: Domain | None,
+    output: str | None,
+    threshold: float | None,
+    seed: int,
+    **settings: Any,
+) -> Evidence:
+    """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`."""
+    own, kept = found if isinstance(found, Found) else None, None
+    if own is not None and any(each.own is not each for each in own.domain.parameters):
+        # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
+        domain, output, threshold = own.domain.without_held(), own.output, own.threshold
+        codes = domain.encode(own.cases, nearest=True)
+        kept = (codes >= 0).all(axis=1)
+        found = domain.decode(codes[kept])
+    evidence = asked_cases(found, model, domain, output=output, threshold=threshold, **settings)
+    if kept is not None:
+        evidence = replace(evidence, n_off=int((~kept).sum()), numbers=np.flatnonzero(kept)[evidence.numbers])
+    who = DrawnFrom.of(own, evidence.domain, population)
+    if X is None and own is not None and own.start is not None:
+        X = own.start.frame
+    rows, labels = checked_rows(evidence.domain, X, y)
+    density = who.density
+    if density is None and own is not None and own.density is not None:
+        density = own.density.within(evidence.domain)
+    return replace(evidence, population=who, density=density, rows=rows, labels=labels, seed=seed)
+
+
+def _check_none_given(found: Found, domain: Domain | None, **settings: Any) -> None:
+    """Refuse settings that the search has made already."""
+    if domain is not None and domain != found.domain:
+        raise SettingError.about("domain", "must be the one searched, got another: leave it out, or give found.cases")
+    for name, value in settings.items():
+        own = getattr(found, name)
+        if value is not None and value != own:
+            raise SettingError.about(
+                name, f"is the search's own, {own!r}, got {value!r}: leave it out, or give found.cases"
+            )
+
+
+def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
+    """Cases as codes; every value must be one of the domain's."""
+    codes = domain.rows(frame, called={"X": "cases"}, may_be_empty=True).codes
+    outside = codes < 0
+    if outside.any():
+        column = int(outside.any(axis=0).argmax())
+        name, rows = domain.names[column], outside[:, column]
+        value = frame[name].iloc[int(rows.argmax())]
+        raise DataError(
+            f"the cases must be inputs of the domain, got {name}={value} and the like in {int(rows.sum()):,} of "
+            f"{len(frame):,}: give the domain that they were found in"
+        )
+    return codes
 
 
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
@@ -123,52 +336,32 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
     return rows.typed, None if rows.labels is None else pd.Series(rows.labels, index=rows.index)
 
 
-def favourable_among(word: Any, evidence: Evidence, sampled: Judgement) -> Favourable | None:
+# The good outcome
+
+
+def labels_of(judgements: Iterable[Judgement]) -> list[Any]:
+    """The labels that were given to inputs, in order; none where the outputs are classes' numbers."""
+    import pandas as pd
+
+    seen = [part.outputs[part.exist] for part in judgements if part.outputs.ndim == 2]
+    return in_order(label for labels in seen for label in pd.unique(labels))
+
+
+def n_classes_of(judgements: Iterable[Judgement]) -> int:
+    """The number of classes that outputs are about; 0 for plain numbers and labels."""
+    return max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
+
+
+def favourable_among(word: Any, evidence: Evidence, sampled: Judgement | None = None) -> Favourable | None:
     """Read the word for the good outcome, by what the model said of the cases, of fresh inputs, and of rows.
 
     Where few fresh inputs were judged, an outcome that was not seen is taken, unless it looks like one that was.
     """
-    more = [] if evidence.labels is None else evidence.labels.dropna().unique().tolist()
-    judged = [evidence.cases, sampled]
-    are_few = len(sampled.codes) < LEAST_SEEN and word is not None
-    if are_few and not nearest(word, [*more, *labels_of(judged)]):
-        more = [*more, plain(word)]
-    return read_good(word, evidence.model, evidence.oracle, judged, more)
-
-
-def evidence_of(
-    found: Found | pd.DataFrame,
-    model: Any,
-    X: Any = None,
-    y: Any = None,
-    population: str | Density | None = None,
-    *,
-    domain: Domain | None = None,
-    output: str | None = None,
-    threshold: float | None = None,
-    max_queries: int = MAX_QUERIES,
-    seed: int = 0,
-    batch: str | None = None,
-) -> Evidence:
-    """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`."""
-    own, kept = found if isinstance(found, Found) else None, None
-    if own is not None and any(each.own is not each for each in own.domain.parameters):
-        # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
-        base = own.domain.without_held()
-        codes = base.encode(own.cases, nearest=True)
-        kept = (codes >= 0).all(axis=1)
-        found = base.decode(codes[kept])
-        domain, output, threshold = base, own.output, own.threshold
-    asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
-    given = given_cases(found, model, domain, **asked)
-    who = DrawnFrom.of(own, given.domain, population)
-    if X is None and own is not None and own.start is not None:
-        X = own.start.frame
-    rows, labels = checked_rows(given.domain, X, y)
-    density = who.density
-    if density is None and own is not None and own.density is not None:
-        density = own.density.within(given.domain)
-    told = vars(given)
-    if kept is not None:
-        told = told | {"n_off": int((~kept).sum()), "numbers": np.flatnonzero(kept)[given.numbers]}
-    return Evidence(**told, model=model, population=who, density=density, rows=rows, labels=labels, seed=seed)
+    judged = [evidence.cases, *([] if sampled is None else [sampled])]
+    labels: list[Any] = []
+    if word is not None and evidence.oracle.is_label:
+        given = [] if evidence.labels is None else evidence.labels.dropna().unique().tolist()
+        labels = in_order([*labels_of(judged), *given])
+        if sampled is not None and len(sampled.codes) < LEAST_SEEN and not nearest(word, labels):
+            labels = in_order([*labels, plain(word)])
+    return read_favourable(word, evidence.model, evidence.output, [labels], lambda: n_classes_of(judged))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairprobe.blocks import Block, Remark, Result, Sentence, Table
@@ -37,7 +36,7 @@ class Finding(Result):
         shown = [] if table is None or not len(table) else [Table.of_frame(table)]
         return [Sentence(" ".join(self.sentences())), *shown, *self.health]
 
-    def jsonable(self) -> dict[str, Any]:
+    def jsonable(self) -> Any:
         """The figures and the sentences as plain values of JSON."""
         return {**figures_of(self, self.json_names), "sentences": self.sentences()}
 
@@ -45,7 +44,7 @@ class Finding(Result):
 def figures_of(of: object, names: Mapping[str, str]) -> dict[str, Any]:
     """The attributes of an object for JSON, some by other names; those whose name is empty are left out."""
     named = {names.get(name, name): value for name, value in vars(of).items()}
-    return {name: as_json(value) for name, value in named.items() if name and name[0] != "_"}
+    return {name: as_json(value) for name, value in named.items() if name}
 
 
 def as_json(value: Any) -> Any:
@@ -58,8 +57,6 @@ def as_json(value: Any) -> Any:
         return value.text
     if isinstance(value, pd.DataFrame):
         return as_json(value.astype(object).to_dict(orient="records"))
-    if is_dataclass(value):
-        return as_json(vars(value))
     if isinstance(value, Mapping):
         return {str(name): as_json(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

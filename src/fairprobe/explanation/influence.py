@@ -7,22 +7,24 @@ how many people are like them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import comparable
+from fairprobe.domain.values import is_missing, plain
 from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.bounds.intervals import mean_bounds
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, as_json
-from fairprobe.explanation.moved_cases import MOST_POINTS, SOURCES, Moved, Mover, along, values_of
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -41,6 +43,21 @@ N_CURVES = 4
 
 FEWEST_VALUES = 2
 """Smallest number of values of a parameter: with fewer queries, fewer cases are moved. Chosen."""
+
+N_OTHERS = 50_000
+"""Number of inputs that values are taken from: so large that chance hardly matters. Chosen."""
+
+MOST_ROUNDS = 16
+"""Number of times that another value is drawn where one is not allowed. Chosen."""
+
+PLAUSIBLE = 0.05
+"""Smallest plausibility of a moved case, unless the population gives one, or the case itself is less plausible."""
+
+SOURCES = {"density": "the density", "rows": "the rows", "domain": "all values alike"}
+"""By source of values, its name in a sentence."""
+
+MOST_POINTS = 24
+"""Largest number of values of a curve. Chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -132,18 +149,18 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
         health = (Remark("fewer-moves", f"{text} leaves no room for more"),)
     rng = evidence.rng("influence")
     chosen = np.sort(rng.choice(evidence.n_cases, size=n, replace=False))
-    mover = Mover(evidence, evidence.cases.codes[chosen], rng)
-    trial = _Trial(evidence, mover, evidence.cases.gaps[chosen], values)
-    table = trial.singles(columns if n else [])
+    mover, gaps = Mover(evidence, evidence.cases.codes[chosen], rng), evidence.cases.gaps[chosen]
+    moves = _single_moves(mover, columns if n else [], values)
+    table = _by_parameter(evidence, moves, columns if n else [], gaps)
     order = [evidence.domain.names.index(name) for name, n_moves in table["n_moves"].items() if n_moves]
     return Influence(
         table=table,
-        pairs=trial.pairs(order[:N_PAIRED]),
-        curves=trial.curves(order[:N_CURVES]),
+        pairs=_pairs(mover, moves, order[:N_PAIRED]),
+        curves=_curves(mover, order[:N_CURVES], gaps),
         n_cases=n,
         n_given=evidence.n_cases,
         source=mover.source,
-        output=evidence.oracle.asker.output,
+        output=evidence.output,
         threshold=evidence.oracle.threshold,
         n_queries=evidence.n_queries - before,
         health=health,
@@ -165,100 +182,103 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
     return min(n_cases, room // a_case(values)), values
 
 
-class _Trial:
-    """Some cases, moved and judged."""
+def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves:
+    """Each case with one parameter after the other at other values; `turn` numbers the moves of a case."""
+    import pandas as pd
 
-    def __init__(self, evidence: Evidence, mover: Mover, gaps: Floats, n_values: int) -> None:
-        self._evidence = evidence
-        self._domain = evidence.domain
-        self._mover = mover
-        self._gaps = gaps
-        self._n_values = n_values
-        self._moved: dict[int, Moved] = {}
-        self._ended: dict[int, Mask] = {}
+    parts = [mover.moved(column, n_values) for column in columns]
+    case = [pd.DataFrame({"column": column, "case": each}) for column, (each, _) in zip(columns, parts, strict=True)]
+    table = pd.concat([pd.DataFrame({"column": [], "case": []}, dtype=np.int64), *case], ignore_index=True)
+    table["turn"] = table.groupby(["column", "case"]).cumcount()
+    return _judged(mover, table, np.concatenate([mover.cases[:0], *(codes for _, codes in parts)]))
 
-    def _judge(self, parts: Sequence[Codes]) -> Iterator[tuple[Mask, Floats]]:
-        """By part, which moved cases are none any more, and their gaps.
 
-        All parts at once, as a call may cost more than its rows; inputs that are the same are asked about once.
-        """
-        unique, back = np.unique(np.concatenate([self._mover.cases[:0], *parts]), axis=0, return_inverse=True)
-        judgement = self._evidence.judge(unique)
-        for rows in np.split(back.reshape(-1), np.cumsum([len(part) for part in parts])[:-1]) if parts else ():
-            yield ~judgement.hits[rows], judgement.gaps[rows]
+class _Moves(NamedTuple):
+    """Cases at other values, judged."""
 
-    def singles(self, columns: list[int]) -> pd.DataFrame:
-        """Each parameter alone, the strongest first."""
-        import pandas as pd
+    table: pd.DataFrame
+    """By move: the number of its `case`; whether it is `ended`, and its `gap`."""
+    codes: Codes
 
-        self._moved = {column: self._mover.moved(column, self._n_values) for column in columns}
-        rows = []
-        judged = self._judge([moved.codes for moved in self._moved.values()])
-        for (column, (case, _)), (ended, gaps) in zip(self._moved.items(), judged, strict=True):
-            self._ended[column] = ended
-            fraction, interval, *_ = clustered(ended, _equal_cases(case), case, CONFIDENCE)
-            change = _mean_by_case(gaps - self._gaps[case], case)
-            rows.append((self._domain.names[column], fraction, *interval, change, len(case), len(np.unique(case))))
-        figures = {"ended": float, "low": float, "high": float, "change": float, "n_moves": int, "n_cases": int}
-        table = pd.DataFrame(rows, columns=["parameter", *figures]).set_index("parameter").astype(figures)
-        return table.sort_values(["ended", "change"], ascending=[False, True], kind="stable", na_position="last")
 
-    def pairs(self, columns: list[int]) -> pd.DataFrame:
-        """Two parameters at once, at the values that each was moved to alone: those that do most together first."""
-        import pandas as pd
+def _judged(mover: Mover, table: pd.DataFrame, codes: Codes) -> _Moves:
+    """Judge moves at once, as a call may cost more than its rows; inputs that are the same are asked about once."""
+    unique, back = np.unique(codes, axis=0, return_inverse=True)
+    judgement, back = mover.evidence.judge(unique), back.reshape(-1)
+    return _Moves(table.assign(ended=~judgement.hits[back], gap=judgement.gaps[back]), codes)
 
-        tried = [(pair, *self._both(*pair)) for pair in combinations(columns, 2)]
-        tried = [each for each in tried if len(each[1])]
-        rows = []
-        judged = self._judge([codes for _, _, codes, _ in tried])
-        for (pair, case, _, alone), (ended, _) in zip(tried, judged, strict=True):
-            both, either = (_mean_by_case(part.astype(np.float64), case) for part in (ended, alone))
-            interval = _interval(ended.astype(np.float64) - alone, case)
-            rows.append((*(self._domain.names[one] for one in pair), both, either, both - either, *interval, len(case)))
-        names = ["first", "second", "ended", "expected", "beyond", "low", "high", "n_moves"]
-        return pd.DataFrame(rows, columns=names).sort_values(
-            "beyond", key=lambda beyond: -beyond.abs(), kind="stable", ignore_index=True
-        )
 
-    def _both(self, first: int, second: int) -> tuple[Codes, Codes, Mask]:
-        """Cases with two parameters moved, by turns: which, what they become, and whether either alone ends them.
+def _by_parameter(evidence: Evidence, moves: _Moves, columns: Sequence[int], gaps: Floats) -> pd.DataFrame:
+    """The moves of each parameter alone, the strongest parameter first."""
+    import pandas as pd
 
-        The values were drawn apart, so where either alone ends a case is what both would do if they acted apart.
-        """
-        moved = (self._moved[first], self._moved[second])
-        turns = [each.by_turn(len(self._mover.cases), self._n_values) for each in moved]
-        case, turn = np.nonzero((turns[0] >= 0) & (turns[1] >= 0))
-        one, other = (each[case, turn] for each in turns)
-        codes = moved[0].codes[one]
-        codes[:, second] = moved[1].codes[other, second]
-        codes = self._domain.completed(codes)
-        may = self._mover.may_be(case, codes)
-        alone = self._ended[first][one] | self._ended[second][other]
-        return case[may], codes[may], alone[may]
+    rows = []
+    for column in columns:
+        part = moves.table[moves.table["column"] == column]
+        case = part["case"].to_numpy()
+        fraction, interval, *_ = clustered(part["ended"].to_numpy(), _equal_cases(case), case, CONFIDENCE)
+        change = _mean_by_case(part["gap"].to_numpy() - gaps[case], case)
+        rows.append((evidence.domain.names[column], fraction, *interval, change, len(case), len(np.unique(case))))
+    figures = {"ended": float, "low": float, "high": float, "change": float, "n_moves": int, "n_cases": int}
+    table = pd.DataFrame(rows, columns=["parameter", *figures]).set_index("parameter").astype(figures)
+    return table.sort_values(["ended", "change"], ascending=[False, True], kind="stable", na_position="last")
 
-    def curves(self, columns: list[int]) -> dict[str, pd.DataFrame]:
-        """The cases at one value of a parameter after the other, each where it may be, and where it is anyway."""
-        import pandas as pd
 
-        n = len(self._mover.cases)
-        tried = []
-        for column in columns:
-            others = along(self._domain, column, np.concatenate([self._mover.others, self._mover.cases]))
-            case = np.tile(np.arange(n), len(others))
-            codes, may = self._mover.with_value(case, column, np.repeat(others, n, axis=0))
-            roles = self._domain.families.canonical(others)[:, column]
-            is_own = self._mover.roles[case, column] == np.repeat(roles, n)
-            tried.append((column, others, case, codes[may], may, is_own))
-        curves = {}
-        judged = self._judge([each[3] for each in tried])
-        for (column, others, case, _, may, is_own), (ended, moved_gaps) in zip(tried, judged, strict=True):
-            told = pd.DataFrame({"still": 1.0, "gap": self._gaps[case], "place": np.repeat(np.arange(len(others)), n)})
-            told.loc[may, ["still", "gap"]] = np.column_stack([~ended, moved_gaps])
-            by_place = told[may | is_own].groupby("place")
-            curve = by_place.mean().assign(n=by_place.size())
-            curve.insert(0, "value", values_of(self._domain, column, others))
-            curves[self._domain.names[column]] = curve.reset_index(drop=True)
-        return curves
+def _pairs(mover: Mover, moves: _Moves, columns: Sequence[int]) -> pd.DataFrame:
+    """Two parameters at once, at the values that each was moved to alone: those that do most together first.
+
+    The values were drawn apart, so where either alone ends a case is what both would do if they acted apart.
+    """
+    import pandas as pd
+
+    alone = {column: moves.table[moves.table["column"] == column].reset_index() for column in columns}
+    tried = [alone[one].merge(alone[other], on=["case", "turn"]) for one, other in combinations(columns, 2)]
+    names = ["first", "second", "ended", "expected", "beyond", "low", "high", "n_moves"]
+    rows = []
+    if tried:
+        both = pd.concat(tried, ignore_index=True)
+        codes, second = moves.codes[both["index_x"]], both["column_y"]
+        codes[both.index, second] = moves.codes[both["index_y"], second]
+        codes = mover.domain.completed(codes)
+        may = mover.may_be(both["case"].to_numpy(), codes)
+        told = _judged(mover, both[may], codes[may]).table
+        told["either"] = told["ended_x"] | told["ended_y"]
+        for (one, other), part in told.groupby(["column_x", "column_y"], sort=False):
+            case = part["case"].to_numpy()
+            ended, either = (part[name].to_numpy(dtype=np.float64) for name in ("ended", "either"))
+            means = _mean_by_case(ended, case), _mean_by_case(either, case)
+            pair = mover.domain.names[one], mover.domain.names[other]
+            rows.append((*pair, *means, means[0] - means[1], *_interval(ended - either, case), len(case)))
+    return pd.DataFrame(rows, columns=names).sort_values(
+        "beyond", key=lambda beyond: -beyond.abs(), kind="stable", ignore_index=True
+    )
+
+
+def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.DataFrame]:
+    """The cases at one value of a parameter after the other, each where it may be, and where it is anyway."""
+    import pandas as pd
+
+    others = {column: along(mover.domain, column, np.concatenate([mover.others, mover.cases])) for column in columns}
+    curves = {}
+    tables, moved = list[pd.DataFrame](), [mover.cases[:0]]
+    for column, inputs in others.items():
+        point, case = (each.ravel() for each in np.indices((len(inputs), len(mover.cases))))
+        codes, may = mover.with_value(case, column, inputs[point])
+        is_own = mover.roles[case, column] == mover.domain.families.canonical(inputs)[point, column]
+        table = pd.DataFrame({"column": column, "point": point, "still": 1.0, "own": gaps[case], "may": may})
+        tables.append(table[may | is_own])
+        moved.append(codes[may])
+    if tables:
+        table = pd.concat(tables, ignore_index=True)
+        told = _judged(mover, table[table["may"]], np.concatenate(moved)).table
+        table.loc[told.index, "still"] = (~told["ended"]).astype(float)
+        table.loc[told.index, "own"] = told["gap"]
+        for column, part in table.rename(columns={"own": "gap"}).groupby("column", sort=False):
+            by_point = part.groupby("point")
+            curve = by_point[["still", "gap"]].mean().assign(n=by_point.size())
+            curve.insert(0, "value", values_of(mover.domain, column, others[column]))
+            curves[mover.domain.names[column]] = curve.reset_index(drop=True)
+    return curves
 
 
 def _equal_cases(case: Codes) -> Floats:
@@ -279,3 +299,132 @@ def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
     low, high = mean_bounds(means, CONFIDENCE)
     reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / n)  # that all cases seen are alike does not show that all others are
     return max(-1.0, min(low, mean - reach)), min(1.0, max(high, mean + reach))
+
+
+# Cases moved to other values
+
+
+class Mover:
+    """Moves some cases."""
+
+    def __init__(self, evidence: Evidence, cases: Codes, rng: np.random.Generator) -> None:
+        self.evidence = evidence
+        self.domain = evidence.domain
+        self._families = evidence.domain.families
+        self._rng = rng
+        self.cases: Codes = self.domain.completed(cases.astype(np.int64))
+        self.others, self.source = _others(evidence, rng)
+        self.roles = self._families.canonical(self.cases)
+        self._places = self._families.place(self.cases)
+        self._least: Floats | None = None
+        """By case, the smallest log probability that it may have when it is moved."""
+        if evidence.density is not None and len(cases):
+            floor = evidence.density.floor(evidence.population.min_plausibility or PLAUSIBLE)
+            self._least = np.minimum(evidence.density.log_chances(self.cases), floor)
+
+    def moved(self, column: int, n_values: int) -> tuple[Codes, Codes]:
+        """Each case at up to `n_values` other values of a parameter; values that are not allowed are drawn again.
+
+        Returns the number of the case by move, in order, and the moved cases.
+        """
+        n = len(self.cases)
+        lacks = np.full(n, n_values)
+        cases, moved = [np.empty(0, dtype=np.int64)], [self.cases[:0]]
+        for _ in range(MOST_ROUNDS):
+            case = np.repeat(np.arange(n), lacks)
+            if not len(case):
+                break
+            others = self.others[self._rng.integers(len(self.others), size=len(case))]
+            codes, may = self.with_value(case, column, others)
+            cases.append(case[may])
+            moved.append(codes[may])
+            lacks -= np.bincount(case[may], minlength=n)
+        case = np.concatenate(cases)
+        order = np.argsort(case, kind="stable")
+        return case[order], np.concatenate(moved)[order]
+
+    def with_value(self, case: Codes, column: int, others: Codes) -> tuple[Codes, Mask]:
+        """Cases with the value of a parameter that others have, and a mask of those that moved and are allowed."""
+        role = self._families.canonical(others)[:, column]
+        codes = self.cases[case]
+        codes[:, column] = self._families.member(others, self._places[case])[:, column]
+        codes = self.domain.completed(codes)
+        # A role that does not exist with the case's sensitive values is not taken over.
+        taken = self._families.canonical(codes)[:, column]
+        may = np.asarray((taken == role) & (role >= 0) & (role != self.roles[case, column]))
+        may[may] = self.may_be(case[may], codes[may])
+        return codes, may
+
+    def may_be(self, case: Codes, codes: Codes) -> Mask:
+        """Boolean mask over moved cases: allowed, plausible and comparable."""
+        may = np.asarray(self.domain.allows(codes)).copy()
+        if self._least is not None and self.evidence.density is not None and may.any():
+            may[may] = self.evidence.density.log_chances(codes[may]) >= self._least[case[may]]
+        if not self._families.is_complete and may.any():
+            size = self.evidence.oracle.batch_size(len(codes))
+            allowed = codes[may]
+            members = [self._families.of(allowed[first : first + size]) for first in range(0, len(allowed), size)]
+            may[may] = np.concatenate([comparable(each.present, len(each), each.kinds) for each in members])
+        return may
+
+
+def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
+    """The inputs that values are taken from, and their source."""
+    domain = evidence.domain
+    if evidence.density is not None:
+        return evidence.density.sample_codes(N_OTHERS, rng), "density"
+    if evidence.rows is not None:
+        rows = evidence.row_codes[domain.contains(evidence.row_codes)]
+        if len(rows):
+            some = rows if len(rows) <= N_OTHERS else rng.choice(rows, N_OTHERS, replace=False)
+            return domain.completed(some), "rows"
+    # Rules depend on the whole case, so values are drawn without rules and checked with the case.
+    return domain.without_constraints().sample_codes(N_OTHERS, rng), "domain"
+
+
+# The values of a curve
+
+
+def along(domain: Domain, column: int, inputs: Codes) -> Codes:
+    """One input for each value of a parameter: evenly spread along its order, or the most frequent names."""
+    roles, firsts, counts = np.unique(
+        domain.families.canonical(inputs)[:, column], return_index=True, return_counts=True
+    )
+    firsts, counts = firsts[roles >= 0], counts[roles >= 0]
+    if domain.parameters[column].wraps:
+        return inputs[firsts[np.argsort(-counts, kind="stable")][:MOST_POINTS]]
+    firsts = firsts[np.argsort(_shown(*_players(domain, column, inputs[firsts])), kind="stable")]
+    points = np.unique(np.linspace(0, len(firsts) - 1, min(MOST_POINTS, len(firsts))).round().astype(np.int64))
+    return inputs[firsts[points]]
+
+
+def values_of(domain: Domain, column: int, inputs: Codes) -> pd.Series[Any]:
+    """The values of a parameter: numbers, NaN where missing, or names; in a linked column, those of all members."""
+    import pandas as pd
+
+    parameter = domain.parameters[column]
+    codes, exist = _players(domain, column, inputs)
+    if parameter.is_numeric and not parameter.wraps:
+        return pd.Series(parameter.numbers(_shown(codes, exist)))
+
+    def named(codes: Codes) -> Any:
+        values = np.asarray(parameter.decode(np.array(list(dict.fromkeys(codes.tolist())))), dtype=object)
+        names = ["missing" if is_missing(value) else plain(value) for value in values]
+        return names[0] if len(names) == 1 else "/".join(map(str, names))
+
+    return pd.Series([named(each[mask]) for each, mask in zip(codes.T, exist.T, strict=True)], dtype=object)
+
+
+def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
+    """By member and input: its code in a column, and a mask of the codes that have the input's role."""
+    if domain.names[column] not in [link.column for link in domain.links]:
+        return inputs[None, :, column], np.ones((1, len(inputs)), dtype=bool)
+    families = domain.families
+    rows = families.members(inputs)
+    roles = families.canonical(rows)[:, column].reshape(len(families), -1)
+    return rows[:, column].reshape(len(families), -1), roles == families.canonical(inputs)[:, column]
+
+
+def _shown(codes: Codes, exist: Mask) -> Codes:
+    """The code that stands for each input's role: that of the first member that has one."""
+    return codes[exist.argmax(axis=0), np.arange(codes.shape[1])]

@@ -1,16 +1,15 @@
 """The fewest and smallest changes that give an input what is wanted, for many inputs at once and within a budget.
 
 An input is a row of coordinates: its roles in the columns that are neither sensitive nor derived. Changes are counted
-from an origin, which is a real row or the case itself. The search first needs some changes that give what is wanted.
-It then takes changes back one by one, which bounds their number, asks about all smaller sets of changes, size by size,
-and at last makes each change as small as it can be alone.
+from an origin, which is a real row or the case itself. The search asks about all sets of changes, size by size, and at
+last makes each change as small as it can be alone.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,26 +17,23 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower
-from fairprobe.explanation.given_cases import GivenCases
+from fairprobe.explanation.evidence import Evidence
 from fairprobe.oracle import Judgement
 
-LAST_ONLY: Sequence[int] = (1,)
-"""Of each coordinate, only the last of its values is tried."""
-
-AS_MANY_AS_FIT: Sequence[int] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 10**12)
+SPREAD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 10**12)
 """Numbers of evenly spread values of a coordinate; the search tries the largest number that fits the budget. Chosen."""
 
 MOST_SUBSETS = 100_000
 """Largest number of sets of coordinates that are listed for one input: more would take too much memory. Chosen."""
 
+SIZE_PART = 0.5
+"""Part of the queries left that one number of changes may take. Chosen."""
+
 BLOCK = 400_000
 """Largest number of members, over all candidates, in one block: bounds the memory. Chosen."""
 
 FEW = 64
-"""Largest number of values between a changed value and its origin of which all are asked about. Chosen."""
-
-GRID = 16
-"""Number of evenly spread values asked about at a time where more than `FEW` lie between. Chosen."""
+"""Largest number of values between a changed value and its origin that are asked about at a time. Chosen."""
 
 NOWHERE = np.iinfo(np.int64).max
 
@@ -69,7 +65,7 @@ class Choices:
     """No other value is possible, so that a size without a result is ruled out."""
 
     @classmethod
-    def between(cls, domain: Domain, gower: Gower, origin: Codes, target: Codes, *, are_all: bool = True) -> Choices:
+    def between(cls, domain: Domain, gower: Gower, origin: Codes, target: Codes) -> Choices:
         """The steps from the origin to a target; without an order, or where one is missing, only the target's value."""
         apart = target - origin
         is_number = are_ordered(domain) & (origin != gower.last) & (target != gower.last)
@@ -78,7 +74,7 @@ class Choices:
             near = origin[which, column] + np.sign(apart[which, column]) * number
             return np.where(is_number[which, column], near, target[which, column])
 
-        return cls(np.where(is_number, np.abs(apart), apart != 0), value, are_all)
+        return cls(np.where(is_number, np.abs(apart), apart != 0), value, are_all=True)
 
     @classmethod
     def listed(cls, origin: Codes, values: Sequence[Codes], *, are_all: bool) -> Choices:
@@ -103,7 +99,7 @@ class MinimalChanges:
 
     def __init__(
         self,
-        given: GivenCases,
+        given: Evidence,
         gower: Gower,
         origin: Codes,
         wanted: Callable[[Codes, Judgement], Mask],
@@ -164,32 +160,15 @@ class MinimalChanges:
         who = which[order]
         self.values[who], self.n_changes[who], self.distance[who] = values[order], n_changes[order], distance[order]
 
-    def take_back(self) -> None:
-        """Undo one change after the other, the largest that can be undone first."""
-        left = np.flatnonzero(self.is_found & ~self.is_fewest)
-        while len(left):
-            before = self.n_changes.copy()
-            for block in _blocks(np.full(len(left), self.origin.shape[1]), self._block):
-                some = left[block]
-                place, column = np.nonzero(self.values[some] != self.origin[some])
-                which = some[place]
-                tried = self.values[which]
-                tried[np.arange(len(which)), column] = self.origin[which, column]
-                self.ask(which, tried)
-            left = np.flatnonzero(self.n_changes < before)
-
-    def by_size(
-        self, choices: Choices, spread: Sequence[int], *, sizes: Iterable[int] | None = None, part: float = 0.5
-    ) -> None:
+    def by_size(self, choices: Choices) -> None:
         """Ask about all sets of changes, the smallest first, up to the number of changes that was found already.
 
-        One size may take a part of the budget left. If that is not enough for all values, evenly spread ones are tried.
+        One size may take half of the budget left. If that is not enough for all values, evenly spread ones are tried.
         """
-        for size in range(self.origin.shape[1] + 1) if sizes is None else sizes:
-            is_open = ~self.is_nearest & (size <= self.n_changes) & (size >= self.n_ruled_out)
-            which = np.flatnonzero(is_open)
-            most = self._given.budget.inputs(10**15, part) // max(1, len(which))
-            counts = _affordable(choices.counts[which], size, spread, most)
+        for size in range(self.origin.shape[1] + 1):
+            which = np.flatnonzero((size <= self.n_changes) & (size >= self.n_ruled_out))
+            most = self._given.budget.inputs(10**15, SIZE_PART) // max(1, len(which))
+            counts = _affordable(choices.counts[which], size, most)
             is_wanted = self._ask_size(choices, which, counts, size)
             if choices.are_all and not self.has_ended:
                 whole = (counts == choices.counts[which]).all(axis=1)
@@ -246,10 +225,9 @@ class MinimalChanges:
         ends = np.stack([self.values[which, column], self.origin[which, column]])
         far = np.where((ends < n_ordered).all(axis=0), np.abs(ends[0] - ends[1]), 1)
         low = np.full(len(which), -1)
-        most = np.where(far <= FEW, FEW, GRID)
         while len(which):
             between = far - low - 1
-            n = np.minimum(between, most)
+            n = np.minimum(between, FEW)
             place, number = _numbered(n)
             steps = low[place] + 1 + number * between[place] // n[place]
             nearest = self._ask_steps(which[place], steps, column, n_ordered, both_sides)[which]
@@ -257,7 +235,7 @@ class MinimalChanges:
             np.maximum.at(low, place, np.where(steps < np.minimum(nearest, far)[place], steps, -1))
             far = np.minimum(far, nearest)
             more = (n < between) & (far - low > 1)
-            which, low, far, most = which[more], low[more], far[more], most[more]
+            which, low, far = which[more], low[more], far[more]
 
     def _ask_steps(self, which: Codes, steps: Codes, column: int, n_ordered: int, both_sides: bool) -> Codes:
         """Ask about numbers of steps from the origin, and return by input the smallest number that is wanted."""
@@ -274,11 +252,11 @@ class MinimalChanges:
         return nearest
 
 
-def _affordable(counts: Codes, size: int, spread: Sequence[int], most: int) -> Codes:
+def _affordable(counts: Codes, size: int, most: int) -> Codes:
     """The number of values of each coordinate to try, so that no input has more than `most` candidates."""
     tried = np.zeros_like(counts)
     is_listed = n_candidates(np.minimum(counts, 1), size) <= MOST_SUBSETS
-    for width in spread:
+    for width in SPREAD:
         wider = np.minimum(counts, width)
         fits = is_listed & (n_candidates(wider, size) <= most)
         tried[fits] = wider[fits]

@@ -8,20 +8,34 @@ would differ elsewhere too.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Block, Sentence, Table
+from fairprobe.checks import checked_count
+from fairprobe.domain.constraints import Rule, bind
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import comparable
+from fairprobe.domain.restrictions import Restrictions
+from fairprobe.domain.values import plain
+from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
+from fairprobe.estimation.favourable import classes_of, in_order
+from fairprobe.estimation.populations import known_rows, sides_of
+from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, as_json
+from fairprobe.oracle import ROWS_A_CALL, Oracle
 from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_SAMPLES = 2
-"""Largest number of shares side by side in a table that also shows their intervals."""
 
 
 class Decision(StrEnum):
@@ -41,6 +55,9 @@ WAYS = {
 
 COLUMNS = ["region", "remedy", "population", "twins", "n", "share_before", "share_after", "low", "high"]
 COLUMNS += ["accuracy_before", "accuracy_after", "simulated"]
+
+IN_TITLES = {"linked": ", linked twins", "plain": ""}
+"""By kind of twins, the words that follow the population's."""
 
 IN_JSON = {"remedy": "decision", "share_before": "before", "share_after": "after"}
 
@@ -75,25 +92,24 @@ class Remedies(Finding):
         """A row for each region: the largest share that would be left in each population, and the accuracies."""
         if not len(self):
             return [Sentence("No remedy was simulated.")]
-        samples = self.table["population"] + self.table["twins"].map({"linked": ", linked twins", "plain": ""})
-        names, regions = samples.unique().tolist(), self.table["region"].unique().tolist()
-        known = self.table.dropna(subset="accuracy_after").drop_duplicates(["region", "remedy"])
-        ways = known["remedy"].unique().tolist()
-        first = self.table.groupby(samples)["share_before"].first()
-        rows = [["as it is", *first[names].map(percent), *known["accuracy_before"][: len(ways)].map(percent)]]
-        for region in regions:
-            left = [self.table[(self.table["region"] == region) & (samples == name)] for name in names]
-            accuracies = known.loc[known["region"] == region, "accuracy_after"]
-            rows.append([region, *(_most_left(each, len(names)) for each in left), *accuracies.map(percent)])
-        letters = "ABC"[: len(ways)]
-        told = ", ".join(f"{letter} {WAYS[way]}" for letter, way in zip(letters, ways, strict=True))
-        title = "What would end it, simulated: the share left if all twins in a region got one outcome."
-        title += f" Accuracy on the rows with a region decided {told}." if told else ""
-        return [Table.of(["", *names, *(f"accuracy {letter}" for letter in letters)], rows, title)]
+        table = self.table.assign(on=self.table["population"] + self.table["twins"].map(IN_TITLES))
+        samples = table["on"].unique().tolist()
+        ways = table.dropna(subset="accuracy_after")["remedy"].unique().tolist()
+
+        def line(name: str, part: pd.DataFrame, when: str) -> list[str]:
+            shares = part.groupby("on")[f"share_{when}"].max().reindex(samples)
+            accuracies = part.groupby("remedy")[f"accuracy_{when}"].first().reindex(ways)
+            return [name, *map(percent, [*shares, *accuracies])]
+
+        rows = [line("as it is", table, "before")]
+        rows += [line(str(region), part, "after") for region, part in table.groupby("region", sort=False)]
+        title = "What would end it, simulated: the share left if all twins in a region got one outcome, and the "
+        title += "accuracy on the rows."
+        return [Table.of(["", *samples, *(f"accuracy, {way}" for way in ways)], rows, title)]
 
 
 def _sentence(row: Any) -> str:
-    where = POPULATIONS[row.population] + (", linked twins" if row.twins == "linked" else "")
+    where = POPULATIONS[row.population] + IN_TITLES[row.twins]
     if not row.n:
         return f"simulated: the effect of deciding {row.region} otherwise on {where} was not measured"
     said = (
@@ -105,8 +121,264 @@ def _sentence(row: Any) -> str:
     return f"{said}; accuracy on the rows {percent(row.accuracy_after)}, now {percent(row.accuracy_before)}"
 
 
-def _most_left(remedies: pd.DataFrame, n_samples: int) -> str:
-    """The largest share that would be left: a constant sensitive value may leave families as they are."""
-    most = remedies.loc[remedies["share_after"].fillna(-1).idxmax()]
-    interval = f" ({percent(most['low'])} to {percent(most['high'])})" if n_samples <= MOST_SAMPLES else ""
-    return f"{percent(most['share_after'])}{interval}"
+def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
+    """Simulate the share that would be left if regions were decided otherwise: each alone, and the first ones together.
+
+    The decisions are
+    - the mean outcome of the twins: of labels the most frequent among the members; of several the favourable one if it
+      was given, else the first in the order of classes;
+    - always the favourable outcome, if it was given: of scores the best among the members;
+    - a constant sensitive value: each is judged as the member with the combination that is most frequent in the rows,
+      without rows the first. A family without that member stays as it is.
+
+    A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all
+    on one side of a region; plain twins may be on both.
+
+    Args:
+        rules: the regions, the most important first.
+        evidence: the model, the population and the rows.
+        n: number of inputs drawn, and largest number of rows taken, for each kind of twins; fewer if the budget ends.
+        confidence: of each interval.
+    """
+    import pandas as pd
+
+    checked_count("n", n)
+    checked_confidence(confidence)
+    samples = list(_samples(evidence, rules, n)) if rules else []
+    regions = {f"region {place + 1}": slice(place, place + 1) for place in range(len(rules))}
+    regions |= {f"the first {k} regions": slice(k) for k in range(2, len(rules) + 1)}
+    decided = {
+        (decision, place): outcomes
+        for decision, decide in _DECIDE.items()
+        for place, sample in enumerate(samples)
+        if (outcomes := decide(sample, evidence)) is not None
+    }
+    rows = []
+    for name, places in regions.items():
+        for (decision, place), (outcome, exists) in decided.items():
+            sample = samples[place]
+            k = int(sample.counted.sum())
+            hits = int(_hits_after(sample, sample.inside[places].any(axis=0) & exists, outcome).sum())
+            before, after = (each / k if k else math.nan for each in (int(sample.hits.sum()), hits))
+            accuracies = _accuracies(sample, sample.own[places].any(axis=0) & exists, outcome, evidence)
+            share = (k, before, after, *clopper_pearson(hits, k, confidence))
+            rows.append((name, str(decision), sample.population, sample.twins, *share, *accuracies, True))
+    return Remedies(pd.DataFrame(rows, columns=COLUMNS))
+
+
+# Samples, asked about once
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Inputs or rows, and the model's outputs for all members of their families."""
+
+    population: str
+    oracle: Oracle
+    inside: Mask
+    """By rule, member and input: the member is present and in the region."""
+    own: Mask
+    """By rule and input: the input itself is in the region."""
+    outputs: NDArray[Any]
+    """By member and input, and by class where there are classes."""
+    present: Mask
+    counted: Mask
+    """By input: it is comparable."""
+    place: Codes
+    """By input: its place among its members; -1 where it is none of them."""
+    labels: NDArray[Any] | None = None
+    """The labels of rows."""
+    right: Mask | None = None
+    """By row: the model gives it its label; None where outputs give no label."""
+    labelled: Mask | None = None
+    """By row: it has a label, and an output of its own."""
+
+    @property
+    def twins(self) -> str:
+        """The kind of twins that are compared."""
+        return "linked" if self.oracle.domain.links else "plain"
+
+    @cached_property
+    def hits(self) -> Mask:
+        """By input: it is discriminatory."""
+        return self.oracle.are_discriminatory(self.outputs, self.present) & self.counted
+
+
+def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
+    """The population and the rows, with linked and with plain twins where there are links; each by an equal budget."""
+    draws = (_drawn,) if evidence.rows is None else (_drawn, _rows)
+    wanted = [(side, draw) for side in sides_of(evidence.domain, None) for draw in draws]
+    for place, (side, draw) in enumerate(wanted):
+        n_here = evidence.budget.inputs(n, 1 / (len(wanted) - place))
+        if n_here and (sample := draw(evidence, side, rules, n_here)) is not None:
+            yield sample
+
+
+def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
+    """Draw inputs of the population, with the links or without."""
+    population = evidence.population
+    if not side.links:
+        domain = population.domain.without_links()
+        density = None if population.density is None else population.density.within(domain)
+        population = replace(population, domain=domain, density=density)
+    rows = population.domain.decode(population.sample(n, evidence.rng("remedies")))
+    return _asked(evidence, population.domain, rules, rows, population.name)
+
+
+def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
+    """Take all real rows, or `n` of them at random; None if no row has a known sensitive value."""
+    given = side.rows(evidence.rows)
+    if not given.known.any():
+        return None
+    rows, known = known_rows(given)
+    labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
+    if len(rows) > n:
+        chosen = np.sort(evidence.rng("remedies of rows").choice(len(rows), n, replace=False))
+        rows, labels = rows.iloc[chosen], None if labels is None else labels[chosen]
+    sample = _asked(evidence, side, rules, rows, "rows")
+    if labels is None or not sample.present.any():
+        return sample
+    import pandas as pd
+
+    own, answered = _own_outputs(evidence, sample, rows)
+    sample = replace(sample, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
+    return replace(sample, right=_right(own, sample, evidence))
+
+
+def _asked(evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.DataFrame, population: str) -> _Sample:
+    """Ask about all members of rows."""
+    # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
+    regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
+    members = side.families.of_frame(rows, [side.sensitive])
+    present, frame = members.present, members.frame
+    with _asking(evidence, side) as oracle:
+        firsts = range(0, len(frame), ROWS_A_CALL)
+        parts = [oracle.asker.ask_frame(frame.iloc[first : first + ROWS_A_CALL]) for first in firsts]
+    answers = np.concatenate(parts) if parts else np.zeros(0)
+    # Labels that are text as objects: an array of text would cut longer ones off.
+    dtype = object if answers.dtype.kind in "US" else answers.dtype
+    outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=dtype)
+    outputs[present] = answers
+    inside = np.zeros((len(regions), *present.shape), dtype=bool)
+    inside[:, present] = [members.allowed_by(region, present) for region in regions]
+    return _Sample(
+        population,
+        oracle,
+        inside=inside,
+        own=np.stack([each.allows_rows(rows) for each in regions]),
+        outputs=outputs,
+        present=present,
+        counted=comparable(present, len(rows), members.kinds),
+        place=side.families.place_of(members.own),
+    )
+
+
+def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame) -> tuple[NDArray[Any], Mask]:
+    """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
+    everyone = np.arange(len(rows))
+    outputs = sample.outputs[sample.place, everyone]
+    answered = (sample.place >= 0) & sample.present[sample.place, everyone]
+    others = np.flatnonzero(~answered)
+    if len(others) and evidence.budget.inputs(len(others), cost=1) == len(others):
+        with _asking(evidence, sample.oracle.domain) as oracle:
+            outputs[others] = oracle.asker.ask_frame(rows.iloc[others])
+        answered[others] = True
+    return outputs, answered
+
+
+@contextmanager
+def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
+    """An oracle like that of the evidence, for a domain with other rules or links."""
+    if domain == evidence.domain:
+        yield evidence.oracle
+        return
+    with evidence.asker(domain=domain) as asker:
+        yield evidence.oracle.by(asker)
+
+
+# Simulations
+
+
+def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
+    """By input: it would be discriminatory if some members got another outcome."""
+    hits, some = sample.hits.copy(), np.flatnonzero(changed.any(axis=0))
+    if len(some):
+        outputs, where = sample.outputs[:, some], changed[:, some]
+        outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], outcome[some], outputs)
+        hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
+    return hits
+
+
+def _accuracies(sample: _Sample, changed: Mask, outcome: NDArray[Any], evidence: Evidence) -> tuple[float, float]:
+    """The accuracy on rows with a label: of the model as it is, and as it would be."""
+    right, labelled = _right(outcome, sample, evidence), sample.labelled
+    if right is None or sample.right is None or labelled is None or not labelled.any():
+        return math.nan, math.nan
+    return float(sample.right[labelled].mean()), float(np.where(changed, right, sample.right)[labelled].mean())
+
+
+Decided = tuple[NDArray[Any], Mask]
+"""By input, the outcome of the members of its family, and whether there is one."""
+
+
+def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
+    outputs, present = sample.outputs, sample.present
+    exists = np.asarray(present.any(axis=0))
+    if not exists.any():
+        return outputs[0], exists
+    if sample.oracle.is_label:
+        import pandas as pd
+
+        good = evidence.favourable
+        labels = classes_of(evidence.model) or in_order(plain(label) for label in pd.unique(outputs[present]))
+        labels.sort(key=lambda label: good is None or bool(label != good.word))  # the favourable one first
+        votes = np.stack([((outputs == label) & present).sum(axis=0) for label in labels])
+        return np.array(labels, dtype=object)[votes.argmax(axis=0)], exists  # the first of those with most
+    counts = present if outputs.ndim == 2 else present[:, :, None]
+    sums = np.where(counts, outputs, 0.0).sum(axis=0)
+    return sums / np.maximum(counts.sum(axis=0), 1), exists
+
+
+def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
+    outputs, good = sample.outputs, evidence.favourable
+    everyone = np.ones(outputs.shape[1], dtype=bool)
+    if good is None:
+        return None
+    if good.is_label:
+        return np.full(outputs.shape[1], good.word, dtype=object), everyone
+    if sample.oracle.asker.output == "proba" and good.place is not None and not good.is_low:
+        return np.tile(np.eye(outputs.shape[2])[good.place], (outputs.shape[1], 1)), everyone
+    if good.place is not None:
+        return None
+    sign = -1.0 if good.is_low else 1.0
+    best = sign * np.where(sample.present, sign * outputs, -np.inf).max(axis=0)
+    return best, np.asarray(sample.present.any(axis=0))
+
+
+def _by_constant(sample: _Sample, evidence: Evidence) -> Decided:
+    place = 0
+    if evidence.rows is not None:
+        own = evidence.domain.families.place_of(evidence.row_codes[:, list(evidence.domain.sensitive_columns)])
+        place = int(np.bincount(own[own >= 0], minlength=1).argmax())
+    return sample.outputs[place], sample.present[place]
+
+
+_DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
+    Decision.MEAN: _by_mean,
+    Decision.FAVOURABLE: _by_favourable,
+    Decision.CONSTANT: _by_constant,
+}
+
+
+def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
+    """By row: its output stands for its label; None where outputs give no label."""
+    oracle, classes = sample.oracle, classes_of(evidence.model)
+    if sample.labels is None or oracle.is_label:
+        return None if sample.labels is None else np.asarray(outputs == sample.labels)
+    if oracle.asker.output == "value" or classes is None or (outputs.ndim == 1 and len(classes) != 2):
+        return None
+    if outputs.ndim == 2:
+        likeliest = outputs.argmax(axis=1)
+    else:  # a score above its middle means the second of two classes
+        likeliest = (outputs > (0.5 if getattr(oracle.asker, "gives_probabilities", False) else 0.0)).astype(np.int64)
+    return np.asarray(np.array(classes, dtype=object)[likeliest] == sample.labels)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,20 +11,74 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
+from fairprobe.domain.nearest import Gower, coordinates
 from fairprobe.errors import SettingError
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.explanation.changed_cases import Repaired, common_of
-from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, read_good, real_rows
-from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, FEW, LAST_ONLY, Choices, MinimalChanges, inputs_at
+from fairprobe.explanation.changed_cases import ChangedCases, RealRows, common_of, real_rows
+from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, asked_cases, favourable_among
+from fairprobe.explanation.finding import as_json
+from fairprobe.explanation.minimal_changes import FEW, Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
+from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
 
 N_OTHERS = 5_000
-"""Largest number of rows, or of inputs drawn, among which inputs are looked for that are no cases. Chosen."""
+"""Largest number of rows, or of inputs drawn, whose values are tried. Chosen."""
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Repaired(ChangedCases):
+    """Cases, and the changes that end them. Where nothing was found, values are missing.
+
+    `n_changes` and `distance` are those from the case to the repaired input.
+    """
+
+    repaired: pd.DataFrame
+    """The cases with the changes and with their own sensitive values: no longer cases."""
+    changes: pd.Series
+    """The changes in words."""
+    parameters: pd.Series
+    """Number of repairs that change each parameter, in descending order."""
+    gaps: pd.DataFrame
+    """The largest gap over the twins, `before` and `after`."""
+    _labels: pd.Series | None
+    """The model's label for each repaired input; None where it gives none."""
+
+    _verb = "repair"
+
+    @property
+    def n_unrepaired(self) -> int:
+        """Number of cases for which nothing was found."""
+        return int(self.distance.isna().sum())
+
+    def _case_in_words(self, place: int) -> str:
+        if self._labels is not None:
+            said = f"it gets {answer(self._labels.iloc[place])} as its twins do"
+        else:
+            said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
+        return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
+        more = {"n_unrepaired": self.n_unrepaired, "parameters": as_json(self.parameters.to_dict())}
+        return {**super().jsonable(), **more}
+
+    def _sentence(self) -> str:
+        n = self.n_cases - self.n_unrepaired
+        if not n:
+            return f"No change was found that ends one of {self.n_cases:,} cases."
+        return (
+            f"{n:,} of {self.n_cases:,} cases end with {self.n_changes.mean():.1f} changes on average, most often of "
+            f"{', '.join(map(str, self.parameters.index[:3]))}. For {int(self.is_minimal.sum()):,} of them no smaller "
+            "number is enough."
+        )
+
+    def shown_table(self) -> pd.DataFrame:
+        """The cases and their changes."""
+        return self.cases.assign(changes=self.changes)
 
 
 def repair(
@@ -36,15 +92,14 @@ def repair(
     favourable: Any = None,
     output: str | None = None,
     threshold: float | None = None,
-    max_queries: int = 1_000_000,
+    max_queries: int = MAX_QUERIES,
     batch: str | None = None,
 ) -> Repaired:
     """The fewest changes of other parameters that end a case: all its twins are then treated alike.
 
-    First one parameter is changed, to each of its values (of more than 64, to some, and then to those nearer). For
-    cases that this does not end, as many values as needed are taken over from the nearest input that is no case, and
-    then everything with fewer changes is tried, as far as `max_queries` goes. Of the repairs with the fewest changes
-    the nearest to the case is taken.
+    First one parameter is changed, to each of its values (of more than 64, to some, and then to those nearer), then two
+    at once, and so on, as far as `max_queries` goes. Of the repairs with the fewest changes the nearest to the case is
+    taken.
 
     Args:
         cases: what `search` found, or a frame of cases; those that the model no longer treats differently are left
@@ -54,7 +109,7 @@ def repair(
         density: with it, no repaired input is less plausible than asked; by default the search's own.
         min_plausibility: how plausible it must be, as for `search`.
         towards: real rows, whose values are tried, and whose ranges are the units of distances; without any, inputs
-            drawn from the density or the domain are in their place.
+            drawn from the density are in their place, or the values of the domain.
         favourable: the good outcome (a label, a class, "highest" or "lowest"). With it, a repair leaves the worst-off
             twin better off than before; it never ends a case by refusing all twins.
         output: as for `search`, for a frame of cases.
@@ -79,155 +134,117 @@ def repair(
     """
     if isinstance(cases, Found) and density is None:
         density = cases.density
-    given = given_cases(
+    given = asked_cases(
         cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch, n_times=2
     )
-    rows = None if towards is None else real_rows(given.domain, towards)
+    domain, rows = given.domain, None if towards is None else real_rows(given.domain, towards)
     if density is not None:
-        density = checked_density(density, given.domain)
+        density = checked_density(density, domain)
         density.floor(min_plausibility)  # refuses what is no plausibility
     elif min_plausibility:
         raise SettingError.about(
             "min_plausibility", f"needs a density, got {min_plausibility!r} without one: give Density.fit(domain, X)"
         )
-    good = read_good(favourable, model, given.oracle, [given.cases]) if given.n_cases else None
-    repairer = _Repairer(given, density, min_plausibility, rows, good)
-    return _asked_again(given, repairer, repairer.search(), rows)
+    good = favourable_among(favourable, given) if given.n_cases else None
+    worst = _worst(good, given.cases)
 
-
-class _Repairer:
-    """Searches the changes that end the cases given."""
-
-    def __init__(
-        self,
-        given: GivenCases,
-        density: Density | None,
-        least: float,
-        rows: RealRows | None,
-        favourable: Favourable | None,
-    ) -> None:
-        self._given, self._domain, self._favourable = given, given.domain, favourable
-        self._density, self._least = density, least
-        self._worst = self._worst_of(given.cases)
-        self._others = self._like_people(rows)
-        self._coordinates = coordinates(self._domain, self._others)
-        has_people = rows is not None or density is not None
-        self._gower = Gower(self._domain, self._coordinates if has_people else None)
-        linked = {link.column for link in self._domain.links}
-        levels = self._domain.families.key_levels
-        self._n_values = [
-            int(levels[column]) if self._domain.names[column] in linked else self._domain.own_levels[column]
-            for column in self._domain.free_columns
-        ]
-        """Number of values that each coordinate may be changed to, without those that only occur in rows."""
-
-    def _like_people(self, rows: RealRows | None) -> Codes:
-        """Inputs like those of people: real rows, or drawn."""
-        if rows is not None:
-            return rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
-        rng = np.random.default_rng(0)
-        if self._density is None:
-            return self._domain.sample_codes(N_OTHERS, rng)
-        return self._density.sample_codes(N_OTHERS, rng, self._density.floor(self._least))
-
-    def _worst_of(self, judged: Judgement) -> Floats:
-        """By input, how good the output of its worst-off member is; 0 where the good outcome is not known."""
-        if self._favourable is None:
-            return np.zeros(len(judged.codes))
-        return np.asarray(self._favourable.worst(judged.outputs, judged.present))
-
-    def are_repairs(self, which: Codes, judged: Judgement) -> Mask:
-        """Boolean mask over inputs: no longer cases, and, with a good outcome, better for the worst-off twin."""
-        is_better = self._favourable is None or self._worst_of(judged) > self._worst[which]
+    def are_repairs(which: Codes, judged: Judgement) -> Mask:
+        """No longer cases, and, with a good outcome, better for the worst-off twin."""
+        is_better = good is None or _worst(good, judged) > worst[which]
         return np.asarray(judged.comparable & ~judged.hits & is_better)
 
-    def search(self) -> MinimalChanges:
-        """Try one change, then as many values of the nearest input that is no case as are needed, then fewer."""
-        given, origin = self._given, self._given.coordinates
-        search = MinimalChanges(given, self._gower, origin, self.are_repairs, self._may_be)
-        search.n_ruled_out[:] = 1  # without a change each is a case
-        choices = Choices.listed(origin, self._values(), are_all=max(self._n_values, default=0) <= FEW)
-        search.by_size(choices, AS_MANY_AS_FIT, sizes=[1])
-        left = np.flatnonzero(~search.is_found)
-        if len(left):
-            target = self._targets(left)
-            search.ask(left, target[left])
-            search.take_back()
-            between = Choices.between(self._domain, self._gower, origin, target, are_all=False)
-            search.by_size(between, LAST_ONLY, part=0.25)
-        search.by_size(choices, AS_MANY_AS_FIT, sizes=range(2, origin.shape[1] + 1))
-        search.make_smaller(both_sides=True)
-        return search
+    def may_be(which: Codes, codes: Codes) -> Mask:
+        """Allowed, plausible, and with the case's own sensitive values."""
+        may = (domain.families.place(codes) == given.places[which]) & domain.allows(codes)
+        if density is not None and min_plausibility:
+            may &= density.plausibility_of(codes) >= min_plausibility
+        return np.asarray(may)
 
-    def _may_be(self, which: Codes, codes: Codes) -> Mask:
-        """Boolean mask over candidates: allowed, plausible, and with the case's own sensitive values."""
-        is_own = self._domain.families.place(codes) == self._given.places[which]
-        return np.asarray(is_own & self._domain.allows(codes) & self._are_plausible(codes))
-
-    def _are_plausible(self, codes: Codes) -> Mask:
-        if self._density is None or not self._least:
-            return np.ones(len(codes), dtype=bool)
-        return np.asarray(self._density.plausibility_of(codes) >= self._least)
-
-    def _values(self) -> list[Codes]:
-        """The values of each coordinate to try: all; of many, an even grid and quantiles of people; and missing."""
-        values = []
-        for n, column, last in zip(self._n_values, self._coordinates.T, self._gower.last.tolist(), strict=True):
-            if n <= FEW:
-                values.append(np.arange(n))
-                continue
-            grid = np.linspace(0, n - 1, FEW // 2).round().astype(np.int64)
-            people = np.quantile(column[column < n], np.linspace(0, 1, FEW // 2 - 1), method="nearest")
-            missing = [last] if last >= 0 else []
-            values.append(np.unique([*grid, *people.astype(np.int64), *missing]))
-        return values
-
-    def _targets(self, left: Codes) -> Codes:
-        """The coordinates of the nearest input that is no case, for each case left; of the others their own."""
-        given, budget = self._given, self._given.budget
-        judged = given.oracle.judge_batches(self._others[: budget.inputs(len(self._others), 0.25)])
-        target = given.coordinates.copy()
-        for place in np.unique(given.places[left]).tolist():
-            mine = left[given.places[left] == place]
-            others = self._no_cases(judged, place, self._worst[mine].max())
-            if len(others):
-                nearest = nearest_rows(self._domain, given.cases.codes[mine], others)[0]
-                target[mine] = coordinates(self._domain, others[nearest])
-        return target
-
-    def _no_cases(self, judged: Judgement, place: int, worst: float) -> Codes:
-        """Inputs that are no cases and better than `worst`, as the member at a place, if allowed and plausible."""
-        may = judged.comparable & ~judged.hits & judged.exist[place]
-        if self._favourable is not None:
-            may &= self._worst_of(judged) > worst
-        some = np.flatnonzero(may)
-        others = self._domain.families.member(judged.codes[some], np.full(len(some), place))
-        return others[self._are_plausible(others)]
+    people = _people(rows, density, min_plausibility)
+    near = None if people is None else coordinates(domain, people)
+    gower = Gower(domain, near)
+    search = MinimalChanges(given, gower, given.coordinates, are_repairs, may_be)
+    search.n_ruled_out[:] = 1  # without a change each is a case
+    search.by_size(_choices(domain, given.coordinates, gower, near))
+    search.make_smaller(both_sides=True)
+    return _asked_again(given, are_repairs, search, rows)
 
 
-def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges, rows: RealRows | None) -> Repaired:
+def _people(rows: RealRows | None, density: Density | None, least: float) -> Codes | None:
+    """Inputs like those of people: real rows, or drawn; None without either."""
+    if rows is not None:
+        return rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
+    if density is None:
+        return None
+    return density.sample_codes(N_OTHERS, np.random.default_rng(0), density.floor(least))
+
+
+def _worst(good: Favourable | None, judged: Judgement) -> Floats:
+    """By input, how good the output of its worst-off member is; 0 where the good outcome is not known."""
+    return np.zeros(len(judged.codes)) if good is None else np.asarray(good.worst(judged.outputs, judged.present))
+
+
+def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) -> Choices:
+    """The values of each coordinate to try: all; of many, an even grid and quantiles of people; and missing."""
+    linked = {link.column for link in domain.links}
+    # Without values that only occur in rows.
+    levels = np.where([name in linked for name in domain.names], domain.families.key_levels, domain.own_levels)
+    levels = levels[list(domain.free_columns)]
+    values = []
+    for place, n in enumerate(levels.tolist()):
+        tried = [*range(n)]
+        if n > FEW:
+            missing = [gower.last[place]] if gower.last[place] >= 0 else []
+            tried = [*np.linspace(0, n - 1, FEW // 2).round(), *missing]
+            if people is not None:
+                known = people[:, place][people[:, place] < n]
+                tried += [*np.quantile(known, np.linspace(0, 1, FEW // 2 - 1), method="nearest")]
+        values.append(np.unique(np.array(tried, dtype=np.int64)))
+    return Choices.listed(origin, values, are_all=bool((levels <= FEW).all()))
+
+
+def _asked_again(
+    given: Evidence, are_repairs: Callable[[Codes, Judgement], Mask], search: MinimalChanges, rows: RealRows | None
+) -> Repaired:
     """Ask about the repaired inputs once more, and drop the repairs that a model that wavers no longer gives."""
     import pandas as pd
 
-    domain, n, index = given.domain, given.n_cases, given.index
+    domain, every = given.domain, np.arange(given.n_cases)
     found = np.flatnonzero(search.is_found)
     judged = given.oracle.judge_anew(inputs_at(domain, search.values[found], given.places[found])[0])
-    still = np.flatnonzero(repairer.are_repairs(found, judged) & ~judged.unsure)
+    still = np.flatnonzero(are_repairs(found, judged) & ~judged.unsure)
     found, judged = found[still], judged.take(still)
-    after = given.cases.codes.copy()
-    after[found] = judged.codes
+    repaired, own = domain.decode(judged.codes), given.cases.codes[found]
+    words, counts = _changes(domain, own, judged.codes)
 
     def of_all(values: Any) -> Any:
         """Values of the repaired cases, set among all cases."""
-        return values.set_axis(found).reindex(range(n)).set_axis(index)
+        return values.set_axis(found).reindex(every).set_axis(given.index)
 
-    gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=range(n))
+    gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=every)
     labels = pd.Series(list(judged.outputs[given.places[found], np.arange(len(found))]), dtype=object)
     return Repaired(
-        **common_of(given, rows, search, np.arange(n), np.isin(np.arange(n), found)),
-        cases=domain.decode(given.cases.codes).set_axis(index),
-        repaired=of_all(domain.decode(judged.codes)),
-        gaps=gaps.set_axis(index),
-        _after=domain.decode(after),
+        **common_of(given, rows, search, every, np.isin(every, found)),
+        cases=domain.decode(given.cases.codes).set_axis(given.index),
+        repaired=of_all(repaired),
+        changes=of_all(words).replace({np.nan: None}),
+        parameters=counts[counts > 0].sort_values(ascending=False, kind="stable"),
+        gaps=gaps.set_axis(given.index),
         _labels=of_all(labels) if given.oracle.is_label else None,
     )
+
+
+def _changes(domain: Domain, before: Codes, after: Codes) -> tuple[pd.Series, pd.Series]:
+    """The changes of each input in words, and the number of inputs in which each parameter changes."""
+    import pandas as pd
+
+    columns = list(domain.free_columns)
+    # The sensitive values are the same, so that another value is another role, too.
+    changed = pd.DataFrame(before != after, columns=list(domain.names)).iloc[:, columns]
+    own, other = (domain.decode(codes) for codes in (before, after))
+    parts: list[list[str]] = [[] for _ in before]
+    for name, rows in changed.items():
+        values = own[name].tolist(), other[name].tolist()
+        for row in np.flatnonzero(rows).tolist():
+            parts[row].append(f"{name} {values[0][row]} -> {values[1][row]}")
+    return pd.Series(map(", ".join, parts), name="changes", dtype=object), changed.sum().rename("parameters")

@@ -74,7 +74,7 @@ def severity_of(evidence: Evidence) -> Severity:
     gaps, n_queries = evidence.cases.gaps.astype(np.float64), 0
     health: tuple[Remark, ...] = ()
     if measure != evidence.oracle.asker.output:
-        n = _affordable(evidence)
+        n = evidence.budget.inputs(evidence.n_cases, cost=2)
         if n < evidence.n_cases:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
             health = (Remark("fewer-scores", text),)
@@ -109,7 +109,7 @@ def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
 
     None where labels are compared, or the model gives none, or the budget is not enough for one case.
     """
-    own, n = evidence.oracle.asker, _affordable(evidence)
+    own, n = evidence.oracle.asker, evidence.budget.inputs(evidence.n_cases, cost=2)
     if own.output not in ("score", "proba") or not n or not isinstance(own, Asker) or own.adapter.is_function:
         return None
     try:
@@ -117,12 +117,6 @@ def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
     except (ModelError, SettingError):  # it gives no labels
         return None
     return int((case != twin).sum()), n
-
-
-def _affordable(evidence: Evidence) -> int:
-    """The number of cases of which the budget is enough for both ends."""
-    left = evidence.budget.n_left
-    return evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
 
 
 def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +10,65 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
-from fairprobe.explanation.changed_cases import Shrunk, common_of
-from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, real_rows
-from fairprobe.explanation.minimal_changes import AS_MANY_AS_FIT, LAST_ONLY, Choices, MinimalChanges, inputs_at
+from fairprobe.domain.values import changes_in_words
+from fairprobe.explanation.changed_cases import ChangedCases, RealRows, common_of, real_rows
+from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, asked_cases
+from fairprobe.explanation.finding import as_json
+from fairprobe.explanation.minimal_changes import Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
+from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Shrunk(ChangedCases):
+    """Cases near to real rows: `cases` have their row's sensitive values where these are compared and allowed.
+
+    `n_changes` and `distance` are those to the row.
+    """
+
+    twins: pd.DataFrame
+    """The other end of each case's largest gap."""
+    outputs: pd.DataFrame
+    """The model's outputs for the case and for its twin; for classes also the position of the class."""
+    rows: pd.Series
+    """The row that each is near to, by its index in `towards`."""
+    before: pd.DataFrame
+    """`n_changes` and `distance` of the case given, to the same row."""
+    _origins: pd.DataFrame
+    """The rows as inputs, with the sensitive values of the cases and what is linked to these."""
+    _rows: pd.DataFrame
+
+    _verb = "shrink"
+
+    def _case_in_words(self, place: int) -> str:
+        # As objects, so that whole numbers do not become fractions beside others.
+        frames = (self.cases, self.twins, self.outputs, self._rows, self._origins)
+        case, twin, outputs, row, origin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
+        sensitive = list(self.domain.sensitive)
+        own = [f"as if {name} {case[name]}" for name in sensitive if changes_in_words(row[[name]], case[[name]])]
+        others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
+        whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
+        changed = ", ".join(changes_in_words(case, twin, sensitive))
+        return f"{', '.join(whose)}: {changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
+        return {**super().jsonable(), **as_json(self.before.astype(float).mean().add_suffix("_before").to_dict())}
+
+    def _sentence(self) -> str:
+        before, after = self.before["n_changes"].mean(), self.n_changes.mean()
+        return (
+            f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} "
+            f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
+        )
+
+    def shown_table(self) -> pd.DataFrame:
+        """The cases and their changes."""
+        return self.cases.assign(row=self.rows, n_changes=self.n_changes)
 
 
 def shrink(
@@ -28,7 +79,7 @@ def shrink(
     towards: pd.DataFrame,
     output: str | None = None,
     threshold: float | None = None,
-    max_queries: int = 1_000_000,
+    max_queries: int = MAX_QUERIES,
     batch: str | None = None,
 ) -> Shrunk:
     """The fewest and smallest differences to a real row that still give a case.
@@ -65,7 +116,7 @@ def shrink(
     >>> shrunk.in_words(1)
     ['row 0, with age 38 -> 41: sex 1 -> 0 changes True to False']
     """
-    given = given_cases(
+    given = asked_cases(
         cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch, n_times=2
     )
     rows = real_rows(given.domain, towards)
@@ -77,16 +128,13 @@ def shrink(
     search = MinimalChanges(given, gower, origin, lambda which, judgement: judgement.hits)
     search.keep(np.arange(given.n_cases), target)
     before = {"n_changes": search.n_changes.copy(), "distance": search.distance.copy()}
-    choices = Choices.between(given.domain, gower, origin, target)
-    search.take_back()
-    search.by_size(choices, LAST_ONLY)
-    search.by_size(choices, AS_MANY_AS_FIT, part=0.4)
+    search.by_size(Choices.between(given.domain, gower, origin, target))
     search.make_smaller()
     return _asked_again(given, rows, nearest, search, before)
 
 
 def _asked_again(
-    given: GivenCases, rows: RealRows, nearest: Codes, search: MinimalChanges, before: dict[str, Any]
+    given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChanges, before: dict[str, Any]
 ) -> Shrunk:
     """Ask about the shrunk cases once more, and leave out those that a model that wavers no longer gives."""
     import pandas as pd

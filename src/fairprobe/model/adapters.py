@@ -7,7 +7,7 @@ A new kind of model is one new module with a subclass of `Adapter`, and one line
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib import import_module
@@ -15,14 +15,14 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats
+from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
+from fairprobe.model.answers import last_class
 from fairprobe.model.categories import own_name
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm, natural_dtype
 
 ADAPTERS: dict[str, str] = {
-    "elsewhere": "fairprobe.model.elsewhere:ElsewhereAdapter",
     "estimator": "fairprobe.model.sklearn:EstimatorAdapter",
     "torch": "fairprobe.model.torch:TorchAdapter",
     "function": "fairprobe.model.adapters:FunctionAdapter",
@@ -64,8 +64,6 @@ class Adapter:
     """True if scikit-learn need not look for missing numbers in batches of a domain that has none."""
     gradients: Callable[[Any], tuple[Floats, Floats] | None] | None = None
     """Gives the score of each row and how each column changes it; None for scores of more than two classes."""
-    leaves: Callable[[Any], Codes] | None = None
-    """Gives the leaves that each row falls into, one column for each tree."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -121,7 +119,9 @@ class Wrapper:
 
 
 def adapter_for(model: Any) -> Adapter:
-    """The adapter that asks this model."""
+    """The adapter that asks this model; a model that runs elsewhere is its own."""
+    if isinstance(model, Adapter):
+        return model
     for path in ADAPTERS.values():
         module, _, name = path.partition(":")
         kind: type[Adapter] = getattr(import_module(module), name)
@@ -172,3 +172,43 @@ class FunctionAdapter(Adapter):
         """The callable itself, for every output."""
         function: Callable[[Any], Any] = self.model
         return function
+
+
+class Elsewhere(Adapter):
+    """A model that runs elsewhere, in a service or a program: nothing is known of it but its answers.
+
+    It is its own adapter. Sent to another process, it is connected or started there anew.
+    """
+
+    is_elsewhere = True
+
+    def __init__(self, name: str, make: Callable[[], Any], answers: Collection[str] = ()) -> None:
+        from fairprobe.model.background import PerProcess  # imports asyncio, which takes its time
+
+        super().__init__(self)
+        self.name = name
+        """What runs, without secrets."""
+        self._here = PerProcess(make)
+        self.scores, self.probabilities = "score" in answers, "proba" in answers
+        self.is_function = not (self.scores or self.probabilities)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def ask(self, output: str, rows: Any) -> NDArray[Any]:
+        """The answers to the rows of a batch, read as that output."""
+        raise NotImplementedError
+
+    def method(self, output: str, form: Form) -> Callable[[Any], Any]:
+        """The answer that goes by the output's name, else the one that there is; a score may be of probabilities."""
+        if output == "score" and not self.scores and self.probabilities:
+            return partial(last_class, partial(self.ask, "proba"))
+        return partial(self.ask, output)
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """One answer for each row."""
+        return self.ask("label", rows)
+
+    def close(self) -> None:
+        """Let go of the connections, or end the program; that also happens when the model is no longer used."""
+        self._here.close()

@@ -120,3 +120,10 @@ def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats
             raise ModelError(f"output={output!r} needs numbers, {got}: use output='label'")
     _check_exact(max((abs(value) for value in answer.ravel() if isinstance(value, int)), default=0), output)
     return answer.astype(np.float64)
+
+
+def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
+    """The probability of the last class as a score: of two classes, the positive one."""
+    probabilities = np.asarray(ask(batch))
+    is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
+    return probabilities[:, 1] if is_pair else probabilities

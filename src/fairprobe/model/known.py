@@ -13,41 +13,44 @@ from importlib import import_module
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Literal
 
-_CLASSES = (
-    ("tree", "sklearn.tree", "DecisionTreeClassifier ExtraTreeClassifier"),
-    ("forest", "sklearn.ensemble", "ExtraTreesClassifier RandomForestClassifier"),
-    ("boosting", "sklearn.ensemble", "GradientBoostingClassifier"),
-    ("histogram-boosting", "sklearn.ensemble", "HistGradientBoostingClassifier"),
-    ("vote", "sklearn.ensemble", "VotingClassifier"),
-    ("linear", "sklearn.linear_model", "LogisticRegression LogisticRegressionCV PassiveAggressiveClassifier"),
-    ("linear", "sklearn.linear_model", "Perceptron RidgeClassifier RidgeClassifierCV SGDClassifier"),
-    ("linear", "sklearn.svm", "LinearSVC"),
-    ("linear", "fairprobe.subjects.fair_svm", "FairSVM"),
-    ("kernel", "sklearn.svm", "SVC"),
-    ("network", "sklearn.neural_network", "MLPClassifier"),
-    ("pipeline", "sklearn.pipeline", "Pipeline"),
-    ("union", "sklearn.pipeline", "FeatureUnion"),
-    ("columns", "sklearn.compose", "ColumnTransformer"),
-    ("monotone", "sklearn.impute", "SimpleImputer"),
-    ("monotone", "sklearn.preprocessing", "MaxAbsScaler MinMaxScaler RobustScaler StandardScaler"),
-    ("identity", "sklearn.preprocessing", "FunctionTransformer"),
-    ("columnwise", "sklearn.feature_selection", "SelectFromModel SelectKBest SelectPercentile VarianceThreshold"),
-    ("columnwise", "sklearn.preprocessing", "Binarizer KBinsDiscretizer OneHotEncoder OrdinalEncoder"),
-    ("columnwise", "sklearn.preprocessing", "PowerTransformer QuantileTransformer TargetEncoder"),
-    ("regression-tree", "sklearn.tree", "DecisionTreeRegressor ExtraTreeRegressor"),
-    ("regression-forest", "sklearn.ensemble", "ExtraTreesRegressor RandomForestRegressor"),
-    ("regression-vote", "sklearn.ensemble", "VotingRegressor"),
-    ("regression-boosting", "sklearn.ensemble", "GradientBoostingRegressor"),
-    ("regression-histogram-boosting", "sklearn.ensemble", "HistGradientBoostingRegressor"),
-    ("regression-linear", "sklearn.linear_model", "ElasticNet Lasso LinearRegression Ridge RidgeCV SGDRegressor"),
-    ("regression-linear", "sklearn.svm", "LinearSVR"),
-    ("regression-constant", "sklearn.dummy", "DummyRegressor"),
-    ("libsvm", "sklearn.svm", "NuSVC NuSVR SVR"),
-    ("constant", "sklearn.dummy", "DummyClassifier"),
-    ("booster", "lightgbm", "LGBMClassifier"),
-    ("booster", "xgboost", "XGBClassifier"),
-)
-KINDS: dict[str, str] = {f"{module}:{name}": kind for kind, module, names in _CLASSES for name in names.split()}
+_TABLE = """
+tree                          sklearn.tree                DecisionTreeClassifier ExtraTreeClassifier
+forest                        sklearn.ensemble            ExtraTreesClassifier RandomForestClassifier
+boosting                      sklearn.ensemble            GradientBoostingClassifier
+histogram-boosting            sklearn.ensemble            HistGradientBoostingClassifier
+vote                          sklearn.ensemble            VotingClassifier
+linear                        sklearn.linear_model        LogisticRegression LogisticRegressionCV
+linear                        sklearn.linear_model        PassiveAggressiveClassifier Perceptron SGDClassifier
+linear                        sklearn.linear_model        RidgeClassifier RidgeClassifierCV
+linear                        sklearn.svm                 LinearSVC
+linear                        fairprobe.subjects.fair_svm FairSVM
+kernel                        sklearn.svm                 SVC
+network                       sklearn.neural_network      MLPClassifier
+pipeline                      sklearn.pipeline            Pipeline
+union                         sklearn.pipeline            FeatureUnion
+columns                       sklearn.compose             ColumnTransformer
+monotone                      sklearn.impute              SimpleImputer
+monotone                      sklearn.preprocessing       MaxAbsScaler MinMaxScaler RobustScaler StandardScaler
+identity                      sklearn.preprocessing       FunctionTransformer
+columnwise                    sklearn.feature_selection   SelectFromModel SelectKBest SelectPercentile VarianceThreshold
+columnwise                    sklearn.preprocessing       Binarizer KBinsDiscretizer OneHotEncoder OrdinalEncoder
+columnwise                    sklearn.preprocessing       PowerTransformer QuantileTransformer TargetEncoder
+regression-tree               sklearn.tree                DecisionTreeRegressor ExtraTreeRegressor
+regression-forest             sklearn.ensemble            ExtraTreesRegressor RandomForestRegressor
+regression-vote               sklearn.ensemble            VotingRegressor
+regression-boosting           sklearn.ensemble            GradientBoostingRegressor
+regression-histogram-boosting sklearn.ensemble            HistGradientBoostingRegressor
+regression-linear             sklearn.linear_model        ElasticNet Lasso LinearRegression Ridge RidgeCV SGDRegressor
+regression-linear             sklearn.svm                 LinearSVR
+regression-constant           sklearn.dummy               DummyRegressor
+libsvm                        sklearn.svm                 NuSVC NuSVR SVR
+constant                      sklearn.dummy               DummyClassifier
+booster                       lightgbm                    LGBMClassifier
+booster                       xgboost                     XGBClassifier
+"""
+KINDS: dict[str, str] = {
+    f"{module}:{name}": kind for kind, module, *names in map(str.split, _TABLE.strip().splitlines()) for name in names
+}
 """By class, its kind: the one place where classes of scikit-learn are named.
 
 Of the transformers, a "monotone" one never makes a larger number a smaller one, in floating point either, and a
@@ -55,9 +58,8 @@ Of the transformers, a "monotone" one never makes a larger number a smaller one,
 "booster", whose batches are.
 """
 
-FLOAT32 = frozenset({"tree", "regression-tree"})
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
-"""Kinds whose members decide; one works on float32 if all its members do, as trees do."""
+"""Kinds whose members decide."""
 
 LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
 """The kinds made of trees: their scores are steps."""
@@ -140,7 +142,7 @@ def works_on_float32(model: Any) -> bool:
     kind = KINDS.get(_path(type(model)) or "")
     if kind in COMMITTEES:
         return all(works_on_float32(member) for member in model.estimators_)
-    return kind in FLOAT32
+    return kind in ("tree", "regression-tree")
 
 
 def why_unknown(model: Any) -> str:
@@ -281,17 +283,15 @@ def _calls_a_function(model: Any, kind: str) -> bool:
 
 def _parts(model: Any) -> Iterator[Any]:
     """The models and transformers that a model is made of, without dropped ones."""
-    kind = KINDS.get(_path(type(model)) or "")
-    parts: Iterable[Any] = ()
-    if kind == "pipeline":
-        parts = [part for _, part in model.steps]
-    elif kind == "union":
-        parts = [part for _, part in model.transformer_list]
-    elif kind == "columns":
-        parts = [part for _, part, *_ in getattr(model, "transformers_", model.transformers)]
-    elif kind in COMMITTEES:
-        parts = getattr(model, "estimators_", ())
-    elif kind in ("boosting", "regression-boosting"):
+    kind = KINDS.get(_path(type(model)) or "", "").removeprefix("regression-")
+    if kind == "columns":
+        named = getattr(model, "transformers_", model.transformers)
+    else:
+        named = getattr(model, {"pipeline": "steps", "union": "transformer_list"}.get(kind, ""), ())
+    parts = [part for _, part, *_ in named]
+    if kind in ("forest", "vote"):
+        parts = list(getattr(model, "estimators_", ()))
+    elif kind == "boosting":
         trees = (tree for stage in getattr(model, "estimators_", ()) for tree in stage)
         parts = [*trees, getattr(model, "init_", None)]
     elif kind == "columnwise":

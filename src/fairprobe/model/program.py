@@ -13,11 +13,11 @@ import os
 import re
 import shlex
 import shutil
-from collections import deque
-from collections.abc import Callable, Sequence
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,16 @@ from numpy.typing import NDArray
 from fairprobe.checks import checked_count, is_number, nearest
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError, SettingError
+from fairprobe.model.adapters import Elsewhere
 from fairprobe.model.background import run
-from fairprobe.model.elsewhere import Elsewhere
 from fairprobe.model.forms import FrameForm
 from fairprobe.model.protocols import InvalidAnswerError, checked_answers, joined, plain_rows
 from fairprobe.model.redaction import shortened
 
 FORMATS: Final = ("csv", "jsonl")
+
+PIECE_BYTES: Final = 2**18
+"""Most bytes of answers that are read at a time. Chosen."""
 
 SURPLUS_SECONDS: Final = 0.2
 """Seconds that a fresh program is listened to after its first answer. Chosen: a line that was not asked for would shift
@@ -85,14 +88,9 @@ class ProgramModel(Elsewhere):
     """A program that answers rows."""
 
     def __init__(self, command: tuple[str, ...], protocol: str, timeout: float, retries: int) -> None:
-        self.command = command
+        name = f"the program {os.path.basename(command[0])}"
+        super().__init__(name, partial(Program, command, name, timeout, retries))
         self.protocol = protocol
-        super().__init__(partial(Program, command, self.name, timeout, retries))
-
-    @property
-    def name(self) -> str:
-        """The program, without its arguments."""
-        return f"the program {os.path.basename(self.command[0])}"
 
     def form(self, domain: Domain, batch: str | None) -> FrameForm:
         """A frame."""
@@ -177,8 +175,9 @@ class Program:
         for attempt in range(1 + self._retries):
             try:
                 if self._running is None:
-                    self._running = await self._started()
-                    await self._running.check(header + lines[0])
+                    self._running = await _started(self._command, self._timeout)
+                    await self._running.ask(header + lines[0], 1)
+                    await self._running.refuse_more(SURPLUS_SECONDS)
                     self._has_answered = True
                 return await self._running.ask("".join(lines), len(lines))
             except DiedError as error:
@@ -193,111 +192,95 @@ class Program:
         times = f" ({attempt + 1} times in a row)" if attempt else ""
         raise ModelError(f"{self._name} must answer one line a row, got {last}{times}")
 
-    async def _started(self) -> _Running:
-        """The program, started without a shell."""
-        try:
-            loop = asyncio.get_running_loop()
-            return (await loop.subprocess_exec(partial(_Running, self._timeout), *self._command))[1]
-        except OSError as error:
-            got = f"{self._command[0]!r}: {error}"
-            raise SettingError(f"a command must name a program that can be run, got {got}") from None
-
     async def _end(self) -> None:
         running, self._running = self._running, None
         if running is not None:
             await running.end()
 
 
-class _Running(asyncio.SubprocessProtocol):
-    """One process of a program. The methods without an underscore, but for three, are called by asyncio."""
+async def _started(command: Sequence[str], timeout: float) -> _Running:
+    """The program, started without a shell."""
+    loop = asyncio.get_running_loop()
+    make = partial(SubprocessStreamProtocol, limit=PIECE_BYTES, loop=loop)
+    try:
+        transport, protocol = await loop.subprocess_exec(make, *command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    except OSError as error:
+        raise SettingError(f"a command must name a program that can be run, got {command[0]!r}: {error}") from None
+    return _Running(transport, Process(transport, protocol, loop), timeout)
 
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
-        self._lines: deque[str] = deque()
+
+class _Running:
+    """One process of a program, and the lines that it wrote and that are not taken yet."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, process: Process, timeout: float) -> None:
+        self._transport, self._process, self._timeout = transport, process, timeout
+        self._lines: list[str] = []
         self._rest, self._errors = b"", b""
-        self._is_silent = self._has_exited = self._is_closed = False
-        """True once the standard output is closed; once the process ended; once it and all its pipes did."""
-        self._changed = asyncio.Event()
+        self._listening = asyncio.ensure_future(self._listen())
 
-    async def check(self, text: str) -> None:
-        """Ask about one row alone: there must be one answer to it and no more."""
-        await self.ask(text, 1)
-        await self._until(lambda: self._lines or self._is_silent, SURPLUS_SECONDS)
+    async def ask(self, text: str, n_rows: int) -> list[str]:
+        """The lines that answer some rows, given as text."""
+        assert self._process.stdin is not None
+        await self.refuse_more(0.0)
+        self._process.stdin.write(text.encode())
+        while (n_lines := len(self._lines)) < n_rows:
+            got = f"{n_lines:,} lines for {n_rows:,} rows"
+            try:
+                async with asyncio.timeout(self._timeout):
+                    is_there = await self._more()
+            except TimeoutError:
+                advice = "does it write each line out at once?"
+                raise DiedError(f"{got} within {self._timeout:g} s; {advice}{self._said()}") from None
+            if not is_there:
+                await self._exit(LAST_SECONDS)
+                code = self._process.returncode
+                ended = "" if code is None else f", with exit code {code}"
+                raise DiedError(f"{got} before it ended{ended}{self._said()}")
+        answers, self._lines = self._lines[:n_rows], self._lines[n_rows:]
+        return answers
+
+    async def refuse_more(self, seconds: float) -> None:
+        """Refuse a line that is there, or comes within some seconds, though all rows are answered."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self._lines and await self._more():
+                    pass
         if self._lines:
             line = shortened(self._lines[0], 80)
             raise DiedError(f"another line than the answer to one row, {line!r}", is_final=True)
 
-    async def ask(self, text: str, n_rows: int) -> list[str]:
-        """The lines that answer some rows, given as text."""
-        await asyncio.sleep(0)  # so that lines that nobody asked for are heard
-        if self._lines:
-            raise DiedError(f"more lines than rows, as {shortened(self._lines[0], 80)!r}", is_final=True)
-        self._pipe.write(text.encode())
-        while (n_lines := len(self._lines)) < n_rows:
-            got = f"{n_lines:,} lines for {n_rows:,} rows"
-            if self._is_silent:
-                await self._until(lambda: self._is_closed, LAST_SECONDS)
-                code = self._process.get_returncode()
-                ended = "" if code is None else f", with exit code {code}"
-                raise DiedError(f"{got} before it ended{ended}{self._said()}")
-            if not await self._until(lambda n=n_lines: len(self._lines) > n or self._is_silent, self._timeout):  # type: ignore[misc]
-                raise DiedError(f"{got} within {self._timeout:g} s; does it write each line out at once?{self._said()}")
-        return [self._lines.popleft() for _ in range(n_rows)]
-
     async def end(self) -> None:
         """End the process, and wait for it."""
-        with suppress(OSError):
-            if self._pipe.get_write_buffer_size():  # it does not read, and would not see the end
-                self._process.kill()
-            self._pipe.close()
-            if not await self._until(lambda: self._has_exited, ENDING_SECONDS):
-                self._process.kill()
-        await self._until(lambda: self._has_exited, None)
-        self._process.close()
-        await self._until(lambda: self._is_closed, ENDING_SECONDS)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await self._exit(ENDING_SECONDS)
+        self._listening.cancel()
+        self._transport.close()  # which kills it, if it still runs
+        await self._process.wait()
 
-    async def _until(self, holds: Callable[[], Any], seconds: float | None) -> bool:
-        """Wait until a condition holds; False if it does not do so in time."""
+    async def _more(self) -> bool:
+        """Wait for more of the standard output; False at its end."""
+        assert self._process.stdout is not None
+        data = await self._process.stdout.read(PIECE_BYTES)
+        *lines, self._rest = (self._rest + data.replace(b"\r", b"")).split(b"\n")
+        if not data and self._rest:  # a last line that has no end
+            lines, self._rest = [self._rest], b""
+        self._lines += [line.decode(errors="replace") for line in lines]
+        return bool(data or lines)
+
+    async def _listen(self) -> None:
+        """Keep the last of the standard error."""
+        assert self._process.stderr is not None
+        while data := await self._process.stderr.read(PIECE_BYTES):
+            self._errors = (self._errors + data)[-KEPT_BYTES:]
+
+    async def _exit(self, seconds: float) -> None:
+        """Wait for the end of the process and of all that it says, for some seconds at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not holds():
-                    self._changed.clear()
-                    await self._changed.wait()
-        return bool(holds())
+                await self._process.wait()
+                await self._listening
 
     def _said(self) -> str:
         words = self._errors.decode(errors="replace").splitlines()[-20:]
         return f"; it said: {shortened(' '.join(words), 300)}" if words else ""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The process runs."""
-        self._process = cast("asyncio.SubprocessTransport", transport)
-        self._pipe = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep whole lines of its standard output, and the last of its standard error."""
-        if fd == 2:
-            self._errors = (self._errors + data)[-KEPT_BYTES:]
-            return
-        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        if newline:
-            self._lines.extend(whole.decode(errors="replace").replace("\r", "").split("\n"))
-            self._changed.set()
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Take a last line that has no end."""
-        if fd == 1:
-            if self._rest:
-                self._lines.append(self._rest.decode(errors="replace"))
-            self._is_silent = True
-            self._changed.set()
-
-    def process_exited(self) -> None:
-        """The process ended; its pipes may still hold something."""
-        self._has_exited = True
-        self._changed.set()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The process ended, and so did its pipes."""
-        self._is_closed = True
-        self._changed.set()

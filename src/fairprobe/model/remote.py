@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,24 +16,14 @@ from fairprobe.arguments import SecretHeaders, TrustedFile
 from fairprobe.checks import checked_count, is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
-from fairprobe.model.answer_cache import AnswerCache
+from fairprobe.model.adapters import Elsewhere
 from fairprobe.model.answers import OUTPUTS
-from fairprobe.model.elsewhere import Elsewhere
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
-from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, checked_answers, decoded, joined, service_at
-from fairprobe.model.redaction import guard_logs, hiding, shown_source
-
-Result = TypeVar("Result")
+from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, decoded, joined, service_at
+from fairprobe.model.redaction import hiding, shown_source
 
 ADDRESS = r"https?://([^/?#@\\\s]*@)?([\w.%-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?([/?#]\S*)?"
 """A host, with a user and a port, and whatever follows."""
-
-FIRST_ROWS: Final = 64
-MOST_ROWS: Final = 16_384
-"""Rows of the first requests, and the most that doubling leads to. Chosen."""
-
-QUICK: Final = 0.5
-"""Seconds: a request that took less may hold twice as many rows. Chosen."""
 
 
 def connect(
@@ -71,7 +60,7 @@ def connect(
             repeats itself.
         ca_file: certificates to trust in place of the usual ones.
     """
-    from fairprobe.model.transport import Persistence
+    from fairprobe.model.transport import Persistence, Transport
 
     if not re.fullmatch(ADDRESS, url, re.IGNORECASE):
         raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
@@ -87,12 +76,12 @@ def connect(
         retries=checked_count("retries", retries, at_least=0),
         rate_limit=rate_limit,
         ca_file=ca_file,
+        batch_rows=None if batch_rows is None else checked_count("batch_rows", batch_rows),
+        cache_rows=checked_count("cache_rows", cache_rows, at_least=0),
         headers=tuple((header_from_env or {}).items()),
     )
-    rows = None if batch_rows is None else checked_count("batch_rows", batch_rows)
-    n_kept = checked_count("cache_rows", cache_rows, at_least=0)
     service = service_at(url, protocol)
-    model = RemoteModel(service, answers or {}, partial(_Connected, service, patience, rows, n_kept))
+    model = RemoteModel(service, answers or {}, partial(Transport, service, patience))
     model.look()
     return model
 
@@ -103,32 +92,21 @@ class RemoteModel(Elsewhere):
     connections = True
 
     def __init__(self, service: Instances, answers: Mapping[str, str], make: Any) -> None:
+        super().__init__(f"{shown_source(service.url)} ({service.name})", make, answers)
         self.service, self.answers = service, dict(answers)
         self._looked_for: set[str] = set()
-        super().__init__(make)
-
-    @property
-    def name(self) -> str:
-        """Where the service is, without secrets, and its protocol."""
-        return f"{shown_source(self.service.url)} ({self.service.name})"
 
     @property
     def n_sent(self) -> int:
         """Rows sent so far by this process, those of repeated requests each time."""
-        n: int = self._here.get().transport.n_sent
+        n: int = self._here.get().n_sent
         return n
-
-    @property
-    def batch_rows(self) -> int:
-        """The rows of a request, as far as that is found out."""
-        rows: int = self._here.get().size.rows
-        return rows
 
     def look(self) -> None:
         """Make sure that something answers at the address; learn what it takes, where it says so."""
         here, about = self._here.get(), self.service.about
-        with hiding(here.transport.secrets):
-            reply = here.run(here.transport.get(about or self.service.url))
+        with hiding(here.secrets):
+            reply = here.look(about or self.service.url)
             if about is None:
                 return  # any answer shows that it is there
             if reply.status != 200:
@@ -159,7 +137,7 @@ class RemoteModel(Elsewhere):
             self._looked_for.add(name)
             few = Batch(row.drop(columns=name), as_objects=self.service.as_objects)
             # It is asked once, so that it takes no row without the column may be by chance.
-            if row.shape[1] > 1 and here.run(here.transport.takes(self.service.request(few, [0], None), 1)):
+            if row.shape[1] > 1 and here.takes(few):
                 warnings.warn(
                     f"column-not-needed: {self.name} answers rows without {name} as well. If it passes over that "
                     f"column, no case can be found: say hidden=[{name!r}], and by links what changes along with it",
@@ -182,91 +160,3 @@ class RemoteModel(Elsewhere):
         if not len(rows):
             return np.empty(0)
         return joined(self._here.get().ask(Batch(rows, as_objects=self.service.as_objects), self.answers.get(output)))
-
-
-class BatchSize:
-    """The rows of a request: doubled while requests are quick, or as they were given."""
-
-    def __init__(self, given: int | None = None) -> None:
-        self.rows = given or FIRST_ROWS
-        self.proven = given or 1
-        """Rows of the largest request that was answered; a larger one that fails may be too large."""
-        self._is_settled = given is not None
-
-    def parts(self, n_rows: int) -> list[slice]:
-        """As few requests as possible for a number of rows, of about equal size."""
-        ends = np.linspace(0, n_rows, -(-n_rows // self.rows) + 1).astype(int).tolist()
-        return [slice(first, end) for first, end in pairwise(ends)]
-
-    def answered(self, n_rows: int, seconds: float) -> None:
-        """Take note of how long a request took; one that held about as many rows as now are sent may double them."""
-        self.proven = max(self.proven, n_rows)
-        if not self._is_settled and seconds < QUICK and n_rows > self.rows // 2:
-            self.rows = min(2 * self.rows, MOST_ROWS)
-
-    def settle(self, rows: int) -> None:
-        """Send no larger requests than this from now on."""
-        self.rows, self._is_settled = max(1, min(self.rows, rows)), True
-
-
-class _Connected:
-    """The state of a service in one process: connections, the size of requests and remembered answers."""
-
-    def __init__(self, service: Instances, patience: Any, batch_rows: int | None, cache_rows: int) -> None:
-        from fairprobe.model.transport import Transport
-
-        guard_logs()
-        self._service = service
-        self.transport = Transport(service.url, patience)
-        self.size = BatchSize(batch_rows)
-        self._cache_rows = cache_rows
-        self._caches: dict[tuple[str | None, ...], AnswerCache] = {}
-        """By the name of the answer and the names of the columns."""
-        self.is_afresh = False
-
-    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run requests, and show none of their secrets."""
-        from fairprobe.model.background import run
-
-        with hiding(self.transport.secrets):
-            return run(coroutine)
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        await self.transport.close()
-
-    def ask(self, batch: Batch, answer: str | None) -> list[Any]:
-        """One answer for each row."""
-        cache = self._caches.setdefault((answer, *(batch.names or ())), AnswerCache(self._cache_rows))
-        return cache.answer(batch.rows, lambda some: self.run(self._sent(batch, some, answer)), afresh=self.is_afresh)
-
-    async def _sent(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
-        """The answers to the rows at some places, in as many requests as they take."""
-        from fairprobe.model.transport import all_of
-
-        parts = self.size.parts(len(places))
-        told = await all_of(self._request(batch, places[part], answer) for part in parts)
-        return [each for answers in told for each in answers]
-
-    async def _request(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
-        """The answers to one request; where that is too large, to its two halves."""
-        from fairprobe.model.transport import Reply, TooLargeError
-
-        n = len(places)
-
-        def read(reply: Reply) -> list[Any]:
-            answers = checked_answers(self._service.values(decoded(reply.data), n, answer), n)
-            self.size.answered(n, reply.seconds)
-            return answers
-
-        try:
-            async with self.transport.places:
-                body = self._service.request(batch, places, answer)
-                return await self.transport.ask(body, n, read, is_bold=n > self.size.proven)
-        except TooLargeError as error:
-            if n == 1:
-                name = shown_source(self._service.url)
-                raise ModelError(f"the service at {name} must take a single row, got {error}") from None
-            self.size.settle(n // 2)
-            halves = places[: n // 2], places[n // 2 :]
-            return [each for half in halves for each in await self._request(batch, half, answer)]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import Adapter
+from fairprobe.model.answers import last_class
 from fairprobe.model.categories import advised, fitted_categories, fitted_columns, may_need_advice
 from fairprobe.model.forms import (
     ArrayForm,
@@ -34,16 +34,13 @@ class EstimatorAdapter(Adapter):
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.scores, self.probabilities = hasattr(model, "decision_function"), hasattr(model, "predict_proba")
-        self.is_stepwise = _tells_leaves(model) or kin(model) in LEAFY
+        self.is_stepwise = _is_stepwise(model)
         # A pipeline that is known as such hands on what its last step says.
         kind = own_kind(last_step(model)) if own_kind(model) is not None else None
         self.labels_follow = LABELS_FOLLOW.get(kind or "")
         self.classes = getattr(model, "classes_", None)
         names = getattr(model, "feature_names_in_", None)
         self.columns = None if names is None else tuple(str(name) for name in names)
-        trees = [model] if _tells_leaves(model) else getattr(model, "estimators_", ())
-        if len(trees) and all(map(_tells_leaves, trees)):
-            self.leaves = partial(_leaves, trees)
 
     @staticmethod
     def accepts(model: Any) -> bool:
@@ -92,14 +89,11 @@ class EstimatorAdapter(Adapter):
         return method
 
 
-def _leaves(trees: Sequence[Any], batch: Any) -> Codes:
-    return np.column_stack([np.asarray(tree.apply(batch)).reshape(len(batch), -1) for tree in trees])
-
-
-def _tells_leaves(model: Any) -> bool:
-    """Return True if `apply` is that of trees; other classes have methods of that name for other things."""
-    kind = (kin(model) or "").removeprefix("regression-")
-    return hasattr(model, "apply") and kind in (*LEAFY, "booster")
+def _is_stepwise(model: Any) -> bool:
+    """Return True if the scores are those of leaves; of boosters and regressors, `apply` tells which have some."""
+    kind = kin(model) or ""
+    has_leaves = hasattr(model, "apply") and kind.removeprefix("regression-") in (*LEAFY, "booster")
+    return has_leaves or kind in LEAFY
 
 
 def is_fitted(model: Any) -> bool:
@@ -139,10 +133,3 @@ def method_for(model: Any, output: str) -> Callable[[Any], Any]:
         return model.predict_proba if output == "proba" else partial(last_class, model.predict_proba)
     needed = "predict_proba" if output == "proba" else "decision_function or predict_proba"
     raise SettingError(f"output={output!r} needs a model with {needed}, got {type(model).__name__}")
-
-
-def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
-    """The probability of the last class as a score: of two classes, the positive one."""
-    probabilities = np.asarray(ask(batch))
-    is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
-    return probabilities[:, 1] if is_pair else probabilities

@@ -7,7 +7,7 @@ Where the steps before it work column by column, these steps are run once on eve
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -177,6 +177,19 @@ class Seen:
         for block, part in zip(blocks, parts, strict=True):
             values[block[0] : block[-1] + 1, np.searchsorted(columns, part.columns)] = part.values
         return Table(columns, values)
+
+    def tables(self, parameters: Sequence[int]) -> dict[int, Table]:
+        """The tables of several parameters, by one run of the steps where their levels are few."""
+        levels = [np.arange(self.domain.parameters[parameter].levels) for parameter in parameters]
+        codes = np.zeros((sum(map(len, levels)), len(self.domain.levels)), dtype=np.int64)
+        wanted = np.ones(len(self.base), dtype=bool)
+        if len(codes) * max(codes.shape[1], len(self.base)) > _BLOCK_CELLS:
+            return {parameter: self.table(parameter, wanted) for parameter in parameters}
+        ends = np.cumsum([0, *map(len, levels)])
+        for parameter, begin, each in zip(parameters, ends, levels, strict=False):
+            codes[begin : begin + len(each), parameter] = each
+        parts = np.split(self.rows(codes), ends[1:-1])
+        return {parameter: self._table(rows, wanted) for parameter, rows in zip(parameters, parts, strict=False)}
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
         """The table of the first, the last and the missing level alone, which tells the columns that change."""

@@ -60,7 +60,7 @@ class Tabulated:
         self, domain: Domain, slots: Sequence[Slot], background: NDArray[Any], like: Any, *, order: str = "C"
     ) -> None:
         self.domain = domain
-        self._background = background
+        self.background = background
         """Values of the columns that no slot fills."""
         self._sparse = type(like) if hasattr(like, "tocsr") else None
         self._order: Any = order
@@ -90,7 +90,7 @@ class Tabulated:
     def is_finite(self) -> bool:
         """Return True if no value is missing or infinite."""
         extremes = (slot.extremes(self.domain.parameters[slot.parameter].levels) for slot in self.slots)
-        return all(np.isfinite(values).all() for values in (self._background, *extremes))
+        return all(np.isfinite(values).all() for values in (self.background, *extremes))
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
         """Columns and values, by input, then slot."""
@@ -112,8 +112,8 @@ class Tabulated:
             return self._in_rows(columns, values)
         if self._is_full:
             return np.asarray(values, order=self._order)
-        batch = np.empty((len(values), len(self._background)), dtype=values.dtype)
-        batch[:] = self._background
+        batch = np.empty((len(values), len(self.background)), dtype=values.dtype)
+        batch[:] = self.background
         batch.reshape(-1).put(columns + np.arange(0, batch.size, batch.shape[1])[:, None], values)
         return np.asarray(batch, order=self._order)
 
@@ -124,14 +124,14 @@ class Tabulated:
             columns, values = np.take_along_axis(columns, order, 1), np.take_along_axis(values, order, 1)
         kept = values != 0  # as everywhere, what is 0 is not there
         ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
-        shape = (len(values), len(self._background))
+        shape = (len(values), len(self.background))
         return self._sparse((values[kept], columns[kept], ends), shape=shape, copy=False)
 
     @cached_property
     def _is_full(self) -> bool:
         """Return True if each slot fills one column, and all columns are filled in order."""
         firsts = [slot.columns[0] for slot in self.slots if (slot.columns == slot.columns[0]).all()]
-        return np.array_equal(firsts, np.arange(len(self._background)))
+        return np.array_equal(firsts, np.arange(len(self.background)))
 
     @cached_property
     def _is_mixed(self) -> bool:
@@ -161,7 +161,7 @@ def tabulate(seen: Seen) -> Tabulated:
     is_sparse = getattr(like, "format", None) == "csr"
     if not (is_sparse or isinstance(like, np.ndarray)) or like.dtype.kind not in "fiu":
         raise UnfitError(f"the preprocessing must make an array of numbers, got {type(like).__name__}")
-    slots = [slot for parameter in range(len(levels)) for slot in _slots_of(seen, parameter)]
+    slots = _slots(seen)
     background = seen.base.copy()
     background[np.concatenate([[], *(slot.columns for slot in slots)]).astype(np.int64)] = 0
     if not slots or (is_sparse and background.any()):
@@ -182,17 +182,24 @@ def _same(made: Any, like: Any) -> bool:
     return made.dtype == like.dtype and all(np.array_equal(a, b, equal_nan=b.dtype.kind == "f") for a, b in parts)
 
 
-def _slots_of(seen: Seen, parameter: int) -> list[Slot]:
-    """The slots that a parameter fills."""
-    kind = seen.domain.parameters[parameter]
-    if kind.name in seen.domain.hidden:
-        return []
+def _slots(seen: Seen) -> list[Slot]:
+    """The slots that all parameters fill, by parameter."""
     is_plain = len(seen.steps) == 1 and own_kind(seen.steps[0]) == "columns" and type(seen.asker.form) is FrameForm
-    if kind.levels > NARROW and isinstance(kind, Integer | Real) and is_plain:
-        return _numbers(seen, parameter)
-    if kind.levels > WIDE:
-        raise UnfitError(f"what is made of the {kind.levels:,} levels of {kind.name!r} is not known number by number")
-    return _entries(parameter, seen.table(parameter, np.ones(len(seen.base), dtype=bool)))
+    found: dict[int, list[Slot]] = {}
+    looked_up: list[int] = []
+    for parameter, kind in enumerate(seen.domain.parameters):
+        if kind.name in seen.domain.hidden:
+            continue
+        if kind.levels > NARROW and isinstance(kind, Integer | Real) and is_plain:
+            found[parameter] = _numbers(seen, parameter)
+        elif kind.levels > WIDE:
+            got = f"the {kind.levels:,} levels of {kind.name!r}"
+            raise UnfitError(f"what is made of {got} is not known number by number")
+        else:
+            looked_up.append(parameter)
+    for parameter, table in seen.tables(looked_up).items():
+        found[parameter] = _entries(parameter, table)
+    return [slot for parameter in sorted(found) for slot in found[parameter]]
 
 
 def _entries(parameter: int, table: Table) -> list[Slot]:

@@ -11,14 +11,19 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from itertools import pairwise
 from typing import Any, Final, TypeVar
+
+import numpy as np
 
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import redaction
-from fairprobe.model.protocols import InvalidAnswerError
+from fairprobe.model.answer_cache import AnswerCache
+from fairprobe.model.background import run
+from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, checked_answers, decoded
 
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 10.0
@@ -27,11 +32,15 @@ LONGEST_DELAY: Final = 10.0
 LONGEST_HOLD: Final = 60.0
 """Most seconds that a Retry-After is obeyed. Chosen."""
 
-FIRST_TRIES: Final = 6
+FIRST_TRIES: Final = 4
 """Most tries of a request to a service that never answered: its address or protocol may be wrong. Chosen."""
 
-LOOKS: Final = 3
-"""Most tries of a plain look at an address. Chosen."""
+FIRST_ROWS: Final = 64
+MOST_ROWS: Final = 16_384
+"""Rows of the first requests, and the most that doubling leads to. Chosen."""
+
+QUICK: Final = 0.5
+"""Seconds: a request that took less may hold twice as many rows. Chosen."""
 
 COOL_SECONDS: Final = 30.0
 """Seconds after the breaker opened in which nothing is sent. Chosen."""
@@ -63,6 +72,8 @@ class Persistence:
     retries: int = 8
     rate_limit: float | None = None
     ca_file: str | None = None
+    batch_rows: int | None = None
+    cache_rows: int = 500_000
     headers: tuple[tuple[str, str], ...] = ()
     """By header, the environment's variable that holds its value."""
 
@@ -95,68 +106,129 @@ class Reply:
         return f"HTTP {self.status}{f': {text}' if text else ''}"
 
 
-class Transport:
-    """The connections to one service, of one process."""
+class BatchSize:
+    """The rows of a request: doubled while requests are quick, or as they were given."""
 
-    def __init__(self, url: str, patience: Persistence) -> None:
-        self.url, self.patience = url, patience
+    def __init__(self, given: int | None = None) -> None:
+        self.rows = given or FIRST_ROWS
+        self.proven = given or 1
+        """Rows of the largest request that was answered; a larger one that fails may be too large."""
+        self._is_settled = given is not None
+
+    def parts(self, places: list[int]) -> list[list[int]]:
+        """Some rows in as few requests as possible, of about equal size."""
+        ends = np.linspace(0, len(places), -(-len(places) // self.rows) + 1).astype(int).tolist()
+        return [places[first:end] for first, end in pairwise(ends)]
+
+    def answered(self, n_rows: int, seconds: float) -> None:
+        """Take note of how long a request took; one that held about as many rows as now are sent may double them."""
+        self.proven = max(self.proven, n_rows)
+        if not self._is_settled and seconds < QUICK and n_rows > self.rows // 2:
+            self.rows = min(2 * self.rows, MOST_ROWS)
+
+    def settle(self, rows: int) -> None:
+        """Send no larger requests than this from now on."""
+        self.rows, self._is_settled = max(1, min(self.rows, rows)), True
+
+
+class Transport:
+    """The state of a service in one process: connections, the size of requests and remembered answers."""
+
+    def __init__(self, service: Instances, patience: Persistence) -> None:
+        self.patience, self._service = patience, service
         self.n_sent = 0
         """Rows sent, those of repeated requests each time."""
-        self.places = asyncio.Semaphore(patience.connections)
+        self.is_afresh = False
+        """True while rows are sent whose answer is remembered, too."""
+        self.size = BatchSize(patience.batch_rows)
+        self._caches: dict[tuple[str | None, ...], AnswerCache] = {}
+        """By the name of the answer and the names of the columns."""
+        self._places = asyncio.Semaphore(patience.connections)
         """To be held while a request is made, sent and repeated."""
-        self._shown = redaction.shown_source(url)
+        self._shown = redaction.shown_source(service.url)
         self._next_turn = 0.0
         """When the next request may be sent, on the clock of `time.monotonic`."""
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
         headers = redaction.headers_from_environment(dict(patience.headers))
-        self.secrets = redaction.secrets_of(url, headers.values())
+        self.secrets = redaction.secrets_of(service.url, headers.values())
         """To be hidden, by `redaction.hiding`, from all that is shown of what this service answers."""
-        self._client = _client(url, patience, headers)
+        redaction.guard_logs()
+        self._client = _client(service.url, patience, headers)
 
-    async def get(self, url: str) -> Reply:
+    def ask(self, batch: Batch, answer: str | None) -> list[Any]:
+        """One answer for each row."""
+        cache = self._caches.setdefault((answer, *(batch.names or ())), AnswerCache(self.patience.cache_rows))
+        with redaction.hiding(self.secrets):
+            return cache.answer(batch.rows, lambda some: run(self._all(batch, some, answer)), afresh=self.is_afresh)
+
+    def look(self, url: str) -> Reply:
         """The answer to a plain look at an address."""
-        for attempt in range(LOOKS):
-            try:
-                return await self._exchange("GET", url, None, ANSWER_BYTES)
-            except _FailedError as failure:
-                last = failure
-                await asyncio.sleep(FIRST_DELAY * 2**attempt)
-        advice = "is it running, and is the address right?"
-        raise ModelError(f"the service at {self._shown} must answer, got {last}: {advice}")
+        return run(self._sent("GET", url, None, 0, lambda reply: reply))
 
-    async def takes(self, body: bytes, n_rows: int) -> bool:
-        """Return True if a request is answered well; it is sent once."""
-        self.n_sent += n_rows
+    def takes(self, batch: Batch) -> bool:
+        """Return True if a request about one row is answered well; it is sent once."""
+        self.n_sent += 1
+        body = self._service.request(batch, [0], None)
         try:
-            return (await self._exchange("POST", self.url, body, ANSWER_BYTES)).status == 200
+            with redaction.hiding(self.secrets):
+                return run(self._exchange("POST", self._service.url, body, ANSWER_BYTES)).status == 200
         except _FailedError:
             return False
-
-    async def ask(self, body: bytes, n_rows: int, read: Callable[[Reply], Answer], *, is_bold: bool = False) -> Answer:
-        """Send a request until `read` accepts its answer. A bold one, larger than any before, is given up sooner."""
-        tries = 0
-        while True:
-            self._check_breaker()
-            await asyncio.sleep(self.turn())
-            self.n_sent += n_rows
-            try:
-                reply = await self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)
-                self._check_status(reply)
-                answer = read(reply)
-            except (_FailedError, InvalidAnswerError) as failure:
-                tries += 1
-                await self._wait_or_end(failure, tries, is_bold=is_bold)
-            else:
-                self._has_answered, self._opened = True, None
-                return answer
 
     async def close(self) -> None:
         """Let go of the connections."""
         await self._client.aclose()
 
-    def turn(self) -> float:
+    async def _all(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
+        """The answers to the rows at some places, in as many requests as they take; if one fails, the others end."""
+        tasks = [asyncio.ensure_future(self._request(batch, part, answer)) for part in self.size.parts(places)]
+        try:
+            return [each for answers in await asyncio.gather(*tasks) for each in answers]
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _request(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
+        """The answers to one request; where that is too large, to its two halves."""
+        n = len(places)
+
+        def read(reply: Reply) -> list[Any]:
+            self._check_status(reply)
+            answers = checked_answers(self._service.values(decoded(reply.data), n, answer), n)
+            self.size.answered(n, reply.seconds)
+            self._has_answered, self._opened = True, None
+            return answers
+
+        try:
+            async with self._places:
+                body = self._service.request(batch, places, answer)
+                return await self._sent("POST", self._service.url, body, n, read)
+        except TooLargeError as error:
+            if n == 1:
+                raise ModelError(f"the service at {self._shown} must take a single row, got {error}") from None
+            self.size.settle(n // 2)
+            halves = places[: n // 2], places[n // 2 :]
+            return [each for half in halves for each in await self._request(batch, half, answer)]
+
+    async def _sent(
+        self, method: str, url: str, body: bytes | None, n_rows: int, read: Callable[[Reply], Answer]
+    ) -> Answer:
+        """Send a request until `read` accepts its answer. One that is larger than any before is given up sooner."""
+        is_bold = n_rows > self.size.proven
+        tries = 0
+        while True:
+            self._check_breaker()
+            await asyncio.sleep(self._turn())
+            self.n_sent += n_rows
+            try:
+                return read(await self._exchange(method, url, body, ANSWER_BYTES + ROW_BYTES * n_rows))
+            except (_FailedError, InvalidAnswerError) as failure:
+                tries += 1
+                await self._wait_or_end(failure, tries, is_bold=is_bold)
+
+    def _turn(self) -> float:
         """Take the next place in the queue: the seconds until it is that request's turn, by the limit on the rate."""
         now, limit = time.monotonic(), self.patience.rate_limit
         turn = max(now, self._next_turn)
@@ -173,7 +245,8 @@ class Transport:
             rule = f"answer every request within {self.patience.timeout:g} s"
             if isinstance(failure, InvalidAnswerError):
                 rule = "give one answer a row by the protocol it was asked in"
-            self._why = f"the service at {self._shown} must {rule}, got {failure}{times}"
+            advice = "" if self._has_answered else "; is it running, and is the address right?"
+            self._why = f"the service at {self._shown} must {rule}, got {failure}{times}{advice}"
             self._opened = time.monotonic()
             raise ModelError(self._why)
         after = getattr(failure, "after", 0.0)
@@ -224,16 +297,6 @@ class Transport:
                 got = f"{what}: name the file of its authority by ca_file (--ca-file)"
                 raise ModelError(f"the certificate of {self._shown} must verify, got {got}") from None
             raise _FailedError(what) from None
-
-
-async def all_of(coroutines: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
-    """The results of some requests, in order; if one of them fails, the others are cancelled."""
-    tasks = [asyncio.ensure_future(each) for each in coroutines]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:

@@ -1,21 +1,30 @@
-"""Cases in a file of their own, to be replayed: JSON, written whole or not at all, read with every doubt."""
+"""Cases out of whatever holds some: files of saved cases, the folder of an audit or a search, a search's table.
+
+A file of saved cases is JSON, written whole or not at all, and read with every doubt.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.auditing import content as audit_content
 from fairprobe.auditing.content import plain
-from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.folder import AUDIT, DOMAIN, RunFolder
+from fairprobe.auditing.privacy import MASKED
 from fairprobe.checks import parsed_toml
 from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
 from fairprobe.oracle import checked_threshold
+from fairprobe.searching.stored_search import StoredCases, merged
+from fairprobe.store.identity import hash_of_data
+from fairprobe.store.run_folder import ABOUT
+from fairprobe.store.whole_files import as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +33,12 @@ FORMAT = "fairprobe-cases"
 FORMAT_VERSION = 1
 
 GITIGNORE = "# Cases may be real rows. To share them, delete this file.\n*\n"
+
+ROW = "row"
+"""Before the index of a case that is a real row; others have "case" and their number."""
+
+TWIN = "twin_"
+"""Before the names of what changes, in the table that a search writes."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +78,53 @@ def _words(value: Any) -> str:
 
 @dataclass(frozen=True)
 class SavedCases:
-    """Cases, the question they answer, and the domain they were found in."""
+    """Cases of one run, with the question that they answer and the domain, where the run tells them."""
 
     cases: pd.DataFrame
-    question: Question
-    domain: Domain | None
-    """None where a constraint is a function, which no file can hold."""
+    """Those that are told whole, by a name: "case 1"."""
+    question: Question | None = None
+    domain: Domain | None = None
+    """None also where a constraint is a function, which no file can hold."""
     about: str = ""
     """Where they were found: the name of a test."""
+    changing: frozenset[str] = frozenset()
+    """The columns that change in twins, for a run that tells no question."""
+    command: str | None = None
+    """The command that made the run."""
+    in_part: pd.DataFrame | None = None
+    """The values told of real rows, by a name: "row 17"."""
+    rows: Sequence[Any] | None = None
+    """The index of each of these rows; None where values are masked."""
+    data_hash: str | None = None
+    """The digest of the rows audited."""
+
+    @property
+    def n_cases(self) -> int:
+        """The number of cases, those that are told in part among them."""
+        return len(self.cases) + (0 if self.in_part is None else len(self.in_part))
+
+    def completed(
+        self, data: pd.DataFrame | None, labels: Any, names: Sequence[str]
+    ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+        """The cases, with those told by their index looked up among rows of data; what is left, and the reason."""
+        import pandas as pd
+
+        if self.in_part is None or not len(self.in_part):
+            return self.cases, self.cases.iloc[:0], ""
+        if self.rows is None:
+            return self.cases, self.in_part, "values are masked in the run"
+        why = "a real row is told by its index alone"
+        if data is None:
+            return self.cases, self.in_part, f"{why}, and no --data were given"
+        held = data[[name for name in names if name in data.columns]]
+        if self.data_hash not in (hash_of_data(held), hash_of_data(held, labels)):
+            return self.cases, self.in_part, f"{why}, and --data are other rows than those audited"
+        places = {plain(index): place for place, index in enumerate(data.index.tolist())}
+        found = held.iloc[[places[row] for row in self.rows]].astype(object).set_axis(self.in_part.index)
+        found[self.in_part.columns] = self.in_part
+        return pd.concat([self.cases, found] if len(self.cases) else [found]), self.in_part.iloc[:0], ""
+
+    # A file of its own
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the file, and its folder where there is none."""
@@ -95,20 +149,91 @@ class SavedCases:
         """Read the file; whatever is wrong with it is a DataError."""
         import pandas as pd
 
-        content = read_json(path, FORMAT, FORMAT_VERSION)
+        content = _read_json(path, FORMAT, FORMAT_VERSION)
         try:
             question = Question.told(content["question"], content["question"]["links"])
             text, cases = content["domain"], content["cases"]
             if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
                 raise ValueError("cases that are no list of objects")
             domain = None if text is None else Domain._of(parse(parsed_toml(text)))
-            return cls(pd.DataFrame(cases), question, domain, str(content["about"]))
+            return cls(_named(pd.DataFrame(cases)), question, domain, str(content["about"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:  # DomainError is a ValueError
             what = f"no {error}" if isinstance(error, KeyError) else f"{error}"
             raise DataError(f"{path} must hold saved cases, got {what}") from None
 
 
-def read_json(path: str | PathLike[str], form: str, newest: int) -> Mapping[str, Any]:
+def read_run(path: str) -> list[SavedCases]:
+    """The cases of a folder, or of a file of saved ones."""
+    place = Path(path)
+    if not place.exists():
+        raise DataError(f"a run must be a folder or a file that exists, got {path}")
+    if (place / AUDIT).exists():
+        return [_of_audit(place)]
+    if (place / ABOUT).exists():
+        with as_written(place):
+            return [_of_search(place)]
+    files = [place] if place.is_file() else sorted(place.glob("*.json"))
+    if not files:
+        rule = f"a run must be a folder with {AUDIT}, with {ABOUT} or with saved cases (.json)"
+        raise DataError(f"{rule}, got none of them in {path}")
+    return list(map(SavedCases.read, files))
+
+
+def of_table(table: pd.DataFrame) -> SavedCases:
+    """The cases of a search, as its table has them."""
+    names = set(map(str, table.columns))
+    changing = {name.removeprefix(TWIN) for name in names if name.startswith(TWIN)} & names
+    return SavedCases(_named(table), changing=frozenset(changing))
+
+
+def _named(cases: pd.DataFrame) -> pd.DataFrame:
+    return cases.set_axis([f"case {number}" for number in range(1, len(cases) + 1)])
+
+
+def _of_search(folder: Path) -> SavedCases:
+    """The cases of a search's last result; of one that has not ended, those of its finished shards."""
+    import pandas as pd
+
+    stored = StoredCases(folder)
+    settings, (entries, most) = stored.run.about["settings"], stored.of_result()
+    frames = list(merged([(stored, entries)], most))
+    cases = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=stored.domain.names)
+    question = Question.of(stored.domain, settings["output"], settings["threshold"])
+    return SavedCases(_named(cases), question, stored.domain)
+
+
+def _of_audit(folder: Path) -> SavedCases:
+    import pandas as pd
+
+    file = folder / AUDIT
+    content = _read_json(file, audit_content.FORMAT, audit_content.FORMAT_VERSION)
+    domain = Domain.from_toml(folder / DOMAIN) if (folder / DOMAIN).exists() else None
+    try:
+        about, asked = content["about"], content["question"]
+        links = [] if about["config"]["linked"] is False else content["domain"]["links"]
+        n_parameters, is_masked = len(content["domain"]["parameters"]), bool(about["masked"])
+        whole, in_part, rows = {}, [], []
+        for each in content["cases"]:
+            case = {name: value for name, value in each["case"].items() if value != MASKED}
+            if len(case) == n_parameters:
+                whole[f"case {each['id']}"] = case
+            else:
+                in_part.append(case)
+                rows.append(None if is_masked else each["origin"]["row"])
+        return SavedCases(
+            pd.DataFrame(list(whole.values()), index=list(whole)),
+            Question.told(asked, links),
+            domain,
+            command=None if is_masked else about["command"],
+            in_part=pd.DataFrame(in_part, index=[f"{ROW} {row}" for row in rows], dtype=object),
+            rows=None if is_masked else rows,
+            data_hash=str(about["data"]["hash"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{file} must be as an audit writes it, got {type(error).__name__}: {error}") from None
+
+
+def _read_json(path: str | PathLike[str], form: str, newest: int) -> Mapping[str, Any]:
     """A file that says that it is of a form, and of a version that is known."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))

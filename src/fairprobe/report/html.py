@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -18,15 +18,19 @@ from markupsafe import Markup
 
 from fairprobe import wording
 from fairprobe.blocks import Block, Interval, Table
-from fairprobe.report.content import held_of, population_title, scale_of
-from fairprobe.report.listing import as_script_data, cases_listing, flips_listing
+from fairprobe.checks import is_number
+from fairprobe.report.content import Content, changes_of, held_of, population_title, scale_of
 from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head
+from fairprobe.wording import TWINS, answer, counted, shown
+
+LARGEST = 2**53
+"""Whole numbers of JavaScript are exact below this one."""
 
 MOST_HELD = 6
 """Shares drawn beside the verdict; chosen, so that it fits a screen. The table below has all of them."""
 
 
-def html(content: Mapping[str, Any]) -> str:
+def html(content: Content) -> str:
     """An audit's content as a page.
 
     Args:
@@ -44,7 +48,7 @@ def html(content: Mapping[str, Any]) -> str:
         population=population_title(content["verdict"]),
         scale=scale,
         policy=_policy(**texts),
-        data=as_script_data({"cases": cases_listing(content), "flips": flips_listing(content)}),
+        data=_lists(content),
         **texts,
     )
 
@@ -106,9 +110,61 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda of: of if isinstance(of, Markup) else text(of),
     )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
     environment.filters |= {"value": wording.value, "percent": wording.percent, "count": wording.magnitude}
     environment.filters |= {"attribute": _attribute, "closed": wording.closed, "data_url": _data_url}
     environment.filters |= {"kind": lambda of: type(of).__name__, "label": _label}
     outcomes = {title: outcome for outcome, title in wording.OUTCOMES.items()}
     environment.globals |= {"TAGS": TAGS, "ASKED_BY": ASKED_BY, "OUTCOMES": wording.OUTCOMES, "OUTCOME_OF": outcomes}
     return environment
+
+
+# Lists for the page's script: the figures and texts that it needs, entry by entry
+
+
+def _lists(content: Content) -> dict[str, Any]:
+    """The cases, and the real rows that flip, each with what changes.
+
+    A list can be sorted by its `measures`, and filtered by its `groups`, which have a list of texts for each entry.
+    """
+    cases, flips = content["cases"], content["rows"]["flips"]
+    measures = {name: [each[name.lower()] for each in cases] for name in ("Severity", "Gap", "Plausibility")}
+    regions = [[f"Region {number}" for number in each["regions"]] for each in cases]
+    parts = [[shown(each["parameters"])] for each in cases]
+    return {
+        "cases": {
+            **_entries([(each["id"], each["case"], changes_of(each)) for each in cases]),
+            "answers": [[["", answer(output)] for output in each["outputs"]] for each in cases],
+            "notes": [_origin(**each["origin"]) if each["origin"] else "" for each in cases],
+            "measures": measures,
+            "groups": {"Parted by": parts, "In": regions},
+        },
+        "flips": {
+            **_entries([(each["row"], each.get("values", {}), each["changes"]) for each in flips]),
+            "answers": [[[shown(who), answer(output)] for who, output in each["answers"].items()] for each in flips],
+            "notes": [],
+            "measures": {},
+            "groups": {"Compared with": [[TWINS[each["population"]]] for each in flips]},
+        },
+    }
+
+
+def _entries(told: Sequence[tuple[Any, Mapping[str, Any], Iterable[Iterable[Any]]]]) -> dict[str, Any]:
+    """The label of each entry, its values in the order of the columns (null: not told), and its changes."""
+    names = dict.fromkeys(name for _, row, _ in told for name in row)
+    return {
+        "labels": [shown(label) for label, _, _ in told],
+        "columns": list(map(shown, names)),
+        "rows": [[_cell(row[name]) if name in row else None for name in names] for _, row, _ in told],
+        "changes": [[[*map(shown, change)] for change in changes] for _, _, changes in told],
+    }
+
+
+def _cell(of: Any) -> Any:
+    """A number as it is, so that it can be sorted; anything else as text."""
+    return of if is_number(of) and abs(of) < LARGEST else shown(of)
+
+
+def _origin(row: Any, n_changes: int, **_: Any) -> str:
+    """The row that a case comes from."""
+    return f"{counted(n_changes, 'change')} from row {shown(row)}" if n_changes else f"row {shown(row)} as it is"

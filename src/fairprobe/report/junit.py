@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from fairprobe.report.content import Content, changes_of, names, population_title, same_words
-from fairprobe.wording import TWINS, answer, counted, isolated, percent, value
+from fairprobe.wording import TWINS, answer, isolated, percent, value
 
 MOST_CASES = 10
-"""Cases that are listed in a group; chosen."""
+"""Cases that are listed with the verdict; chosen."""
 
 ELEMENTS = {"violated": "failure", "inconclusive": "error"}
 
 
 def junit(content: Content) -> str:
-    """An audit's content as JUnit XML: a test for the verdict, each share or side that a limit binds, each case group.
-
-    The limit is about shares, so a group of cases fails only along with the verdict.
+    """An audit's content as JUnit XML: a test for the verdict, with the first cases, and for each share or side bound.
 
     Args:
         content: what is in `audit.json`.
@@ -47,8 +44,9 @@ def junit(content: Content) -> str:
 def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
     """The kind, the name and the outcome of each test, a message and more of it."""
     verdict, interrupted = content["verdict"], content["about"]["interrupted"]
-    more = f"interrupted while it was at: {interrupted}" if interrupted else ""
-    yield "verdict", "verdict", verdict["outcome"], verdict["sentence"], more
+    lines = [f"interrupted while it was at: {interrupted}"] if interrupted else []
+    lines += map(_line, content["cases"][:MOST_CASES])
+    yield "verdict", "verdict", verdict["outcome"], verdict["sentence"], "\n".join(lines)
     for share in content["shares"]:
         outcome = verdict["outcomes"].get(share["id"])
         if outcome is not None and content["question"]["max_share"] is not None:
@@ -59,15 +57,6 @@ def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
             yield "share", name, outcome, condition + share["sentence"], more
     for side in verdict["directions"]:
         yield "direction", f"{side['combination']} worse off, {side['twins']}", side["outcome"], side["sentence"], ""
-    for parameters, group in groupby(sorted(content["cases"], key=_parted_by), _parted_by):
-        cases = list(group)
-        outcome = "violated" if verdict["outcome"] == "violated" else "passed"
-        lines = "\n".join(map(_line, cases[:MOST_CASES]))
-        yield "cases", f"parted by {parameters}", outcome, counted(len(cases), "case"), lines
-
-
-def _parted_by(case: Any) -> str:
-    return str(case["parameters"])
 
 
 def _properties(content: Content) -> dict[str, str]:

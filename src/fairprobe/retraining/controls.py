@@ -1,11 +1,11 @@
-"""Controls: other ways to train that take as little effort. Every result shows them."""
+"""Controls: other ways to train that take as little effort. Every result shows them, judged on the report part."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +15,11 @@ from fairprobe.domain.values import in_dtype
 from fairprobe.errors import FairprobeError
 from fairprobe.estimation.share import Share
 from fairprobe.model.adapters import Wrapper, adapter_for
-from fairprobe.retraining.judging import Judge
+from fairprobe.retraining.judging import Assessment
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import MOST, Recipe
-from fairprobe.retraining.rounds import Rounds
+from fairprobe.retraining.rounds import Reference, Round, Rounds
 from fairprobe.retraining.task import Task
-
-WORDS: Final = {
-    "constant": "the sensitive parameters held constant",
-    "constant-linked": "the sensitive parameters and what is linked held constant",
-    "random": "as many random inputs instead of cases",
-    "all": "all cases at once",
-    "clone": "a clone of the model given, nothing added",
-}
 
 
 @dataclass(frozen=True)
@@ -51,42 +43,48 @@ class Control:
 
 
 Made = tuple[Any, int, str]
-"""A control's model, the number of rows added, and what was done if `WORDS` does not say it exactly."""
+"""A control's model, the number of rows added, and how exactly it keeps to its words."""
 
 
-def tried_controls(rounds: Rounds, judge: Judge, *, with_clone: bool) -> dict[str, Control]:
+def tried_controls(
+    task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], *, with_clone: bool
+) -> dict[str, Control]:
     """Fit and judge each control. A control that fails says why.
 
     The clone is judged where the model given has seen the rows of the report and the other models have not.
     """
-    task = rounds.task
-    makers: dict[str, Callable[[], Made]] = {
-        **({"clone": lambda: (rounds.reference, 0, "")} if with_clone else {}),
-        "constant": partial(_held, task, task.domain.sensitive),
-        **({} if task.linked is None else {"constant-linked": partial(_held, task, _tied(task.linked))}),
-        "random": partial(_random, rounds),
-        "all": partial(_all_cases, rounds),
+    tied, chosen = _tied(task.linked), rounds.chosen or min(rounds.tried, key=lambda each: each.left, default=None)
+    cases = chosen is None or chosen.recipe.uses_cases
+    random = "as many random inputs instead of cases" if cases else "as many rows of random inputs with twins"
+    ways: dict[str, tuple[str, Callable[[], Made]]] = {
+        "clone": ("a clone of the model given, nothing added", lambda: (reference.model, 0, "")),
+        "constant": ("the sensitive parameters held constant", partial(_held, task, task.domain.sensitive)),
+        "constant-linked": ("the sensitive parameters and what is linked held constant", partial(_held, task, tied)),
+        "random": (random, partial(_random, task, reference, chosen)),
+        "all": ("all cases at once", partial(_all_cases, task, reference)),
     }
+    left_out = {"clone": not with_clone, "constant-linked": not task.linked.links}
     controls: dict[str, Control] = {}
     try:
-        for name, make in makers.items():
-            controls[name] = _control(task, judge, name, make)
+        for name, (words, make) in ways.items():
+            if not left_out.get(name):
+                controls[name] = _control(task, judge, Control(name, words), make)
     except KeyboardInterrupt:
         rounds.stop_reason = "interrupted"
     return controls
 
 
-def _control(task: Task, judge: Judge, name: str, make: Callable[[], Made]) -> Control:
+def _control(task: Task, judge: Callable[[Any], Assessment], control: Control, make: Callable[[], Made]) -> Control:
     if task.budget.foreseen(len(task.parts.fit)) > task.budget.clock.left:
-        return Control(name, WORDS[name], why_not="it would not have fitted into the time that was left")
-    task.tell(f"control: {WORDS[name]}")
+        return replace(control, why_not="it would not have fitted into the time that was left")
+    task.tell(f"control: {control.words}")
     clock = Clock()
     try:
-        model, n_added, words = make()
-        judged = judge.judge(model)
+        model, n_added, how = make()
+        judged = judge(model)
     except FairprobeError as error:
-        return Control(name, WORDS[name], seconds=clock.seconds, why_not=str(error))
-    return Control(name, words or WORDS[name], judged.shares, judged.accuracy, n_added, clock.seconds)
+        return replace(control, seconds=clock.seconds, why_not=str(error))
+    return Control(control.name, control.words + how, judged.shares, judged.accuracy, n_added, clock.seconds)
 
 
 def _tied(domain: Domain) -> list[str]:
@@ -103,38 +101,34 @@ def _held(task: Task, names: Sequence[str]) -> Made:
     return HeldConstant(model, task.domain, values), 0, ""
 
 
-def _random(rounds: Rounds) -> Made:
+def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
     """The recipe that was chosen, or came nearest to it, with as many rows made of random inputs instead of cases."""
-    if not rounds.tried:
+    if chosen is None:
         raise FairprobeError("no round was tried")
-    tried = rounds.chosen or min(rounds.tried, key=lambda each: each.left)
-    recipe, words = tried.recipe, WORDS["random"]
-    if not recipe.uses_cases:
-        # Flipped rows alone leave no cases to replace, so inputs come with their twins.
-        recipe, words = replace(recipe, parts=("twins",)), "as many rows of random inputs with twins"
-    task, pool, make = rounds.task, rounds.pool, rounds.augmenter.rows
-    seed, n_rows = task.seeds.rounds.spawn(1)[0], len(task.parts.fit)
-    wanted = (n_rows + tried.n_added) // recipe.copies - n_rows
+    # Flipped rows alone leave no cases to replace, so inputs come with their twins.
+    recipe = chosen.recipe if chosen.recipe.uses_cases else replace(chosen.recipe, parts=("twins",))
+    make, seed, n_rows = reference.augmenter.rows, task.next_stream("rounds"), len(task.parts.fit)
+    wanted = (n_rows + chosen.n_added) // recipe.copies - n_rows
     if recipe.uses_rows:
         flipped = replace(recipe, parts=tuple(part for part in recipe.parts if part in ("flip", "linked")), copies=1)
-        wanted -= len(make(flipped, pool.draw, np.random.default_rng(seed))) - n_rows
+        wanted -= len(make(flipped, np.random.default_rng(seed))) - n_rows
     # Each input makes one row at least; whole families come as near as they can to the number wanted.
     codes = task.domain.sample_codes(max(1, wanted), np.random.default_rng(seed.spawn(1)[0]))
-    made = np.cumsum(rounds.augmenter.rows_of_each(recipe, codes))
+    of_each = ("case" in recipe.parts) + ("twins" in recipe.parts) * task.domain.families.of(codes).sizes
+    made = np.cumsum(of_each)
     codes = codes[: int(np.abs(made - wanted).argmin()) + 1]
-    rows = make(recipe, lambda *_: (codes, pool.labeller(codes)), np.random.default_rng(seed))
+    rows = make(recipe, np.random.default_rng(seed), codes)
     n_added = len(rows) - n_rows
-    as_near = "" if n_added == tried.n_added else ", as near as whole families allow"
-    return task.fitter.fit(rows), n_added, f"{words}{as_near}"
+    return task.fitter.fit(rows), n_added, "" if n_added == chosen.n_added else ", as near as whole families allow"
 
 
-def _all_cases(rounds: Rounds) -> Made:
+def _all_cases(task: Task, reference: Reference) -> Made:
     """Add as many single cases as there are training rows, or all there are. The paper warns of this."""
-    n_rows = len(rounds.task.parts.fit)
-    if not rounds.pool.has_cases(n_rows):
+    augmenter, n_rows = reference.augmenter, len(task.parts.fit)
+    if not len(augmenter.pool.grow(n_rows)):
         raise FairprobeError("there are no cases")
-    rows = rounds.augmented(Recipe(("case",), MOST))
-    return rounds.task.fitter.fit(rows), len(rows) - n_rows, ""
+    rows = augmenter.rows(Recipe(("case",), MOST), np.random.default_rng(task.next_stream("rounds")))
+    return task.fitter.fit(rows), len(rows) - n_rows, ""
 
 
 class HeldConstant(Wrapper):

@@ -1,11 +1,17 @@
-"""Fitting: a clone of the model given, or the model that the caller's trainer makes. The model given is not changed."""
+"""Fitting: a clone of the model given, or the model that the caller's trainer makes, and the time that fits take.
+
+The model given is not changed.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
@@ -17,6 +23,20 @@ from fairprobe.retraining.parts import LabelledRows
 
 Train = Callable[..., Any]
 """``trainer(X, y, sample_weight=None) -> model``"""
+
+_STEEPEST: Final = 2.5
+_UNKNOWN: Final = 2.0
+"""Power of the rows that fit times grow with: the most, and the assumption before two fits tell; that is the power of a
+kernel machine."""
+
+_TRIALS: Final = (1000, 4000)
+"""Rows of two fits that are only timed, which tells how time grows; chosen."""
+
+_APART: Final = 1.3
+"""Factor between the rows of two fits from which on they tell how time grows; chosen."""
+
+_KEPT: Final = 1 / 3
+"""Fraction of the time that is kept back for the report before the first round, at most; chosen."""
 
 
 class Fitter:
@@ -65,6 +85,58 @@ class Fitter:
             raise ModelError(f"the trainer must give a model with predict, got {type(fitted).__name__}")
         self.times.append((len(rows), max(clock.seconds, 1e-6)))
         return fitted
+
+    def fit_some(self, rows: LabelledRows) -> Any:
+        """Fit to some of the rows, and to more of them, only to see how long that takes. Gives the last model."""
+        firsts = np.unique(rows.labels, return_index=True)[1]  # no classifier is fitted to one label
+        for n in sorted({min(len(rows), n) for n in _TRIALS}):
+            spread = np.linspace(0, len(rows) - 1, n).astype(np.int64)
+            model = self.fit(rows.take(np.union1d(spread, firsts)))
+        return model
+
+    def foreseen(self, n_rows: int) -> float:
+        """Seconds that a fit to this number of rows would take, by the fits so far."""
+        if not self.times:
+            return 0.0
+        rows, seconds = self.times[-1]
+        (few, quick), (many, slow) = min(self.times), max(self.times)
+        power = _UNKNOWN
+        if many >= _APART * few:
+            power = min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
+        return float(seconds * (n_rows / rows) ** power)
+
+
+class TimeBudget:
+    """The time of a retraining: spent, left for rounds, and kept back for the report."""
+
+    def __init__(self, max_seconds: float | None, n_controls: int, fitter: Fitter) -> None:
+        self.max_seconds = max_seconds
+        self.clock = Clock(max_seconds)
+        self.judgement = 0.0
+        """Seconds of one judgement of a model: on the select part at first, on the report part at the end."""
+        self.kept = 0.0
+        """Seconds kept back for the judgements of the report."""
+        self.is_first = True
+        """True until the first round is over."""
+        self._n_controls = n_controls
+        self._fitter = fitter
+
+    @property
+    def left(self) -> float:
+        """Seconds left for rounds. Before the first round, the time kept back is limited."""
+        kept = self.kept + self._n_controls * max((seconds for _, seconds in self._fitter.times), default=0.0)
+        # If all the time of a slow report were kept back, there might be no round, and nothing to report.
+        if self.is_first and self.max_seconds is not None:
+            kept = min(kept, _KEPT * self.max_seconds)
+        return self.clock.left - kept
+
+    def foreseen(self, n_rows: int) -> float:
+        """Seconds that a fit to this number of rows and a judgement would take."""
+        return self._fitter.foreseen(n_rows) + self.judgement
+
+    def is_too_short_for(self, n_rows: int) -> bool:
+        """True if a round with this number of rows would take longer than is left."""
+        return self.foreseen(n_rows) > self.left
 
 
 def is_fitted(model: Any) -> bool:
@@ -119,17 +191,15 @@ def _estimators_in(model: Any) -> list[Any]:
 
 def _check_takes_weights(model: Any) -> None:
     """Refuse weights that the model, or an estimator that it consists of, does not take."""
-    from inspect import Parameter, signature
+    from sklearn.utils.validation import has_fit_parameter
 
     made_of = _estimators_in(model)
     for each in made_of:
         _check_takes_weights(each)
-    taken = signature(model.fit).parameters if callable(getattr(model, "fit", None)) else {}
-    if not made_of and "sample_weight" not in taken and all(p.kind != Parameter.VAR_KEYWORD for p in taken.values()):
+    if not made_of and not has_fit_parameter(model, "sample_weight"):
         got = f"got {type(model).__name__}, whose fit takes none"
-        raise SettingError.about(
-            "sample_weight", f"must go with a model that takes weights, {got}: leave them out, or {_TRAINER}"
-        )
+        rule = f"must go with a model that takes weights, {got}: leave them out, or {_TRAINER}"
+        raise SettingError.about("sample_weight", rule)
 
 
 def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
@@ -140,22 +210,21 @@ def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
     # If routing is switched on, the caller has decided who gets weights.
     if get_config()["enable_metadata_routing"] or not _estimators_in(model):
         return model.fit(X, y, sample_weight=weights)
-    parts = [model, *(each for each in model.get_params().values() if callable(getattr(each, "fit", None)))]
-    scored = [each for each in parts if isinstance(getattr(each, "scoring", None), str)]
-    scorings = [each.scoring for each in scored]
+    scored = []
     with config_context(enable_metadata_routing=True):
-        for part in parts:
+        for part in (model, *model.get_params().values()):
             if hasattr(part, "set_fit_request"):
                 part.set_fit_request(sample_weight=hasattr(part, "predict"))
             if hasattr(part, "set_score_request"):
                 part.set_score_request(sample_weight=False)
-        for part in scored:
-            part.scoring = get_scorer(part.scoring).set_score_request(sample_weight=False)
+            if callable(getattr(part, "fit", None)) and isinstance(getattr(part, "scoring", None), str):
+                scored.append((part, part.scoring))
+                part.scoring = get_scorer(part.scoring).set_score_request(sample_weight=False)
         try:
             fitted = model.fit(X, y, sample_weight=weights)
         except NotImplementedError:  # an estimator such as AdaBoost routes nothing and passes its weights on by itself
             fitted = None
-    for part, scoring in zip(scored, scorings, strict=True):
+    for part, scoring in scored:
         part.scoring = scoring
     _forget_requests(model)
     return model.fit(X, y, sample_weight=weights) if fitted is None else fitted

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
+from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.compare import Comparison, paired
@@ -25,11 +28,32 @@ from fairprobe.wording import POPULATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.retraining.task import Settings
+    from fairprobe.retraining.task import Settings, Task
 
 
 JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
 """By population that a retraining is judged on, its name. Twins are plain where the name says nothing else."""
+
+USUAL: Final = {"select": 50_000, "report": 100_000}
+"""Inputs of the domain to choose by and to report on, unless a limit of time needs fewer; chosen."""
+
+_FEWEST: Final = 3000
+"""Inputs of the domain to choose by or to report on at least; chosen."""
+
+_PART: Final = 1 / 3
+"""Fraction of the time that judging rounds may take, and that the report may take; chosen."""
+
+_ROUNDS: Final = 12
+"""Rounds that the time for judging is planned for at most; chosen."""
+
+_SLOWER: Final = 1.4
+"""Seconds of a judgement of a new model, relative to the model that is timed; chosen, as more rows make it larger."""
+
+_WARM_UP: Final = 30
+_TRIED: Final = (300, 3000, 30_000)
+_ENOUGH: Final = 0.1
+"""To time a model, it judges this number of inputs first, unmeasured. Then it judges more and more of them, until that
+takes this number of seconds: each call has a cost that does not grow with its rows. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -79,42 +103,40 @@ class Assessment:
         return Loss((only_old - only_new) / n, low, high, n, confidence)
 
 
-@dataclass(frozen=True)
-class Judge:
-    """Judges models on one part: on fresh inputs of the domain and on the rows of the part."""
+def assessed(
+    model: Any, domain: Domain, rows: LabelledRows, n: int, seed: int, settings: Settings, *, quick: bool = False
+) -> Assessment:
+    """Judge a model on `n` inputs of a domain, then on the rows of a part.
 
-    domain: Domain
-    rows: LabelledRows
-    n: int
-    """Inputs of the domain."""
-    seed: int
-    settings: Settings
-    quick: bool = False
-    """True if a stand-in may answer for the model."""
-    linked: Domain | None = None
-    """The domain with its links, if it has some, to judge the rows a second time. `domain` has no links."""
-
-    def judge(self, model: Any) -> Assessment:
-        """Judge a model on the inputs, then on the rows."""
-        uniform = ("domain", "valid") if self.domain.constraints else ("domain",)
-        judged = {name: self._share(model, self.domain, name) for name in uniform}
-        judged["rows"] = self._share(model, self.domain, self.rows.frame)
-        if self.linked is not None:
-            judged["linked"] = self._share(model, self.linked, self.rows.frame)
-        shares = {name: share for name, (share, _) in judged.items()}
-        hits = {name: mask for name, (_, mask) in judged.items()}
-        return Assessment(shares, hits, self.labels(model, self.rows), self.rows.labels)
-
-    def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
-        """The model's labels of rows, whichever output is compared over twins."""
-        return Asker(model, self.domain, batch=self.settings.batch).ask_frame(rows.frame)
-
-    def _share(self, model: Any, domain: Domain, population: Any) -> tuple[Share, Mask]:
-        target = target_of(model, domain, self.settings, population, quick=self.quick)
-        survey = Survey(target, [domain.sensitive], self.settings.confidence, self.seed)
+    If the domain has links, the rows are judged a second time with linked twins; all else has plain twins. If `quick`,
+    a stand-in answers for the model where it has one.
+    """
+    plain = domain.without_links() if domain.links else domain
+    populations: dict[str, tuple[Domain, Any]] = {"domain": (plain, "domain")}
+    populations |= {"valid": (plain, "valid")} if domain.constraints else {}
+    populations["rows"] = plain, rows.frame
+    populations |= {"linked": (domain, rows.frame)} if domain.links else {}
+    shares, hits = {}, {}
+    for name, (judged_in, population) in populations.items():
+        target = target_of(model, judged_in, settings, population, quick=quick)
+        survey = Survey(target, [domain.sensitive], settings.confidence, seed)
         with target.quiet():
-            hits = [survey.add(batch)[0] for batch in target.families(self.n, self.seed)]
-        return survey.shares()[0], np.concatenate(hits)
+            hits[name] = np.concatenate([survey.add(batch)[0] for batch in target.families(n, seed)])
+        shares[name] = survey.shares()[0]
+    return Assessment(shares, hits, labels_of(model, plain, rows, settings), rows.labels)
+
+
+def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
+    """Judges models on a part. Rounds are judged on the part select, where a stand-in may answer for a model."""
+    rows, is_quick = getattr(task.parts, part), part == "select"
+    return partial(
+        assessed, domain=task.linked, rows=rows, n=n, seed=task.seed_of(part), settings=task.settings, quick=is_quick
+    )
+
+
+def labels_of(model: Any, domain: Domain, rows: LabelledRows, settings: Settings) -> NDArray[Any]:
+    """The model's labels of rows, whichever output is compared over twins."""
+    return Asker(model, domain, batch=settings.batch).ask_frame(rows.frame)
 
 
 def target_of(
@@ -140,3 +162,53 @@ def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], 
     table = pd.DataFrame(figures)[is_of.any(axis=1)].groupby(is_of.argmax(axis=1)[is_of.any(axis=1)])
     groups = table.mean().assign(n=table.size())
     return groups.rename(index=lambda place: combination_words(domain, place)).rename_axis("group")
+
+
+# Within the time
+
+
+def seconds_per_input(model: Any, domain: Domain, settings: Settings, *, quick: bool) -> float:
+    """Measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
+    target = target_of(model, domain, settings, quick=quick)
+    for n in (_WARM_UP, *_TRIED):
+        clock = Clock()
+        for _ in target.families(n, 0):
+            pass
+        if n > _WARM_UP and clock.seconds >= _ENOUGH:
+            break
+    return clock.seconds / n
+
+
+def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:
+    """Inputs of the domain to choose by and to report on, within the time; and the seconds of these judgements.
+
+    Without a limit of time the model need not be timed; then the seconds are 0. Rounds may be judged by a stand-in,
+    the report by the model itself. The seconds are those of one round, and of all models of the report.
+    """
+    settings, limit = task.settings, math.inf if task.settings.max_seconds is None else task.settings.max_seconds
+    n = {part: getattr(settings, f"n_{part}") or usual for part, usual in USUAL.items()}
+    if not is_timed:
+        return n, dict.fromkeys(n, 0.0)
+    times = {"select": 1.0 + min(settings.max_rounds, _ROUNDS), "report": _SLOWER * (2 + task.n_controls)}
+    speed = {part: seconds_per_input(model, task.domain, settings, quick=part == "select") for part in n}
+    # Rows are judged once with plain twins, and once more with linked twins if there are links.
+    rows = {part: (2 if task.linked.links else 1) * task.parts.sizes[part] * speed["report"] for part in n}
+    for part in n:
+        if getattr(settings, f"n_{part}") is None:
+            n[part] = affordable(n[part], speed[part], _PART * limit / times[part] - rows[part])
+    judging = {part: n[part] * speed[part] + rows[part] for part in n}
+    return n, {"select": judging["select"], "report": times["report"] * judging["report"]}
+
+
+def affordable(n: int, per_input: float, seconds: float) -> int:
+    """`n` inputs, or the number that can be judged in that time, rounded down to one digit and at least 3,000.
+
+    >>> affordable(50_000, 0.001, 50.0), affordable(50_000, 0.001, 49.0), affordable(50_000, 1.0, 9.0)
+    (50000, 40000, 3000)
+    """
+    seconds = max(seconds, 0.0)
+    if n * per_input <= seconds:
+        return n
+    can = int(seconds / per_input)
+    digit = 10 ** (len(str(can)) - 1)
+    return min(n, max(_FEWEST, can // digit * digit))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.engine.base import Skipped, make_engine
-from fairprobe.errors import ModelError, SettingError
+from fairprobe.engine.base import Skipped, checked_jobs, make_engine
+from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.frames import as_pandas, is_array
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import kin
@@ -22,6 +23,8 @@ from fairprobe.retraining.parts import LabelledRows, check_labels
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairprobe.retraining.task import Task
 
 NAMES: Final = ("vote", "mean", "given")
 
@@ -36,6 +39,22 @@ Votes = Floats
 
 Labeller = Callable[[Codes], Votes]
 """Gives the votes for each class, by member of each input's family, by input, and by class."""
+
+FamilyLabels = dict[tuple[int, ...], Any]
+"""By the codes of its free columns, the label of a family."""
+
+
+def labeller_of(task: Task, reference: Any) -> Labeller:
+    """The labeller that was asked for. A committee is fitted to the fit part."""
+    its, domain, classes, rows = task.settings, task.domain, task.classes, task.parts.fit
+    if callable(its.labels):
+        return by_function(its.labels, domain, classes)
+    if its.labels == "mean":
+        return by_mean(reference, domain, classes)
+    if task.case_labels is not None:
+        return as_given(task.case_labels, domain, classes)
+    members = its.committee or other_kinds(domain, reference, len(rows), task.seed_of("committee") % 2**31)
+    return by_vote(fitted_members(members, rows, checked_jobs(its.n_jobs), its.engine), domain, classes)
 
 
 def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller:
@@ -64,25 +83,47 @@ def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
         else:
             outputs = np.stack([-outputs, outputs], axis=2) if outputs.ndim == 2 else outputs
             outputs = outputs[..., [known.index(label) for label in classes.tolist()]]
-        exists = present_members(domain, codes)[..., None]
+        exists = domain.families.of(codes).allowed[..., None]
         mean = np.where(exists, outputs, 0.0).sum(axis=0) / exists.sum(axis=0)
         return np.broadcast_to(mean, outputs.shape)
 
     return votes
 
 
-def as_given(labels: dict[tuple[int, ...], Any], domain: Domain, classes: Labels) -> Labeller:
+def as_given(labels: FamilyLabels, domain: Domain, classes: Labels) -> Labeller:
     """Labels that came with the cases, one for all members of a family, by the codes of its free columns."""
 
     def votes(codes: Codes) -> Votes:
-        families = map(tuple, codes[:, list(domain.free_columns)].tolist())
         try:
-            own = np.array([labels[family] for family in families])
+            own = np.array([labels[family] for family in _families(domain, codes)])
         except KeyError:
             raise SettingError("labels='given' are known for the cases given alone, got another input") from None
         return np.tile(marks(own, classes, "the cases"), (len(domain.families), 1, 1))
 
     return votes
+
+
+def _families(domain: Domain, codes: Codes) -> list[tuple[int, ...]]:
+    """The family of each input, as the codes of its free columns."""
+    return list(map(tuple, codes[:, list(domain.free_columns)].tolist()))
+
+
+def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> FamilyLabels:
+    """The label of each family of cases; the column of labels is named as y, or "label"."""
+    names = [name for name in (getattr(y, "name", None), "label") if name is not None]
+    table: Any = {} if is_array(cases) else as_pandas(cases)
+    column = next((name for name in names if name in table), None)
+    if column is None:
+        raise DataError(f"labels='given' needs cases with a column {' or '.join(map(repr, names))}, got none")
+    labels: FamilyLabels = {}
+    own = np.asarray(table[column]).tolist()
+    for row, (family, label) in enumerate(zip(_families(domain, codes), own, strict=True)):
+        if labels.setdefault(family, label) != label:
+            raise DataError(
+                f"labels='given' must name one label for a family, as cases that are equal in all but "
+                f"{', '.join(domain.sensitive)}; got {label!r} in row {row:,} and {labels[family]!r} in another row"
+            )
+    return labels
 
 
 def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes: Labels) -> Labeller:
@@ -107,12 +148,6 @@ def marks(labels: Labels, classes: Labels, who: str) -> Votes:
     # np.unique would sort, which fails for a mixture of numbers and strings.
     check_labels("labels", "must use the names of y", dict.fromkeys(labels.ravel().tolist()), classes, f" from {who}")
     return (labels[..., None] == classes).astype(np.float64)
-
-
-def present_members(domain: Domain, codes: Codes) -> Mask:
-    """Mask of the members of each input's family that no constraint forbids, by member and input."""
-    present = domain.families.of(codes).present
-    return np.ones((len(domain.families), len(codes)), dtype=bool) if present is None else present
 
 
 def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
@@ -147,10 +182,11 @@ def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
 # The committee
 
 
-def kinds(domain: Domain, n_rows: int, seed: int) -> dict[str, Any]:
-    """Classifiers of the kinds of the paper's subjects, not fitted yet. They take frames with any columns.
+def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]:
+    """The default committee: classifiers of the five kinds of the paper's subjects that the model is not of.
 
-    Missing numbers are filled in and numbers are scaled; every other column is encoded one-hot.
+    Their number is odd, so two classes cannot tie. They are not fitted yet and take frames with any columns: missing
+    numbers are filled in, numbers are scaled, and every other column is encoded one-hot.
     """
     from sklearn import compose, ensemble, impute, neural_network, pipeline, preprocessing, svm, tree
 
@@ -167,19 +203,14 @@ def kinds(domain: Domain, n_rows: int, seed: int) -> dict[str, Any]:
         "vote": ensemble.VotingClassifier([("forest", forest), ("tree", one_tree)], voting="hard"),
     }
     numeric = [parameter.name for parameter in domain.parameters if parameter.is_numeric]
-    scaled = pipeline.make_pipeline(
-        impute.SimpleImputer(keep_empty_features=True), preprocessing.StandardScaler()
-    )  # fmt: skip
+    imputed = impute.SimpleImputer(keep_empty_features=True)
+    scaled = pipeline.make_pipeline(imputed, preprocessing.StandardScaler())
     one_hot = preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     listed = [name for name in domain.names if name not in numeric]
     columns = compose.make_column_transformer((scaled, numeric), (one_hot, listed))
     # The pipelines share their parts, so each must be cloned before it is fitted.
-    return {kind: pipeline.make_pipeline(columns, classifier) for kind, classifier in classifiers.items()}
-
-
-def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]:
-    """The default committee: the five kinds that the model is not. Their number is odd, so two classes cannot tie."""
-    return [member for kind, member in kinds(domain, n_rows, seed).items() if kind != kind_of(model)]
+    own = kind_of(model)
+    return [pipeline.make_pipeline(columns, each) for kind, each in classifiers.items() if kind != own]
 
 
 def kind_of(model: Any) -> str:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import nearest
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.values import in_dtype
 from fairprobe.errors import SettingError
-from fairprobe.retraining.labels import Votes, chosen, present_members
-from fairprobe.retraining.parts import LabelledRows
 
 PARTS: Final = ("case", "twins", "flip", "linked")
 """The kinds of added rows: single cases, cases with their twins, twins of rows, and linked twins of rows."""
@@ -44,9 +38,6 @@ _LEAST_FLIPPED: Final = 10.0
 """Smallest amounts that a search tries, in per cent of the training rows; chosen."""
 _MOST_COPIES: Final = 4
 """Most copies of all rows that a search tries; chosen."""
-
-Draw = Callable[[int, np.random.Generator], tuple[Codes, Votes]]
-"""Draws a number of inputs to add. Gives their codes and the votes for the labels of their members."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +67,10 @@ class Recipe:
     def uses_rows(self) -> bool:
         """True if twins of training rows are added."""
         return bool({"flip", "linked"} & set(self.parts))
+
+    def n_cases(self, n_rows: int) -> int:
+        """The number of cases that are added to this number of training rows, if there are as many."""
+        return max(1, round(self.percent / 100 * n_rows))
 
     def words(self) -> str:
         """The recipe in words.
@@ -172,77 +167,3 @@ def neighbours(recipe: Recipe) -> list[Recipe]:
     if recipe.uses_rows and recipe.flipped > MOST / _FACTOR:
         near.append(replace(recipe, flipped=recipe.flipped / _FACTOR))
     return [other for other in near if other != recipe]
-
-
-# Rows
-
-
-@dataclass(frozen=True)
-class Augmenter:
-    """Makes the rows to fit to. They always start with the original rows; rounds do not accumulate."""
-
-    domain: Domain
-    """Gives plain twins."""
-    original: LabelledRows
-    classes: NDArray[Any]
-    linked: Domain
-    """Gives linked twins."""
-
-    @cached_property
-    def prior(self) -> Floats:
-        """The fraction of the original rows in each class."""
-        return np.asarray((self.original.labels[:, None] == self.classes).mean(axis=0))
-
-    def rows(self, recipe: Recipe, draw: Draw, rng: np.random.Generator) -> LabelledRows:
-        """The original rows and the rows that the recipe adds."""
-        import pandas as pd
-
-        parts, n = [self.original], len(self.original)
-        if recipe.uses_cases:
-            codes, votes = draw(max(1, round(recipe.percent / 100 * n)), rng)
-            for part, make in (("case", self._cases), ("twins", self._families)):
-                parts += [make(codes, votes, rng)] if part in recipe.parts and len(codes) else []
-        if recipe.uses_rows:
-            rows = self.original.take(np.sort(rng.permutation(n)[: round(recipe.flipped / 100 * n)]))
-            for part, domain in (("flip", self.domain), ("linked", self.linked)):
-                parts += _twins_of(rows, domain) if part in recipe.parts else []
-        parts *= recipe.copies
-        weights = [part.weights for part in parts if part.weights is not None]
-        return LabelledRows(
-            pd.concat([part.frame for part in parts if len(part)], ignore_index=True),
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate(weights) if weights else None,
-        )
-
-    def rows_of_each(self, recipe: Recipe, codes: Codes) -> Codes:
-        """The number of rows that the recipe makes of each of these inputs, before copies."""
-        members = present_members(self.domain, codes).sum(axis=0)
-        return np.asarray(("case" in recipe.parts) + ("twins" in recipe.parts) * members, dtype=np.int64)
-
-    def _cases(self, codes: Codes, votes: Votes, rng: np.random.Generator) -> LabelledRows:
-        """One member of each case, drawn at random: sensitive values that were always equal would be learnt."""
-        present = present_members(self.domain, codes)
-        member = np.where(present, rng.random(present.shape), -1.0).argmax(axis=0)
-        own = votes[member, np.arange(len(codes))]
-        return self._new(self.domain.families.member(codes, member), chosen(own, self.classes, self.prior))
-
-    def _families(self, codes: Codes, votes: Votes, _: np.random.Generator) -> LabelledRows:
-        """All members of each case, with one label."""
-        present = present_members(self.domain, codes)
-        labels = chosen(np.where(present[..., None], votes, 0.0).sum(axis=0), self.classes, self.prior)
-        members = self.domain.families.members(codes).reshape(*present.shape, -1)
-        return self._new(members[present], np.broadcast_to(labels, present.shape)[present])
-
-    def _new(self, codes: Codes, labels: NDArray[Any]) -> LabelledRows:
-        frame, original = self.domain.decode(codes), self.original
-        columns = {name: in_dtype(frame[name], original.frame[name].dtype) for name in frame.columns}
-        weights = None if original.weights is None else np.full(len(codes), original.weights.mean())
-        return LabelledRows(frame.assign(**columns), labels, weights)
-
-
-def _twins_of(rows: LabelledRows, domain: Domain) -> list[LabelledRows]:
-    """The rows in all other combinations of sensitive values, each with the label and the weight of its row."""
-    return [
-        LabelledRows(twins, rows.labels[which], None if rows.weights is None else rows.weights[which])
-        for which, twins in domain.families.of_frame(rows.frame).twins()
-    ]

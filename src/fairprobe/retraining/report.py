@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock
 from fairprobe.retraining.controls import tried_controls
-from fairprobe.retraining.judging import Assessment, Judge, by_group
+from fairprobe.retraining.judging import USUAL, Assessment, by_group, judge_of
 from fairprobe.retraining.retrained import CLONE, GIVEN, Retrained, why_none
-from fairprobe.retraining.rounds import Rounds
-from fairprobe.retraining.task import number
-from fairprobe.retraining.time_budget import USUAL
+from fairprobe.retraining.rounds import Reference, Rounds, round_confidence
+from fairprobe.retraining.task import Task
 from fairprobe.wording import counted, percent
 
 
-def reported(rounds: Rounds, *, with_controls: bool) -> Retrained:
+def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls: bool) -> Retrained:
     """Judge the models once more, on rows and inputs that nothing has seen, and put the result together."""
-    task, n, chosen = rounds.task, rounds.n_inputs, rounds.chosen
-    settings, parts = task.settings, task.parts
-    is_given = not task.refits or (chosen is None and rounds.given is not None)
+    its, parts, n, chosen = task.settings, task.parts, reference.n_inputs, rounds.chosen
+    is_given = not task.refits or (chosen is None and reference.given is not None)
     # Without rows held out, the model given has seen the rows of the report.
     knows_report = task.refits and is_given
     model = task.model if chosen is None and is_given else rounds.model
-    judge = Judge(task.domain, parts.report, n["report"], number(task.seeds.report), settings, linked=task.linked)
-    before, after, is_reported = _judged(rounds, judge, model)
-    said = dict.fromkeys(
-        remark for share in (*before.shares.values(), *after.shares.values()) for remark in share.health
-    )
+    judge = judge_of(task, "report", n["report"])
+    before, after, is_reported = _judged(task, reference, rounds, judge, model)
+    controls = {}
+    if with_controls and is_reported:
+        controls = tried_controls(task, reference, rounds, judge, with_clone=knows_report)
+    shares = (*before.shares.values(), *after.shares.values())
+    said = dict.fromkeys(remark for share in shares for remark in share.health)
+    own = _remarks(task, reference, rounds, knows_report=knows_report, is_reported=is_reported)
     part = parts.report if is_reported else parts.select
     return Retrained(
         model=model,
@@ -38,49 +39,51 @@ def reported(rounds: Rounds, *, with_controls: bool) -> Retrained:
         compared_with=CLONE if task.refits else GIVEN,
         is_reported=is_reported,
         on_fitted_rows=bool(parts.known) or knows_report,
-        changes=before.against(after, settings.confidence),
+        changes=before.against(after, its.confidence),
         accuracy_before=before.accuracy,
         accuracy_after=after.accuracy,
-        loss=before.loss_to(after, settings.confidence),
+        loss=before.loss_to(after, its.confidence),
         groups=by_group(task.domain, part, {"before": before, "after": after}, task.favourable),
         favourable=task.favourable,
-        first=rounds.first,
+        first=reference.judged,
         rounds=rounds.tried,
         chosen=chosen,
-        max_accuracy_loss=settings.max_accuracy_loss,
-        controls=tried_controls(rounds, judge, with_clone=knows_report) if with_controls and is_reported else {},
+        max_accuracy_loss=its.max_accuracy_loss,
+        controls=controls,
         stop_reason=rounds.stop_reason,
         n_rows=parts.sizes,
         n_inputs=n,
-        n_cases=len(rounds.pool.codes),
+        n_cases=len(reference.augmenter.pool.codes),
         seconds=task.budget.clock.seconds,
         seed=task.seed,
-        how=tuple(_how(rounds, is_given=is_given, is_reported=is_reported)),
-        health=(*said, *_remarks(rounds, knows_report=knows_report, is_reported=is_reported)),
+        how=tuple(_how(task, reference, is_given=is_given, is_reported=is_reported)),
+        health=(*said, *own),
         failure=rounds.failure,
     )
 
 
-def _judged(rounds: Rounds, judge: Judge, model: Any) -> tuple[Assessment, Assessment, bool]:
+def _judged(
+    task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], model: Any
+) -> tuple[Assessment, Assessment, bool]:
     """The model before and the one returned; if interrupted, as they were judged on the select part."""
-    rounds.task.tell("judging the report part")
+    task.tell("judging the report part")
     clock = Clock()
     try:
-        before = judge.judge(model if rounds.chosen is None else rounds.reference)
+        before = judge(model if rounds.chosen is None else reference.model)
         seconds = clock.seconds
-        after = before if rounds.chosen is None else judge.judge(model)
+        after = before if rounds.chosen is None else judge(model)
     except KeyboardInterrupt:
         rounds.stop_reason = "interrupted"
-        before = rounds.first if rounds.chosen is not None else rounds.given or rounds.first
+        before = reference.judged if rounds.chosen is not None else reference.given or reference.judged
         return before, before if rounds.chosen is None else rounds.judged, False
     # Only controls follow; each takes a fit and a judgement on this part.
-    rounds.task.budget.judgement = seconds
+    task.budget.judgement = seconds
     return before, after, True
 
 
-def _how(rounds: Rounds, *, is_given: bool, is_reported: bool) -> Iterator[str]:
+def _how(task: Task, reference: Reference, *, is_given: bool, is_reported: bool) -> Iterator[str]:
     """Sentences on how improvement and loss were measured."""
-    task, settings, n = rounds.task, rounds.task.settings, rounds.n_inputs
+    settings, n = task.settings, reference.n_inputs
     fit, select, report = (f"{len(part):,}" for part in (task.parts.fit, task.parts.select, task.parts.report))
     yield f"Models were fitted to {fit} rows and chosen by {select} rows and {n['select']:,} inputs of the domain."
     if is_reported:
@@ -88,12 +91,13 @@ def _how(rounds: Rounds, *, is_given: bool, is_reported: bool) -> Iterator[str]:
     yield f"Before is {GIVEN if is_given else CLONE}."
     if task.refits and is_given:
         yield f"The rounds were compared with {CLONE}."
-    if task.linked is not None:
+    if task.linked.links:
         links = "; ".join(link.words() for link in task.linked.links)
         yield f"Linked twins follow {links}. All other twins differ in {' or '.join(task.domain.sensitive)} alone."
     rule = "the estimated share of the domain was lower, whatever other shares did"
     if settings.accept == "shown":
-        rule = f"a share was shown to be lower and none higher, with {percent(rounds.round_confidence)} confidence each"
+        confidence = percent(round_confidence(settings, len(reference.judged.shares)))
+        rule = f"a share was shown to be lower and none higher, with {confidence} confidence each"
     by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
     most = f"{100 * settings.max_accuracy_loss:.3g} points"
     yield f"A round was accepted if {rule}, and if the accuracy lost, by {by}, was at most {most}."
@@ -102,15 +106,17 @@ def _how(rounds: Rounds, *, is_given: bool, is_reported: bool) -> Iterator[str]:
         yield f"max_seconds={settings.max_seconds:g} allows fewer than the usual {usual}."
 
 
-def _remarks(rounds: Rounds, *, knows_report: bool, is_reported: bool) -> Iterator[Remark]:
+def _remarks(
+    task: Task, reference: Reference, rounds: Rounds, *, knows_report: bool, is_reported: bool
+) -> Iterator[Remark]:
     """Remarks on the retraining as a whole."""
-    task, parts, n_left_out = rounds.task, rounds.task.parts, len(rounds.left_out)
+    parts, n_left_out = task.parts, len(rounds.left_out)
     if not is_reported:
         yield Remark("not-reported", "interrupted before the report: figures are on the rows and inputs to choose by")
     if rounds.failure is not None:
         yield Remark("round-failed", f"{rounds.failure}; the {counted(len(rounds.tried), 'round')} before it are kept")
     if rounds.chosen is None:
-        returned = "a clone of the model given" if rounds.given is None else GIVEN
+        returned = "a clone of the model given" if reference.given is None else GIVEN
         why = why_none(rounds.tried, rounds.stop_reason)
         yield Remark("not-retrained", f"no round was accepted, so {returned} is returned: {why}")
     if parts.known:

@@ -14,14 +14,14 @@ from fairprobe.errors import FairprobeError, HealthWarning
 from fairprobe.model import Model
 from fairprobe.progress import Progress
 from fairprobe.retraining.fitting import Fitter, Train
+from fairprobe.retraining.judging import inputs_to_judge
 from fairprobe.retraining.labels import other_kinds
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import LONGEST, first_tries
 from fairprobe.retraining.report import reported
 from fairprobe.retraining.retrained import Retrained
-from fairprobe.retraining.rounds import Rounds
+from fairprobe.retraining.rounds import Rounds, prepared, run
 from fairprobe.retraining.task import Task
-from fairprobe.retraining.time_budget import TimeBudget, inputs_to_judge, time_fits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,17 +136,17 @@ def retrain(
 
 def _retrained(task: Task) -> Retrained:
     """Run the rounds and report on them. An interruption or a failure keeps the rounds before it."""
-    rounds = Rounds(task)
+    reference = prepared(task)
+    rounds, with_controls = Rounds(reference.model, reference.judged), task.settings.controls
     try:
-        rounds.run()
+        rounds.stop_reason = run(task, reference, rounds)
     except KeyboardInterrupt:
-        rounds.stop_reason = "interrupted"
-        return reported(rounds, with_controls=False)
+        rounds.stop_reason, with_controls = "interrupted", False
     except FairprobeError as error:
         if not rounds.tried:
             raise
         rounds.stop_reason, rounds.failure = "failed", str(error)
-    return reported(rounds, with_controls=task.settings.controls)
+    return reported(task, reference, rounds, with_controls=with_controls)
 
 
 # The dry run
@@ -160,16 +160,16 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
     """
     data = {"model": model, "X": X, "y": y, "domain": domain}
     task = Task(data | filled(retrain, given, data))
-    settings, parts, budget, n_fit = task.settings, task.parts, task.budget, len(task.parts.fit)
-    fitted = time_fits(task.fitter, parts.fit)
+    settings, parts, n_fit = task.settings, task.parts, len(task.parts.fit)
+    fitted = task.fitter.fit_some(parts.fit)
     voting = 0.0
     if settings.labels == "vote" and settings.committee is None:
         voting = sum(_seconds_of(member, task) for member in other_kinds(task.domain, model, n_fit, 0))
     n_inputs, judging = inputs_to_judge(task, fitted if task.refits else model, is_timed=True)
     n_members = len(task.domain.combinations)
     growth = np.mean([recipe.growth(n_members) for recipe in first_tries(task.augmentations)])
-    fit = budget.foreseen(round(n_fit * float(growth)))
-    before = budget.foreseen(n_fit) * task.refits + voting
+    fit = task.budget.foreseen(round(n_fit * float(growth)))
+    before = task.budget.foreseen(n_fit) * task.refits + voting
     a_round, report = fit + judging["select"], judging["report"] + task.n_controls * fit
     # The paper's schedule has an end of its own.
     n_rounds = settings.max_rounds if settings.is_search else min(settings.max_rounds, LONGEST)
@@ -192,5 +192,5 @@ def _seconds_of(member: Any, task: Task) -> float:
     """Foreseen seconds of fitting a member of the committee."""
     rows = LabelledRows(task.parts.fit.frame, task.parts.fit.labels)
     fitter = Fitter(member, None, task.domain, as_frame=True)
-    time_fits(fitter, rows)
-    return TimeBudget(None, 0, fitter).foreseen(len(rows))
+    fitter.fit_some(rows)
+    return fitter.foreseen(len(rows))

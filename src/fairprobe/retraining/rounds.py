@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from fairprobe.clock import Clock
-from fairprobe.engine.base import checked_jobs
 from fairprobe.errors import ModelError
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
-from fairprobe.retraining.cases import CasePool, distinct
-from fairprobe.retraining.judging import JUDGED, Assessment, Judge, Loss
-from fairprobe.retraining.labels import Labeller, as_given, by_function, by_mean, by_vote, fitted_members, other_kinds
-from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import Augmenter, Recipe, first_tries, less_flipped, neighbours, schedule
-from fairprobe.retraining.task import Settings, Task, number
-from fairprobe.retraining.time_budget import inputs_to_judge, time_fits
-from fairprobe.searching import Found, search
+from fairprobe.retraining.augmenting import Augmenter
+from fairprobe.retraining.judging import JUDGED, Assessment, Loss, inputs_to_judge, judge_of, labels_of
+from fairprobe.retraining.recipes import Recipe, first_tries, less_flipped, neighbours, schedule
+from fairprobe.retraining.task import Settings, Task
 from fairprobe.wording import percent
-
-_HUNTED: Final = 0.5
-"""Fraction of the time left for rounds that a search for cases may take, as they must still be fitted to; chosen."""
 
 _LEFT_OUT: Final = 4
 """Recipes that would take too long, after which the others are assumed to take too long as well; chosen."""
@@ -145,183 +136,133 @@ def front_of(rounds: list[Round]) -> list[Round]:
 # The loop
 
 
+@dataclass(frozen=True)
+class Reference:
+    """The model that rounds are compared with, and all that rounds are made of and judged by."""
+
+    model: Any
+    """The model given, or a clone of it that is fitted to the fit part."""
+    judge: Callable[[Any], Assessment]
+    """Judges a model on the select part."""
+    judged: Assessment
+    """The figures of the model on the select part."""
+    given: Assessment | None
+    """The figures of the model given; None if it cannot be asked."""
+    least_accuracy: float
+    """The accuracy that a new model must reach, so that it does not fall behind the model given; 0 if unknown."""
+    n_inputs: dict[str, int]
+    """Inputs of the domain that are judged with each part: select, report."""
+    augmenter: Augmenter
+
+
+@dataclass
 class Rounds:
-    """All rounds of a retraining, and the model that they have come to."""
+    """The rounds so far, and the model that they have come to."""
 
-    def __init__(self, task: Task) -> None:
-        """Fit and judge the model that rounds are compared with."""
-        settings, parts, budget = task.settings, task.parts, task.budget
-        self.task = task
-        task.tell("fitting the model to compare with" if task.refits else "judging the model given")
-        self.reference = task.fitter.fit(parts.fit) if task.refits else task.model
-        """The model that rounds are compared with: the model given, or a clone fitted to the fit part."""
-        is_timed = settings.max_seconds is not None
-        self.n_inputs, judging = inputs_to_judge(task, self.reference, is_timed=is_timed)
-        """Inputs of the domain that are judged with each part: select, report."""
-        budget.kept = judging["report"]
-        n, seed = self.n_inputs["select"], number(task.seeds.select)
-        self.judge = Judge(task.domain, parts.select, n, seed, settings, quick=True, linked=task.linked)
-        clock = Clock()
-        self.first = self.judge.judge(self.reference)
-        """The reference on the select part."""
-        budget.judgement = clock.seconds
-        self.given = None if task.refits else self.first
-        """The model given on the select part; None if it cannot be asked."""
-        if task.refits and task.is_fitted:
-            with suppress(ModelError):
-                self.given = self.judge.judge(task.model)
-        self.round_confidence = round_confidence(settings, len(self.first.shares))
-        self.augmenter = Augmenter(task.domain, parts.fit, task.classes, task.linked or task.domain)
-        self.pool = pool_of(task, self.reference)
-        self.least_accuracy = self._least_accuracy()
-        self.model, self.judged = self.reference, self.first
-        """The model that the rounds have come to, and its figures on the select part."""
-        self.tried: list[Round] = []
-        self.chosen: Round | None = None
-        """The round that the model comes from."""
-        self.left_out: list[Recipe] = []
-        """Recipes that would have taken too long."""
-        self.stop_reason = ""
-        self.failure: str | None = None
-
-    def _least_accuracy(self) -> float:
-        """The accuracy that a new model must reach, so that it does not fall behind the model given; 0 if unknown.
-
-        The clone may be worse by chance, as it has fewer rows. The model given may know the select rows by heart. So
-        the accuracy that the clone gains on the rows that it was fitted to is subtracted.
-        """
-        if not self.task.refits or self.given is None:
-            return 0.0
-        fit = self.task.parts.fit
-        own = float((self.judge.labels(self.reference, fit) == fit.labels).mean())
-        by_heart = max(0.0, own - self.first.accuracy)
-        return self.given.accuracy - by_heart - self.task.settings.max_accuracy_loss
-
-    def run(self) -> None:
-        """Try recipes until there is a reason to stop."""
-        settings = self.task.settings
-        if not any(share.hits for share in self.first.shares.values()):
-            self.stop_reason = "nothing-to-improve"
-            return
-        for recipe in self._searched() if settings.is_search else self._scheduled():
-            if len(self.tried) >= settings.max_rounds:
-                self.stop_reason = "max-rounds"
-                return
-            if self.task.budget.left <= 0 or len(self.left_out) == _LEFT_OUT:
-                self.stop_reason = "max-seconds"
-                return
-            self.stop_reason = ""  # if one recipe found no cases, a search goes on with the others
-            self._try(recipe)
-
-    def _scheduled(self) -> Iterator[Recipe]:
-        """The paper's amounts, until a round is rejected."""
-        for recipe in schedule(self.task.augmentations[0], np.random.default_rng(self.task.seeds.schedule)):
-            yield recipe
-            if self.left_out:
-                self.stop_reason = "max-seconds"  # amounts grow, so all others would take longer still
-            elif self.tried and not self.tried[-1].accepted:
-                self.stop_reason = "not-better"
-            if self.stop_reason:
-                return
-        self.stop_reason = "schedule"
-
-    def _searched(self) -> Iterator[Recipe]:
-        """One try of each augmentation, then neighbours of the best recipes."""
-        done: set[Recipe] = set()
-        waiting = first_tries(self.task.augmentations)
-        while waiting:
-            recipe = waiting[0]
-            done.add(recipe)
-            yield recipe
-            if self.left_out[-1:] == [recipe]:
-                waiting += less_flipped(recipe)
-            waiting = [each for each in waiting if each not in done] or self._next_try(done)
-        for_want_of_time = bool(self.left_out) and not self._is_perfect
-        self.stop_reason = self.stop_reason or ("max-seconds" if for_want_of_time else "searched")
-
-    @property
-    def _is_perfect(self) -> bool:
-        """True if no model could be better: no share and no loss of accuracy is left."""
-        best = best_of(self.tried)
-        return best is not None and not best.left and best.loss.value <= 0
-
-    def _next_try(self, done: set[Recipe]) -> list[Recipe]:
-        """An untried neighbour of the best recipe so far, or of the next best."""
-        if self._is_perfect:
-            return []
-        best = best_of(self.tried)
-        ranked = sorted(self.tried, key=lambda each: (each is not best, not each.accepted, each.left))
-        return [recipe for each in ranked for recipe in neighbours(each.recipe) if recipe not in done][:1]
-
-    def _try(self, recipe: Recipe) -> None:
-        """One round, unless there is no case for it or no time."""
-        task, clock = self.task, Clock()
-        rows = self.augmented(recipe)
-        if recipe.uses_cases and not self.pool.has_cases(1):
-            task.tell(f"{recipe.words()}: no case to add")
-            self.stop_reason = "no-cases"
-            return
-        if task.settings.max_seconds is not None and not task.fitter.times:
-            time_fits(task.fitter, rows)
-        if task.budget.is_too_short_for(len(rows)):
-            task.tell(f"{recipe.words()}: left out, as {len(rows):,} rows would take longer than is left")
-            self.left_out.append(recipe)
-            return
-        task.tell(f"round {len(self.tried) + 1}: {recipe.words()}: fitting {len(rows):,} rows")
-        model = task.fitter.fit(rows)
-        new = self.judge.judge(model)
-        done = self._round(recipe, len(rows) - len(task.parts.fit), new, clock.seconds)
-        self.tried.append(done)
-        task.budget.is_first = False
-        if done.accepted and (not task.settings.is_search or best_of(self.tried) is done):
-            self.model, self.judged, self.chosen = model, new, done
-        task.tell(done.sentence(), round=done)
-
-    def augmented(self, recipe: Recipe) -> LabelledRows:
-        """The rows of a recipe, by the next stream of random numbers."""
-        rng = np.random.default_rng(self.task.seeds.rounds.spawn(1)[0])
-        return self.augmenter.rows(recipe, self.pool.draw, rng)
-
-    def _round(self, recipe: Recipe, n_added: int, new: Assessment, seconds: float) -> Round:
-        settings, confidence = self.task.settings, self.round_confidence
-        # The paper's schedule climbs from one model to the next; a search compares all models with the first.
-        to_beat = self.first if settings.is_search else self.judged
-        changes, loss = to_beat.against(new, confidence), self.first.loss_to(new, confidence)
-        accepted, why = decide(settings, changes, loss, new.accuracy, self.least_accuracy)
-        left, number = left_of(self.first, new), len(self.tried) + 1
-        return Round(number, recipe, n_added, new.shares, changes, new.accuracy, loss, left, accepted, why, seconds)
+    model: Any
+    judged: Assessment
+    """The figures of the model on the select part."""
+    chosen: Round | None = None
+    """The round that the model comes from."""
+    tried: list[Round] = field(default_factory=list)
+    left_out: list[Recipe] = field(default_factory=list)
+    """Recipes that would have taken too long."""
+    stop_reason: str = ""
+    failure: str | None = None
 
 
-# Cases and their labels
+def prepared(task: Task) -> Reference:
+    """Fit and judge the model that rounds are compared with."""
+    its, parts, budget = task.settings, task.parts, task.budget
+    task.tell("fitting the model to compare with" if task.refits else "judging the model given")
+    model = task.fitter.fit(parts.fit) if task.refits else task.model
+    n_inputs, judging = inputs_to_judge(task, model, is_timed=its.max_seconds is not None)
+    budget.kept = judging["report"]
+    judge, clock = judge_of(task, "select", n_inputs["select"]), Clock()
+    judged = judge(model)
+    budget.judgement = clock.seconds
+    given, least_accuracy = None if task.refits else judged, 0.0
+    if task.refits and task.is_fitted:
+        with suppress(ModelError):
+            given = judge(task.model)
+    if task.refits and given is not None:
+        # The clone may be worse by chance, as it has fewer rows. The model given may know the select rows by heart. So
+        # the accuracy that the clone gains on the rows that it was fitted to is subtracted.
+        own = float((labels_of(model, task.domain, parts.fit, its) == parts.fit.labels).mean())
+        least_accuracy = given.accuracy - max(0.0, own - judged.accuracy) - its.max_accuracy_loss
+    return Reference(model, judge, judged, given, least_accuracy, n_inputs, Augmenter.of(task, model))
 
 
-def pool_of(task: Task, reference: Any) -> CasePool:
-    """The cases given, which are searched for too unless their labels are given."""
-    settings, domain, labeller = task.settings, task.domain, labeller_of(task, reference)
-    none = np.zeros((0, len(domain.names)), dtype=np.int64)
-    given = none if task.cases is None else distinct(domain, task.cases)
-    if task.case_labels is not None:
-        return CasePool(labeller, domain, given)
-    how = {name: getattr(settings, name) for name in ("strategy", "threshold", "output", "batch")}
+def run(task: Task, reference: Reference, rounds: Rounds) -> str:
+    """Try recipes until there is a reason to stop, and give it. A search tries neighbours of the best recipes last."""
+    is_search, outcome, done = task.settings.is_search, "", set[Recipe]()
+    if not any(share.hits for share in reference.judged.shares.values()):
+        return "nothing-to-improve"
+    scheduled = schedule(task.augmentations[0], np.random.default_rng(task.streams["schedule"]))
+    waiting = first_tries(task.augmentations) if is_search else list(scheduled)
+    while waiting:
+        if len(rounds.tried) >= task.settings.max_rounds:
+            return "max-rounds"
+        if task.budget.left <= 0 or len(rounds.left_out) == _LEFT_OUT:
+            return "max-seconds"
+        recipe = waiting.pop(0)
+        done.add(recipe)
+        outcome = _try(task, reference, rounds, recipe)
+        if is_search:
+            # If one recipe found no cases, or was rejected or left out, a search goes on with the others.
+            waiting += less_flipped(recipe) if outcome == "max-seconds" else []
+            waiting = [each for each in waiting if each not in done] or _next_try(rounds.tried, done)
+        elif outcome:
+            return outcome  # amounts grow: all others would take longer still, or add more of the same
+    if not is_search:
+        return "schedule"
+    for_want_of_time = bool(rounds.left_out) and not _is_perfect(rounds.tried)
+    return "no-cases" if outcome == "no-cases" else "max-seconds" if for_want_of_time else "searched"
 
-    def hunt(n: int, seconds: float | None) -> Found:
-        seed = number(task.seeds.hunt.spawn(1)[0])
-        return search(reference, domain, max_cases=n, max_seconds=seconds, seed=seed, **how)
 
-    seconds = math.inf if settings.search_seconds is None else settings.search_seconds
-    return CasePool(labeller, domain, given, hunt, seconds, lambda: _HUNTED * task.budget.left)
+def _is_perfect(tried: list[Round]) -> bool:
+    """True if no model could be better: no share and no loss of accuracy is left."""
+    best = best_of(tried)
+    return best is not None and not best.left and best.loss.value <= 0
 
 
-def labeller_of(task: Task, reference: Any) -> Labeller:
-    """The labeller asked for. A committee is fitted to the fit part."""
-    labels, domain, classes, rows = task.settings.labels, task.domain, task.classes, task.parts.fit
-    if callable(labels):
-        return by_function(labels, domain, classes)
-    if labels == "mean":
-        return by_mean(reference, domain, classes)
-    if task.case_labels is not None:
-        return as_given(task.case_labels, domain, classes)
-    seed = number(task.seeds.committee) % 2**31
-    members = task.settings.committee or other_kinds(domain, reference, len(rows), seed)
-    fitted = fitted_members(members, rows, checked_jobs(task.settings.n_jobs), task.settings.engine)
-    return by_vote(fitted, domain, classes)
+def _next_try(tried: list[Round], done: set[Recipe]) -> list[Recipe]:
+    """An untried neighbour of the best recipe so far, or of the next best."""
+    if _is_perfect(tried):
+        return []
+    best = best_of(tried)
+    ranked = sorted(tried, key=lambda each: (each is not best, not each.accepted, each.left))
+    return [recipe for each in ranked for recipe in neighbours(each.recipe) if recipe not in done][:1]
+
+
+def _try(task: Task, reference: Reference, rounds: Rounds, recipe: Recipe) -> str:
+    """One round, unless there is no case for it or no time. Gives why nothing came of it, or an empty text."""
+    its, augmenter, clock = task.settings, reference.augmenter, Clock()
+    rows = augmenter.rows(recipe, np.random.default_rng(task.next_stream("rounds")))
+    if recipe.uses_cases and not len(augmenter.pool.grow(1)):
+        task.tell(f"{recipe.words()}: no case to add")
+        return "no-cases"
+    if its.max_seconds is not None and not task.fitter.times:
+        task.fitter.fit_some(rows)
+    if task.budget.is_too_short_for(len(rows)):
+        task.tell(f"{recipe.words()}: left out, as {len(rows):,} rows would take longer than is left")
+        rounds.left_out.append(recipe)
+        return "max-seconds"
+    number, n_added = len(rounds.tried) + 1, len(rows) - len(task.parts.fit)
+    task.tell(f"round {number}: {recipe.words()}: fitting {len(rows):,} rows")
+    model = task.fitter.fit(rows)
+    new, first = reference.judge(model), reference.judged
+    confidence = round_confidence(its, len(first.shares))
+    # The paper's schedule climbs from one model to the next; a search compares all models with the first.
+    changes = (first if its.is_search else rounds.judged).against(new, confidence)
+    loss, left = first.loss_to(new, confidence), left_of(first, new)
+    accepted, why = decide(its, changes, loss, new.accuracy, reference.least_accuracy)
+    done = Round(
+        number, recipe, n_added, new.shares, changes, new.accuracy, loss, left, accepted, why, clock.seconds
+    )  # fmt: skip
+    rounds.tried.append(done)
+    task.budget.is_first = False
+    if accepted and (not its.is_search or best_of(rounds.tried) is done):
+        rounds.model, rounds.judged, rounds.chosen = model, new, done
+    task.tell(done.sentence(), round=done)
+    return "" if accepted else "not-better"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,15 +17,17 @@ from fairprobe.estimation.favourable import favourable_label
 from fairprobe.frames import is_array
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status, teller
-from fairprobe.retraining.cases import checked_cases, given_labels
-from fairprobe.retraining.fitting import Fitter, is_fitted
-from fairprobe.retraining.labels import check_choice, check_committee
+from fairprobe.retraining.augmenting import checked_cases
+from fairprobe.retraining.fitting import Fitter, TimeBudget, is_fitted
+from fairprobe.retraining.labels import check_choice, check_committee, given_labels
 from fairprobe.retraining.parts import check_labels, checked_held_out, checked_rows, classes_of, groups_of, split
 from fairprobe.retraining.recipes import checked_augment
-from fairprobe.retraining.time_budget import TimeBudget
 from fairprobe.searching.registry import strategy_path
 
 ACCEPT: Final = ("shown", "paper")
+
+STREAMS: Final = ("split", "schedule", "rounds", "hunt", "select", "report", "committee")
+"""The uses of random numbers; each has a stream of its own, by its place in this list."""
 
 
 class Settings(SimpleNamespace):
@@ -49,25 +51,11 @@ class Settings(SimpleNamespace):
         if not (is_number(self.max_accuracy_loss) and 0 <= self.max_accuracy_loss <= 1):
             rule = f"must lie between 0 and 1, as 0.01 for one point, got {self.max_accuracy_loss!r}"
             raise SettingError.about("max_accuracy_loss", rule)
-        self.is_search = self.augment == "auto" or not isinstance(self.augment, str)
+
+    @property
+    def is_search(self) -> bool:
         """True if augmentations and amounts are searched over; otherwise the paper's schedule is followed."""
-
-
-class Seeds(NamedTuple):
-    """An independent stream of random numbers for each use."""
-
-    split: np.random.SeedSequence
-    schedule: np.random.SeedSequence
-    rounds: np.random.SeedSequence
-    hunt: np.random.SeedSequence
-    select: np.random.SeedSequence
-    report: np.random.SeedSequence
-    committee: np.random.SeedSequence
-
-
-def number(stream: np.random.SeedSequence) -> int:
-    """A seed as one number."""
-    return int(stream.generate_state(1)[0])
+        return self.augment == "auto" or not isinstance(self.augment, str)
 
 
 class Task:
@@ -77,15 +65,14 @@ class Task:
         """Take all arguments of `retrain` by name."""
         self.settings = its = Settings(**arguments)
         self.model = its.model
-        domain = checked_domain(its.domain)
+        self.linked = domain = checked_domain(its.domain)
+        """The domain as it was given, with its links, if it has some."""
         self.augmentations = checked_augment(its.augment, domain)
-        self.linked = domain if domain.links else None
-        """The domain with its links, if it has some."""
         self.domain = domain = domain.without_links() if domain.links else domain
         """Without its links: cases, twins and flipped rows have plain twins."""
         checked_engine(its.engine, checked_jobs(its.n_jobs))
         self.seed = checked_seed(its.seed)
-        self.seeds = Seeds(*np.random.SeedSequence(self.seed).spawn(len(Seeds._fields)))
+        self.streams = dict(zip(STREAMS, np.random.SeedSequence(self.seed).spawn(len(STREAMS)), strict=True))
         own_groups, unseen_groups = groups_of(its.groups, its.held_out)
         rows = checked_rows(domain, its.X, its.y, its.sample_weight, own_groups)
         self.classes = classes = classes_of(rows)
@@ -93,28 +80,36 @@ class Task:
         if known is not None:
             check_labels("y", "must have labels that the model was fitted to", classes.tolist(), np.asarray(known))
         check_committee(its.committee, classes)
-        self.cases = codes = None if its.cases is None else checked_cases(domain, its.cases)
+        self.cases = None if its.cases is None else checked_cases(domain, its.cases)
         self.case_labels = None
         """The labels of the cases, if they are given too."""
         if its.labels == "given":
-            if codes is None:
+            if self.cases is None:
                 raise SettingError("labels='given' needs cases with a column of labels, got no cases")
-            self.case_labels = given_labels(domain, its.cases, codes, its.y)
+            self.case_labels = given_labels(domain, its.cases, self.cases, its.y)
             check_labels("labels", "must use the names of y", self.case_labels.values(), classes, " from the cases")
         unseen = None if its.held_out is None else checked_held_out(domain, its.held_out, classes, unseen_groups)
         weighted = its.sample_weight is not None
         self.fitter = Fitter(its.model, its.trainer, domain, as_frame=not is_array(its.X), is_weighted=weighted)
-        self.parts = split(domain, rows, unseen, np.random.default_rng(self.seeds.split))
+        self.parts = split(domain, rows, unseen, np.random.default_rng(self.streams["split"]))
         names = classes.tolist()
         self.favourable = names[-1] if its.favourable is None else favourable_label(its.favourable, names)
         self.is_fitted = is_fitted(its.model)
         """True if the model given can be asked as it is."""
         self.refits = its.held_out is None or not self.is_fitted
         """True if rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
-        self.n_controls = (3 if self.linked is None else 4) * bool(its.controls)
+        self.n_controls = (4 if self.linked.links else 3) * bool(its.controls)
         """Controls that take a fit."""
         self.budget = TimeBudget(its.max_seconds, self.n_controls, self.fitter)
         self._progress = teller(its.progress)
+
+    def seed_of(self, use: str) -> int:
+        """The seed for a use of random numbers that there is once."""
+        return int(self.streams[use].generate_state(1)[0])
+
+    def next_stream(self, use: str) -> np.random.SeedSequence:
+        """Another stream for a use that there is again and again."""
+        return self.streams[use].spawn(1)[0]
 
     def tell(self, text: str, **figures: Any) -> None:
         """Tell the caller what begins, or with figures what is over."""

@@ -12,7 +12,6 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.health import health_of_domain
 from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import HealthWarning, SettingError
@@ -56,8 +55,7 @@ def _search(**arguments: Any) -> Found:
     settings = settled_strategy(settings, limits, its.model, its.output, recorded)
     limits.check_affords(len(domain.families), asked_twice=not is_repeatable(its.model))
     strategy = _checked_strategy(settings, its)
-    # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
-    remarks = health_of_domain(domain) if its.max_changes is None else []
+    remarks: list[Remark] = []
     # A model that does not fit is refused before any work.
     asker = Asker(its.model, domain, output=its.output, batch=its.batch)
     its.seed = checked_seed(recorded.get("seed") if its.seed is None else its.seed)

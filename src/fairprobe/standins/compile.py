@@ -26,7 +26,14 @@ from fairprobe.model.sklearn import method_for
 from fairprobe.model.tables import Seen, UnfitError
 from fairprobe.model.tabulated import Tabulated, tabulate, tabulate_frame
 
-COMPILERS: Final = {"forest": "trees:trees", "kernel": "svm:machine", "tree": "trees:trees", "vote": "trees:vote"}
+COMPILERS: Final = {
+    "forest": "trees:trees",
+    "kernel": "svm:machine",
+    "linear": "linear:linear",
+    "network": "linear:network",
+    "tree": "trees:trees",
+    "vote": "trees:vote",
+}
 """The module and function that compile a kind of model. A module is imported when there is such a model."""
 
 SCREENING: Final = ("forest", "kernel", "vote")
@@ -35,7 +42,7 @@ SCREENING: Final = ("forest", "kernel", "vote")
 TABULATED: Final = ("pipeline", "booster")
 """Kinds whose inputs may come out of tables."""
 
-BY_ROWS: Final = ("forest", "tree")
+BY_ROWS: Final = ("forest", "linear", "network", "tree")
 """Kinds whose stand-ins need not know which rows are twins, so they also work behind preprocessing."""
 
 SLOW: Final = ("kernel", "vote")
@@ -70,14 +77,14 @@ class Batch:
     """Some inputs, with all their twins or without any. The members of a vote share the arrays computed here."""
 
     def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
-        self._form, self._codes, self._with_twins = columns.form, codes, with_twins
+        self.domain, self._form, self.codes, self.with_twins = columns.domain, columns.form, codes, with_twins
         self.shape = len(columns.domain.families) if with_twins else 1, len(codes)
         """The number of combinations, and of inputs."""
 
     @cached_property
     def rows(self) -> Any:
         """The rows that the estimator itself would get: a block for each combination."""
-        return self._form.families(self._codes) if self._with_twins else self._form.rows(self._codes)
+        return self._form.families(self.codes) if self.with_twins else self._form.rows(self.codes)
 
     @cached_property
     def doubles(self) -> Floats:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask, words
 from fairprobe.domain.domain import Domain
@@ -27,6 +26,9 @@ FEW = 2_000
 
 SMALL = 10_000
 """Up to this many recent keys are kept without an index. Measured: to build one would take longer."""
+
+FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+"""Odd factors, those of splitmix64: multiplied by them, the low bits of a word reach its high ones."""
 
 COVERABLE = 4_000_000
 """The most families of a domain for which a search notices that all were judged. Chosen: a byte is kept for each."""
@@ -52,11 +54,15 @@ class Keys:
         return self._families.canonical(codes) @ self._radix
 
 
-def flat(words: Words) -> NDArray[Any]:
-    """One hashable value for each key: the word itself, or the bytes of several words."""
-    if words.shape[1] == 1:
-        return words[:, 0]
-    return np.ascontiguousarray(words).view(f"S{words.itemsize * words.shape[1]}")[:, 0].astype(object)
+def mixed(words: Words) -> Codes:
+    """One number for each key: the word itself, or a mix of several words, which two keys may share by chance."""
+    mix = words[:, 0].astype(np.uint64)
+    for word in range(1, words.shape[1]):
+        for factor in FACTORS:
+            mix ^= mix >> np.uint64(29)
+            mix *= np.uint64(factor)
+        mix += words[:, word].astype(np.uint64)
+    return mix.view(np.int64)
 
 
 def first_seen(words: Words) -> Mask:
@@ -67,18 +73,23 @@ def first_seen(words: Words) -> Mask:
         return first
     import pandas as pd
 
-    return ~pd.Series(flat(words)).duplicated().to_numpy()
+    mixes = pd.Series(mixed(words))
+    first = ~mixes.duplicated().to_numpy()
+    if words.shape[1] > 1 and not first.all():
+        rows = np.flatnonzero(mixes.isin(mixes[~first]))  # keys can only be equal where their mixes are
+        first[rows] = ~pd.DataFrame(words[rows]).duplicated().to_numpy()
+    return first
 
 
 class Distinct:
     """A growing set of keys. To copy it costs nothing, as what it holds is never changed in place.
 
-    Most keys are in blocks whose hash tables are built once, each less than half as large as the one before. The
-    recent keys are compared one by one.
+    Most keys are in blocks whose hash tables of mixes are built once, each less than half as large as the one before.
+    The recent keys are compared one by one. A mix only tells where to look: the key held there is compared too.
     """
 
     def __init__(self, n_words: int) -> None:
-        self._blocks: tuple[pd.Index, ...] = ()
+        self._blocks: tuple[tuple[pd.Index, Words], ...] = ()
         self._recent: Words = np.empty((0, n_words), dtype=np.int64)
 
     def copy(self) -> Distinct:
@@ -86,26 +97,34 @@ class Distinct:
         return copy(self)
 
     def __len__(self) -> int:
-        return len(self._recent) + sum(map(len, self._blocks))
+        return len(self._recent) + sum(len(held) for _, held in self._blocks)
 
     def add(self, words: Words) -> Mask:
         """Add a batch of keys; gives which are new. Of equal keys in the batch, only the first is."""
         new = first_seen(np.concatenate([self._recent, words]))[len(self._recent) :]
-        for block in self._blocks:
-            new[new] = block.get_indexer(flat(words[new])) < 0
+        for index, held in self._blocks:
+            places = index.get_indexer(mixed(words[new]))
+            met = np.flatnonzero(places >= 0)
+            met = met[(held[places[met]] == words[new][met]).all(axis=1)]
+            new[np.flatnonzero(new)[met]] = False
         self._recent = np.concatenate([self._recent, words[new]])
         if len(self._recent) > SMALL:
             self._take_in()
         return new
 
     def _take_in(self) -> None:
-        """Make a block of the recent keys."""
+        """Make a block of the recent keys, but for those whose mix another key of the block has."""
         import pandas as pd
 
-        *larger, last = *self._blocks, pd.Index(flat(self._recent))
-        while larger and len(larger[-1]) <= 2 * len(last):
-            last = larger.pop().append(last)
-        self._blocks, self._recent = (*larger, last), self._recent[:0]
+        mixes, blocks = mixed(self._recent), list(self._blocks)
+        is_first = first_seen(mixes[:, None])
+        last = pd.Index(mixes[is_first]), self._recent[is_first]
+        while blocks and len(blocks[-1][1]) <= 2 * len(last[1]):
+            joined = blocks[-1][0].append(last[0])
+            if not joined.is_unique:
+                break
+            last = joined, np.concatenate([blocks.pop()[1], last[1]])
+        self._blocks, self._recent = (*blocks, last), self._recent[~is_first]
 
 
 @dataclass

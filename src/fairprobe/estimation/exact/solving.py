@@ -1,21 +1,19 @@
-"""Solving: find the way to count that fits a model, if there is one and it takes no longer than sampling.
+"""Solving: find the way to count that fits a model, if there is one that takes few steps.
 
-Whether it takes longer is decided by counts of boxes, leaves and sums, never by the clock, so that the method chosen is
-the same on every machine.
+The steps are boxes, leaves and sums. They are limited by number, never by the clock, so that the method chosen is the
+same on every machine.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from fairprobe.domain.allowed import TooManyError
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.variables import TooManyError
 from fairprobe.errors import ModelError
 from fairprobe.estimation.exact.linear import balanced, is_linear, solve_linear
 from fairprobe.estimation.exact.plan import make_plan, make_regions, too_many
@@ -27,17 +25,15 @@ from fairprobe.model.tables import MismatchError, Seen, UnfitError, split
 MAX_BOXES = 1_500_000
 """Boxes that trees may cut a domain into: an ensemble of 10 trees takes some 5 seconds for them, one of 100 some 20."""
 
+QUICK_BOXES = 20_000
+"""Boxes, and leaves, where solving is to take no longer than a sample of the default size: chosen, as measured on trees
+and ensembles of the census."""
+
 MAX_HALF = 10_000_000
 """Sums of each half of a linear classifier's parameters: some 2 seconds."""
 
-READING = 40_000
-"""Rows that a model could be asked about while it is read; measured on trees of the census."""
-
-ROWS_PER_STEP = {"linear": 4, "tree": 25}
-"""By kind of model, rows that it could be asked about while a sum or a box is made: chosen, above what was measured."""
-
-ROWS_PER_BOX = 80
-"""Rows that an ensemble could be asked about: ten times as many as measured, as its boxes may come to nothing."""
+QUICK_HALF = 200_000
+"""Sums of each half where solving is to take no longer than a sample of the default size; chosen."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +53,6 @@ class Solved:
     n_queries: int = 0
     """Rows sent to the model, to confirm what was read from it."""
 
-    @property
-    def share(self) -> Fraction:
-        """The hits among all comparable inputs."""
-        return Fraction(self.hits, self.n)
-
 
 @dataclass(frozen=True)
 class NotSolved:
@@ -74,7 +65,7 @@ class NotSolved:
     """True if the model answered otherwise than its own structure says."""
 
 
-def solve(model: Any, domain: Domain, *, n_rows: float = math.inf) -> Solved | NotSolved:
+def solve(model: Any, domain: Domain, *, quickly: bool = False) -> Solved | NotSolved:
     """Count the discriminatory inputs of a domain exactly, by the model's labels.
 
     Solved are scikit-learn's own trees, forests, votes of trees and gradient boosting, and linear classifiers of two
@@ -84,8 +75,7 @@ def solve(model: Any, domain: Domain, *, n_rows: float = math.inf) -> Solved | N
     Args:
         model: any; what is not solved is told why.
         domain: constraints must be texts that have tables, and the model made of trees.
-        n_rows: rows that sampling would ask about instead: the limits are then as much lower as makes solving take
-            no longer.
+        quickly: keep to the steps that take no longer than sampling.
 
     Raises:
         ModelError: the model itself fails on an input of the domain.
@@ -102,7 +92,7 @@ def solve(model: Any, domain: Domain, *, n_rows: float = math.inf) -> Solved | N
         # The model is read as if all were allowed; what is not is left out where it is counted.
         whole = domain.without_constraints() if domain.constraints else domain
         seen = Seen(model, whole, "numeric" if is_linear(final) else np.float32)
-        return (_solved_linear if is_linear(final) else _solved_trees)(seen, domain, n_rows)
+        return (_solved_linear if is_linear(final) else _solved_trees)(seen, domain, quickly)
     except UnfitError as error:
         n_queries = 0 if seen is None else seen.asker.n_queries
         return NotSolved(str(error), n_queries, contradicts=isinstance(error, MismatchError))
@@ -113,11 +103,11 @@ def solve(model: Any, domain: Domain, *, n_rows: float = math.inf) -> Solved | N
         return NotSolved(f"the model does not take every input, constraints aside: {error}", seen.asker.n_queries)
 
 
-def _solved_linear(seen: Seen, domain: Domain, n_rows: float) -> Solved:
+def _solved_linear(seen: Seen, domain: Domain, quickly: bool) -> Solved:
     if domain.constraints:
         raise UnfitError("a linear classifier is solved where the domain has no constraints")
-    max_half = _limit(MAX_HALF, n_rows, ROWS_PER_STEP["linear"])
-    if max_half < MAX_HALF:  # refused before the model is looked at, as far as counts tell
+    max_half = QUICK_HALF if quickly else MAX_HALF
+    if quickly:  # refused before the model is looked at, as far as counts tell
         balanced({column: int(domain.levels[column]) for column in domain.free_columns}, max_half)
     seen.check()
     counts = solve_linear(seen, max_half)
@@ -126,11 +116,11 @@ def _solved_linear(seen: Seen, domain: Domain, n_rows: float) -> Solved:
     return Solved("linear", hits, domain.size, by_label, n_queries=seen.asker.n_queries)
 
 
-def _solved_trees(seen: Seen, domain: Domain, n_rows: float) -> Solved:
+def _solved_trees(seen: Seen, domain: Domain, quickly: bool) -> Solved:
     final = seen.final
-    trees, kind = trees_of(final), known_kind(final) or ""
-    max_boxes = _limit(MAX_BOXES, n_rows, ROWS_PER_STEP.get(kind, ROWS_PER_BOX))
-    if max_boxes < MAX_BOXES:
+    trees = trees_of(final)
+    max_boxes = QUICK_BOXES if quickly else MAX_BOXES
+    if quickly:
         _check_leaves(trees, seen.sensitive_columns(), max_boxes)
     try:
         parts = [] if domain.families.is_complete else domain.families.parts(max_boxes)
@@ -142,19 +132,14 @@ def _solved_trees(seen: Seen, domain: Domain, n_rows: float) -> Solved:
     by_label = dict(zip(final.classes_.tolist(), walk.run(), strict=True))
     walk.confirm(domain)
     n, n_not_comparable = walk.n_inputs()
-    method = "tree" if kind == "tree" else "ensemble"
+    method = "tree" if known_kind(final) == "tree" else "ensemble"
     return Solved(method, walk.hits, n, by_label, n_not_comparable, seen.asker.n_queries)
-
-
-def _limit(most: int, n_rows: float, rows_per_step: int) -> int:
-    """The number of steps that may be taken, so that solving takes no longer than sampling so many rows."""
-    return int(max(0, min(most, (n_rows - READING) / rows_per_step)))
 
 
 def _check_leaves(trees: Sequence[Any], sensitive: Collection[int], max_boxes: int) -> None:
     """Refuse trees with more leaves than boxes that are allowed, not counting trees without a sensitive test."""
     leaves = [tree.n_leaves for tree in trees if np.isin(tree.feature[tree.children_left >= 0], list(sensitive)).any()]
-    if sum(leaves) > max_boxes or max_boxes < 1:
+    if sum(leaves) > max_boxes:
         name = "a tree" if len(trees) == 1 else f"{len(trees):,} trees"
         raise UnfitError(
             f"{name} with {sum(leaves):,} leaves may take longer to count than to sample: {max_boxes:,} boxes "

@@ -53,7 +53,7 @@ def main(missing: list[str]) -> None:
 
 
 def _loaded(job: Mapping[str, Any]) -> Any:
-    if job["source"] is not None:  # the user's own module
+    if "source" in job:  # the user's own module
         os.chdir(job["here"])
         return load_model(job["source"], weights=job["weights"])
     with contextlib.suppress(ImportError, ValueError, OSError):  # the limit is on memory beyond what is in use

@@ -34,7 +34,7 @@ from fairprobe import errors
 from fairprobe.clock import Clock
 from fairprobe.errors import DataError, HealthWarning, ModelError, RunError, SettingError
 from fairprobe.model.sources import containment
-from fairprobe.model.sources.reading import ADVICE, Content, Permission
+from fairprobe.model.sources.reading import ADVICE, Permission
 
 SECONDS: Final = 120.0
 SECONDS_A_BYTE: Final = 1e-7
@@ -62,9 +62,6 @@ ERRORS: Final = {kind.__name__: kind for kind in (ValueError, TypeError, KeyErro
 
 METHODS: Final = ("predict", "predict_proba", "decision_function")
 
-SET_PIPE_SIZE, PIPE_BYTES = 1031, 2**20
-"""The call that sets the size of a pipe (Linux, fcntl.h), and the most bytes that anybody may set."""
-
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Variables of the environment that the process gets."""
 
@@ -72,22 +69,15 @@ PLAIN: Final = "biufUSMm"
 """Kinds of NumPy's dtypes that are sent as they are."""
 
 
-def isolated(module: str, content: Content, permission: Permission) -> IsolatedModel:
-    """The model in a file, in a process of its own."""
-    job = {"source": None, "module": module, "content": content, "permission": permission}
-    n_bytes = len(content.data)
-    return _started({**job, "bytes": BYTES + BYTES_A_BYTE * n_bytes}, SECONDS_A_BYTE * n_bytes)
+def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
+    """The model of a job, in a process of its own; loading a large file may take more time and memory.
 
-
-def isolated_module(source: str, weights: Path | None) -> IsolatedModel:
-    """The model behind module:attribute, in a process of its own."""
-    return _started({"source": source, "weights": weights, "here": os.getcwd()}, 0.0)
-
-
-def _started(job: dict[str, Any], seconds: float) -> IsolatedModel:
+    A job names the `module` that reads a `content` with a `permission`, or a `source` and its `weights`.
+    """
     if os.name != "posix":
         raise SettingError.about("isolate", "needs a system with process groups (Linux, macOS), got Windows")
-    model = IsolatedModel(job, SECONDS + seconds)
+    limits = {"bytes": BYTES + BYTES_A_BYTE * n_bytes, "here": os.getcwd()}
+    model = IsolatedModel({**limits, **job}, SECONDS + SECONDS_A_BYTE * n_bytes)
     model.start()
     return model
 
@@ -96,10 +86,9 @@ class IsolatedModel:
     """A model that stays in another process. Sent to a third, it is started there anew, from the same bytes."""
 
     def __init__(self, job: Mapping[str, Any], seconds: float) -> None:
-        self._job, self._seconds = job, seconds
         self._has: tuple[str, ...] | None = None
         """The methods that the model has, once it has described itself."""
-        self.__setstate__({})
+        self.__setstate__({"_job": job, "_seconds": seconds})
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_died", "_process", "_lock")}
@@ -111,7 +100,7 @@ class IsolatedModel:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        where = self._job["source"] or self._job["content"].path
+        where = self._job.get("source") or self._job["content"].path
         return f"IsolatedModel({self.__dict__.get('__name__')} of {where})"
 
     def __getattr__(self, name: str) -> Any:
@@ -123,15 +112,10 @@ class IsolatedModel:
         """The answers of a plain function."""
         return self.ask("__call__", batch)
 
-    @property
-    def digest(self) -> str | None:
-        """The SHA-256 of the file's bytes; None for a module of the user's own."""
-        return None if self._job["source"] else self._job["content"].digest
-
     def start(self) -> None:
         """Start the process and have it load the model; a DataError tells what is wrong with the file."""
-        permission = self._job.get("permission")
-        self._process = process = _Process(has_own_types=permission is not None and permission != Permission())
+        has_own_types = self._job.get("permission", Permission()) != Permission()
+        self._process = process = _Process(has_own_types=has_own_types)
         weakref.finalize(self, process.end)
         try:
             said, _ = process.ask(self._job, self._seconds, ANSWER_BYTES)
@@ -248,10 +232,6 @@ class _Process:
         self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
         for number in (self._in, self._out):
             os.set_blocking(number, False)
-            with contextlib.suppress(ImportError, OSError):  # so that a batch is sent in one turn
-                import fcntl
-
-                fcntl.fcntl(number, SET_PIPE_SIZE, PIPE_BYTES)
 
     def ask(self, message: Any, seconds: float, most: int) -> tuple[dict[str, Any], bytes]:
         """The answer to a message; DiedError unless it comes in time and has at most that many bytes."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairprobe.model.sources.node_checks import check_nodes, must
 from fairprobe.model.sources.reading import Content, Permission, imported
-from fairprobe.model.sources.saved import SavedClassifier, SavedRegressor
+from fairprobe.model.sources.saved import SavedModel, classifier
 
 _NUMBER: Final = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)")
 
@@ -20,7 +20,7 @@ def knows(content: Content) -> bool:
     return re.match(rb"tree\r?\nversion=", content.head) is not None
 
 
-def read(content: Content, permission: Permission) -> SavedRegressor:
+def read(content: Content, permission: Permission) -> SavedModel:
     """The booster, if its trees do not lead out of themselves; its labels are the numbers it was trained on."""
     lightgbm = imported("lightgbm", "lightgbm", "a file of LightGBM")
     text = content.data.decode()
@@ -34,8 +34,8 @@ def read(content: Content, permission: Permission) -> SavedRegressor:
     columns = None if names == [f"Column_{place}" for place in range(n)] else names
     told = n, columns, _categories(header, names, booster.pandas_categorical)
     if objective == "binary" or objective.startswith("multiclass"):
-        return SavedClassifier(booster.predict, range(n_classes), *told)
-    return SavedRegressor(booster.predict, *told)
+        return classifier(booster.predict, range(n_classes), *told)
+    return SavedModel(*told, predict=booster.predict)
 
 
 def _checked(text: str) -> tuple[dict[str, str], int]:

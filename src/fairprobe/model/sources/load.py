@@ -83,9 +83,9 @@ def load_model(
         raise SettingError(f"a model must be {EXAMPLES}, got {str(source)!r}, and no such file{near}")
     _refuse_others(source, permission, None)
     if isolate:
-        from fairprobe.model.sources.isolated import isolated_module
+        from fairprobe.model.sources.isolated import isolated
 
-        return isolated_module(str(source), None if weights is None else Path(weights).absolute())
+        return isolated({"source": str(source), "weights": None if weights is None else Path(weights).absolute()})
     model = load_object(str(source), "a model")
     if weights is None:
         return model

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
 from fairprobe.model.categories import own_name
 from fairprobe.model.sources.reading import Content, Permission, imported
+from fairprobe.model.sources.saved import SavedModel, likeliest, two_columns
 
 _TAGS: Final = frozenset(number << 3 | wire for number in range(2, 27) for wire in (0, 2))
 """First bytes that the second field of a model may have, after its version of the format."""
@@ -23,7 +25,7 @@ def knows(content: Content) -> bool:
     return head[:1] == b"\x08" and len(head) > 2 and 0 < head[1] < 128 and (head[2] in _TAGS or head[2] >= 128)
 
 
-def read(content: Content, permission: Permission) -> OnnxModel:
+def read(content: Content, permission: Permission) -> SavedModel:
     """The model in an ONNX file.
 
     onnxruntime is given what `onnx` has read and written again: where a file can be read in two ways, both read one.
@@ -39,7 +41,7 @@ def read(content: Content, permission: Permission) -> OnnxModel:
     data = model.SerializeToString()
     if len(data) != size:
         raise DataError("an ONNX file must have the fields that onnx knows, got others: install a newer onnx")
-    return onnx_model(open_session(data), data, _made_by(model))
+    return _model_of(_Graph(data), _made_by(model))
 
 
 def _made_by(model: Any) -> MadeBy:
@@ -96,157 +98,140 @@ MadeBy = Mapping[str, tuple[str, tuple[Any, ...] | None]]
 """By output: the operation that makes it, and the classes that this operation names."""
 
 
-def open_session(content: bytes) -> Any:
-    """A session of onnxruntime with one thread: more of them wait busily, and we ask in several processes anyway."""
-    import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+class _Graph:
+    """A graph that takes one tensor, or one tensor for each column."""
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
+    def __init__(self, content: bytes) -> None:
+        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 
+        options = onnxruntime.SessionOptions()
+        # More threads than one wait busily, and we ask in several processes anyway.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        self._content = content
+        self._session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
+        self._inputs, self.outputs = self._session.get_inputs(), self._session.get_outputs()
+        self.n_columns, self.columns = _columns(self._inputs)
 
-def onnx_model(session: Any, content: bytes, made_by: MadeBy) -> OnnxModel:
-    """A model of the kind that the outputs of its graph tell.
+    def __reduce__(self) -> Any:
+        return _Graph, (self._content,)
 
-    Labels are an output of whole numbers or texts. Probabilities are made by a softmax or a sigmoid, or are called so.
-    Several other numbers in a row are scores, whose highest is the label; one number in a row is just a number.
-    """
-    model = OnnxModel(session, content, made_by)
-    if model.numbers is None:
-        if model.labels is None:
-            got = ", ".join(each.type for each in session.get_outputs())
-            raise DataError(f"an ONNX model must give labels or numbers, got {got}")
-        return model
-    operation = made_by.get(model.numbers, ("", None))[0]
-    kind: type[OnnxModel] = OnnxScores
-    if operation in ("Softmax", "ZipMap") or "prob" in model.numbers or (operation == "Sigmoid" and model.width == 1):
-        kind = OnnxProbabilities
-    elif model.width == 1:
-        kind = OnnxModel if model.labels is not None else OnnxNumbers
-    return kind(session, content, made_by)
+    def first(self, types: tuple[str, ...]) -> Any:
+        """The first output of one of these types; None if there is none."""
+        return next((each for each in self.outputs if each.type.startswith(types)), None)
 
+    def run(self, output: str, batch: Any) -> Any:
+        """An output for a batch."""
+        return self._session.run([output], self._feed(batch))[0]
 
-class OnnxModel:
-    """A graph that takes one tensor, or one tensor for each column, and gives labels."""
-
-    def __init__(self, session: Any, content: bytes, made_by: MadeBy) -> None:
-        self._session, self._content, self._made_by = session, content, made_by
-        self._inputs, self._outputs = session.get_inputs(), session.get_outputs()
-        self.labels, self.numbers = self._output_of(LABELS), self._output_of(NUMBERS)
-        self.width = self._width()
-        """Numbers in each row, if the graph says so."""
-        self._set_columns()
-        self._set_classes()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"content": self._content, "made_by": dict(self._made_by)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        OnnxModel.__init__(self, open_session(state["content"]), **state)
-
-    def predict(self, batch: Any) -> NDArray[Any]:
-        """The graph's own labels, or for each row the class of the highest number."""
-        if self.labels is None:
-            return self.classes_[self._by_class(batch).argmax(axis=1)]
-        labels = np.asarray(self._run(self.labels, batch)).reshape(-1)
+    def labels(self, output: str, batch: Any) -> NDArray[Any]:
+        """An output of whole numbers or texts, one for each row."""
+        labels = np.asarray(self.run(output, batch)).reshape(-1)
         return labels.astype(str) if labels.dtype.kind == "O" else labels
 
-    def _output_of(self, types: tuple[str, ...]) -> str | None:
-        """The first output of one of these types."""
-        return next((each.name for each in self._outputs if each.type.startswith(types)), None)
-
-    def _width(self) -> int | None:
-        shape = next((each.shape for each in self._outputs if each.name == self.numbers), None) or []
-        width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else None
-        return width if isinstance(width, int) else None
-
-    def _set_columns(self) -> None:
-        """Take the columns of the graph's inputs."""
-        for each in self._inputs:
-            if each.type not in DTYPES or len(each.shape) not in (1, 2):
-                raise DataError(f"an ONNX model must take tables, got {each.name} {each.type} {each.shape}")
-            if isinstance(each.shape[0], int) and each.shape[0] > 0:
-                got = f"{each.name} of {each.shape[0]}: export it with a first axis that may change"
-                raise DataError(f"an ONNX model must take any number of rows, got {got}")
-        widths = [1 if len(each.shape) == 1 else each.shape[1] for each in self._inputs]
-        if all(width == 1 for width in widths):
-            self.feature_names_in_ = np.array([each.name for each in self._inputs], dtype=object)
-            self.n_features_in_ = len(widths)
-        elif len(widths) > 1:
-            shapes = ", ".join(f"{each.name} {each.shape}" for each in self._inputs)
-            raise DataError(f"an ONNX model must take one tensor of all columns, or one a column, got {shapes}")
-        elif isinstance(widths[0], int) and widths[0] > 0:
-            self.n_features_in_ = widths[0]
-
-    def _set_classes(self) -> None:
-        """Take the classes of the last operation that names some, if they can be those of the labels."""
-        told = [classes for _, classes in self._made_by.values() if classes]
-        if told and self.width in (None, 1, len(told[-1])):
-            kind = next((each.type for each in self._outputs if each.name == self.labels), None)
-            if kind is None or (kind == "tensor(string)") == isinstance(told[-1][0], str):
-                self.classes_ = np.array(told[-1])
-        elif self.labels is None and self.width is not None:
-            self.classes_ = np.arange(max(2, self.width))
-
-    def _by_class(self, batch: Any) -> Floats:
-        """The numbers of each row, one for each class; they may come as a list of dictionaries by class."""
-        given = self._run(str(self.numbers), batch)
+    def numbers(self, output: str, batch: Any) -> Floats:
+        """An output of numbers, by row; they may come as a list of dictionaries by class."""
+        given = self.run(output, batch)
         if isinstance(given, list):
             given = [list(each.values()) for each in given]
         made = np.asarray(given, dtype=np.float64)
         return made.reshape(len(made), -1)
 
-    def _run(self, output: str, batch: Any) -> Any:
-        return self._session.run([output], self._feed(batch))[0]
+    def number(self, output: str, batch: Any) -> Floats:
+        """An output of one number for each row."""
+        return self.numbers(output, batch)[:, 0]
 
     def _feed(self, batch: Any) -> dict[str, NDArray[Any]]:
-        if not hasattr(self, "feature_names_in_"):
+        if self.columns is None:
             rows = batch.to_numpy() if hasattr(batch, "to_numpy") else np.asarray(batch)
             return {self._inputs[0].name: _as_taken(rows, self._inputs[0])}
         if hasattr(batch, "columns"):
-            columns = [batch[own_name(each.name, batch.columns)].to_numpy() for each in self._inputs]
+            columns = [batch[own_name(name, batch.columns)].to_numpy() for name in self.columns]
         else:
             columns = list(batch.T)
         return {each.name: _as_taken(values, each) for each, values in zip(self._inputs, columns, strict=True)}
 
 
-class OnnxNumbers(OnnxModel):
-    """A graph that gives a number for each row."""
-
-    def predict(self, batch: Any) -> Floats:
-        """The numbers."""
-        return self._by_class(batch)[:, 0]
-
-
-class OnnxProbabilities(OnnxModel):
-    """A graph that gives the probability of each class, or of the second of two."""
-
-    def predict_proba(self, batch: Any) -> Floats:
-        """Probabilities, one column for each class."""
-        return self._by_class(batch)
-
-    def _by_class(self, batch: Any) -> Floats:
-        given = super()._by_class(batch)
-        made = given if given.shape[1] > 1 else np.column_stack([1 - given, given])
-        if not ((made >= -SLACK).all() and (np.abs(made.sum(axis=1) - 1) <= SLACK).all()):
-            raise ValueError(f"the output {self.numbers} must hold probabilities, got rows that do not add to 1")
-        return made
+def _columns(inputs: Any) -> tuple[int | None, list[str] | None]:
+    """The number of columns that a graph takes, if it says so, and their names where each is an input of its own."""
+    for each in inputs:
+        if each.type not in DTYPES or len(each.shape) not in (1, 2):
+            raise DataError(f"an ONNX model must take tables, got {each.name} {each.type} {each.shape}")
+        if isinstance(each.shape[0], int) and each.shape[0] > 0:
+            got = f"{each.name} of {each.shape[0]}: export it with a first axis that may change"
+            raise DataError(f"an ONNX model must take any number of rows, got {got}")
+    widths = [1 if len(each.shape) == 1 else each.shape[1] for each in inputs]
+    if all(width == 1 for width in widths):
+        return len(widths), [each.name for each in inputs]
+    if len(widths) > 1:
+        shapes = ", ".join(f"{each.name} {each.shape}" for each in inputs)
+        raise DataError(f"an ONNX model must take one tensor of all columns, or one a column, got {shapes}")
+    return (widths[0] if isinstance(widths[0], int) and widths[0] > 0 else None), None
 
 
-class OnnxScores(OnnxModel):
-    """A graph that gives a score for each class, of which the highest wins."""
+def _model_of(graph: _Graph, made_by: MadeBy) -> SavedModel:
+    """A model of the kind that the outputs of its graph tell.
 
-    def decision_function(self, batch: Any) -> Floats:
-        """Scores, one column for each class; of two classes, how much higher the second score is."""
-        given = self._by_class(batch)
-        return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
+    Labels are an output of whole numbers or texts. Probabilities are made by a softmax or a sigmoid, or are called so.
+    Several other numbers in a row are scores, whose highest is the label; one number in a row is just a number.
+    """
+    labels, numbers = graph.first(LABELS), graph.first(NUMBERS)
+    if labels is None and numbers is None:
+        got = ", ".join(each.type for each in graph.outputs)
+        raise DataError(f"an ONNX model must give labels or numbers, got {got}")
+    width = None if numbers is None else _width(numbers.shape or [])
+    classes = _classes(made_by, labels, width)
+    methods: dict[str, Any] = {} if labels is None else {"predict": partial(graph.labels, labels.name)}
+    if numbers is not None:
+        operation = made_by.get(numbers.name, ("", None))[0]
+        is_likely = operation in ("Softmax", "ZipMap") or "prob" in numbers.name
+        rows = partial(graph.numbers, numbers.name)
+        if is_likely or (operation == "Sigmoid" and width == 1):
+            rows = methods["predict_proba"] = partial(_probabilities, rows, numbers.name)
+        elif width != 1:
+            rows = partial(_scores, rows, numbers.name)
+            methods["decision_function"] = partial(_margins, rows)
+        elif labels is None:
+            return SavedModel(graph.n_columns, graph.columns, predict=partial(graph.number, numbers.name))
+        methods.setdefault("predict", partial(likeliest, classes, rows))
+    return SavedModel(graph.n_columns, graph.columns, classes=classes, **methods)
 
-    def _by_class(self, batch: Any) -> Floats:
-        given = super()._by_class(batch)
-        if given.shape[1] < 2:
-            raise ValueError(f"{self.numbers} must hold a score a class, got one number: export it with its shape")
-        return given
+
+def _width(shape: Any) -> int | None:
+    """Numbers in each row, if the graph says so."""
+    width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else None
+    return width if isinstance(width, int) else None
+
+
+def _classes(made_by: MadeBy, labels: Any, width: int | None) -> NDArray[Any] | None:
+    """The classes of the last operation that names some, if they can be those of the labels."""
+    told = [classes for _, classes in made_by.values() if classes]
+    if not told or width not in (None, 1, len(told[-1])):
+        return np.arange(max(2, width)) if labels is None and width is not None else None
+    is_alike = labels is None or (labels.type == "tensor(string)") == isinstance(told[-1][0], str)
+    return np.array(told[-1]) if is_alike else None
+
+
+def _probabilities(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
+    """The probability of each class; one number in a row is that of the second of two."""
+    made = two_columns(ask, batch)
+    if not ((made >= -SLACK).all() and (np.abs(made.sum(axis=1) - 1) <= SLACK).all()):
+        raise ValueError(f"the output {output} must hold probabilities, got rows that do not add to 1")
+    return made
+
+
+def _scores(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
+    """A score for each class."""
+    given = ask(batch)
+    if given.shape[1] < 2:
+        raise ValueError(f"{output} must hold a score a class, got one number: export it with its shape")
+    return given
+
+
+def _margins(ask: Callable[[Any], Floats], batch: Any) -> Floats:
+    """Scores, one column for each class; of two classes, how much higher the second score is."""
+    given = ask(batch)
+    return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
 
 
 def _as_taken(values: NDArray[Any], taken: Any) -> NDArray[Any]:

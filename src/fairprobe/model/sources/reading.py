@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import weakref
@@ -65,7 +64,7 @@ class Permission:
 
 
 class Content:
-    """The bytes of a regular file. They are read once: the same bytes are hashed, checked and loaded."""
+    """The bytes of a regular file. They are read once: the same bytes are checked and loaded."""
 
     def __init__(self, path: Path, what: str = "a model") -> None:
         self.path, self.head = path, b""
@@ -87,11 +86,6 @@ class Content:
             file.seek(len(self.head))
             return self.head + file.read(MOST_BYTES)
 
-    @cached_property
-    def digest(self) -> str:
-        """The SHA-256 of the bytes."""
-        return hashlib.sha256(self.data).hexdigest()
-
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "head": self.head, "data": self.data}
 
@@ -109,7 +103,8 @@ def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> A
         return read_content(module, content, permission)
     from fairprobe.model.sources.isolated import isolated
 
-    return isolated(module, content, permission)
+    job = {"module": module, "content": content, "permission": permission}
+    return isolated(job, len(content.data))
 
 
 def read_content(module: str, content: Content, permission: Permission) -> Any:

@@ -13,7 +13,7 @@ from fairprobe.arrays import Floats
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.sources.node_checks import check_nodes, must
 from fairprobe.model.sources.reading import Content, Permission, check_nesting, imported
-from fairprobe.model.sources.saved import SavedClassifier, SavedRegressor
+from fairprobe.model.sources.saved import SavedModel, classifier
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
@@ -26,7 +26,7 @@ def knows(content: Content) -> bool:
     return _JSON.match(content.head) is not None or _UBJ.match(content.head) is not None
 
 
-def read(content: Content, permission: Permission) -> SavedRegressor:
+def read(content: Content, permission: Permission) -> SavedModel:
     """The booster, asked as XGBoost's own estimators ask it; its labels are numbers from 0."""
     xgboost = imported("xgboost", "xgboost", "a file of XGBoost")
     if _JSON.match(content.head):
@@ -40,11 +40,11 @@ def read(content: Content, permission: Permission) -> SavedRegressor:
     n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
     told = n_columns, names, xgboost_categories(booster, names) if names else {}
     if objective not in CLASSIFIERS:
-        return SavedRegressor(partial(_ask, booster, is_linear), *told)
+        return SavedModel(*told, predict=partial(_ask, booster, is_linear))
     if objective == "multi:softmax":
         booster.set_param({"objective": "multi:softprob"})  # the same trees; it would answer with labels alone
     ask = _ask_margins if objective == "binary:logitraw" else _ask
-    return SavedClassifier(partial(ask, booster, is_linear), range(n_classes), *told)
+    return classifier(partial(ask, booster, is_linear), range(n_classes), *told)
 
 
 def _ask(booster: Any, is_linear: bool, batch: Any) -> Any:

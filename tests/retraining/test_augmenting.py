@@ -1,7 +1,8 @@
-"""Augmenting: the rows that a recipe adds."""
+"""Augmenting: the rows that a recipe adds, and the cases that are given or searched for on demand."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -9,11 +10,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import augmenter_of
+from planted import DOMAIN, Planted, augmenter_of, cells
 
 from chance import SURPRISING, p_if_uniform
-from fairprobe import Category, Domain, Integer
-from fairprobe.retraining.cases import CasePool, distinct
+from fairprobe import Category, Domain, Integer, search
+from fairprobe.errors import DataError
+from fairprobe.retraining.augmenting import CasePool, checked_cases, distinct
 from fairprobe.retraining.labels import by_function
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
@@ -35,14 +37,15 @@ class Setting:
         )
         self.cases = distinct(domain, domain.sample_codes(n_cases, rng))
         self.key = rng.integers(1, 1000, len(domain.names))
-        self.pool = CasePool(by_function(self.label, domain, CLASSES), domain, self.cases)
+        self.labeller = by_function(self.label, domain, CLASSES)
 
     def label(self, frame):
         return CLASSES[(self.domain.encode(frame) @ self.key) // 7 % len(CLASSES)]
 
     def augmented(self, parts, percent=50.0, copies=1, seed=0):
         recipe = Recipe(parts, percent, percent, copies)
-        return augmenter_of(self.domain, self.rows).rows(recipe, self.pool.draw, np.random.default_rng(seed))
+        augmenter = augmenter_of(self.domain, self.rows, self.cases, self.labeller)
+        return augmenter.rows(recipe, np.random.default_rng(seed))
 
     def added(self, parts, percent=50.0, seed=0):
         """The rows added as codes, their labels and their weights."""
@@ -180,6 +183,73 @@ def test_dtypes_are_those_of_the_training_rows(parts):
 def test_rows_outside_the_domain_are_flipped_as_they_are():
     domain = Domain([Integer("age", 20, 60), Integer("sex", 0, 1)], ["sex"])
     rows = LabelledRows(pd.DataFrame({"age": [100, 30, -1], "sex": [0, 9, 1]}), np.array(["high", "low", "mid"]))
-    made = augmenter_of(domain, rows).rows(Recipe(("flip",), 1.0), None, np.random.default_rng(0))
+    made = augmenter_of(domain, rows).rows(Recipe(("flip",), 1.0), np.random.default_rng(0))
     added = list(zip(made.frame["age"][3:], made.frame["sex"][3:], made.labels[3:], strict=True))
     assert sorted(added) == [(-1, 0, "mid"), (30, 0, "low"), (30, 1, "low"), (100, 1, "high")]
+
+
+# Cases
+
+MODEL = Planted(cells(0, 120))
+
+
+def pool_of(given=()):
+    seeds = itertools.count()
+
+    def hunt(n, seconds):
+        return search(MODEL, DOMAIN, max_cases=n, max_seconds=seconds, seed=next(seeds))
+
+    return CasePool(DOMAIN, np.array(given, dtype=np.int64).reshape(-1, 3), hunt, 20.0)
+
+
+def families(codes):
+    return set(map(tuple, codes[:, :2].tolist()))
+
+
+def test_more_are_searched_for_when_they_are_needed():
+    x, z = np.nonzero(MODEL.cases)
+    given = np.column_stack([x, z, x % 2])[:10]
+    pool = pool_of(given)
+    np.testing.assert_array_equal(pool.grow(8), given)
+    codes = pool.grow(60)
+    assert len(codes) == len(families(codes)) == 60
+    assert families(given) <= families(codes)
+    assert all(MODEL.cases[x, z] for x, z in families(codes))
+
+
+def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
+    """120 families are discriminatory; asked for a few at a time, all are found in the end."""
+    pool = pool_of()
+    for n in range(5, 125, 5):
+        assert len(pool.grow(n)) == min(n, 120)
+
+
+def test_cases_as_found_or_as_a_frame_or_as_an_array():
+    found = search(MODEL, DOMAIN, max_cases=30)
+    codes = checked_cases(DOMAIN, found)
+    np.testing.assert_array_equal(codes, DOMAIN.encode(found.cases))
+    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.assign(label=1)), codes)
+    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.to_numpy()), codes)
+
+
+LIMITED = Domain(
+    [Integer("x", 0, 19), Category("sex", ["F", "M"])],
+    ["sex"],
+    [lambda rows: (rows["x"] < 10) | (rows["sex"] == "M")],
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"x": [1, 25, 30], "sex": ["F", "M", "F"]}, "got 2 of 3 outside, the first in row 1 by x=25"),
+        ({"x": [1, 2, 3], "sex": ["F", "M", "X"]}, "got 1 of 3 outside, the first in row 2 by sex=X"),
+        ({"x": [11, 12, 13], "sex": ["M", "F", "M"]}, "got 1 of 3 outside, the first in row 1 by a constraint"),
+        ({"x": [1.5], "sex": ["F"]}, "got 1 of 1 outside, the first in row 0 by x=1.5"),
+        ({"x": [], "sex": []}, "one case at least, got none: leave them out"),
+        ({"x": [1]}, "a column for every parameter, got none for sex"),
+    ],
+)
+def test_cases_outside_the_domain(rows, message):
+    with pytest.raises(DataError, match=message):
+        checked_cases(LIMITED, pd.DataFrame(rows))

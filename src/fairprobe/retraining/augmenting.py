@@ -1,0 +1,190 @@
+"""Augmenting: the rows that a recipe adds to the training rows, and the pool of cases that it takes some of."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes
+from fairprobe.clock import Clock
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.values import in_dtype
+from fairprobe.errors import DataError, HealthWarning
+from fairprobe.retraining.labels import Labeller, chosen, labeller_of
+from fairprobe.retraining.parts import LabelledRows
+from fairprobe.retraining.recipes import Recipe
+from fairprobe.searching import Found, search
+from fairprobe.searching.settings import StopReason
+from fairprobe.store import Keys, first_seen
+
+if TYPE_CHECKING:
+    from fairprobe.retraining.task import Task
+
+_HUNTED: Final = 0.5
+"""Fraction of the time left for rounds that a search for cases may take, as they must still be fitted to; chosen."""
+
+Hunt = Callable[[int, float], Found]
+"""Searches for a number of cases within some seconds, each time with another seed."""
+
+
+# Cases
+
+
+@dataclass
+class CasePool:
+    """Distinct cases: those given, and more that are searched for when a round needs them."""
+
+    domain: Domain
+    codes: Codes
+    """The cases so far."""
+    hunt: Hunt | None = None
+    seconds: float = math.inf
+    """Seconds left for all searches."""
+    may_take: Callable[[], float] = lambda: math.inf
+    """Gives the seconds that the next search may take at most."""
+
+    def grow(self, n: int) -> Codes:
+        """All cases, after a search until there are `n`, all are found, or the time for searches is used up."""
+        while self.hunt is not None and len(self.codes) < n:
+            seconds, clock = min(self.seconds, self.may_take()), Clock()
+            if seconds <= 0:
+                break
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HealthWarning)  # the result says if no case is found
+                # Of n cases, at least as many as are missing are new.
+                found = self.hunt(n, seconds)
+            if found.stop_reason == StopReason.INTERRUPTED:
+                raise KeyboardInterrupt  # it ends the whole retraining, and not only this search
+            self.seconds -= clock.seconds
+            if found.stop_reason != StopReason.MAX_CASES:
+                self.hunt = None  # it found all cases, or all that there was time for
+            self.codes = distinct(self.domain, np.concatenate([self.codes, self.domain.encode(found.cases)]))[:n]
+        return self.codes
+
+
+def pool_of(task: Task, reference: Any) -> CasePool:
+    """The cases given, which are searched for too unless their labels are given."""
+    its, domain = task.settings, task.domain
+    given = np.zeros((0, len(domain.names)), dtype=np.int64) if task.cases is None else distinct(domain, task.cases)
+    if task.case_labels is not None:
+        return CasePool(domain, given)
+    how = {name: getattr(its, name) for name in ("strategy", "threshold", "output", "batch")}
+
+    def hunt(n: int, seconds: float) -> Found:
+        seed = int(task.next_stream("hunt").generate_state(1)[0])
+        limit = None if seconds == math.inf else seconds
+        return search(reference, domain, max_cases=n, max_seconds=limit, seed=seed, **how)
+
+    seconds = math.inf if its.search_seconds is None else its.search_seconds
+    return CasePool(domain, given, hunt, seconds, lambda: _HUNTED * task.budget.left)
+
+
+def checked_cases(domain: Domain, cases: Any) -> Codes:
+    """Cases given by the caller, as codes."""
+    frame = domain.as_frame(cases.cases if isinstance(cases, Found) else cases)
+    if not len(frame):
+        rule = "must hold one case at least, got none: leave them out to have them searched for"
+        raise DataError.about("cases", rule)
+    codes = domain.encode(frame)
+    outside = np.flatnonzero(~domain.contains(codes))
+    if len(outside):
+        first = int(outside[0])
+        name = domain.names[int(np.argmin(codes[first]))]
+        where = f"{name}={frame.iloc[first][name]}" if codes[first].min() < 0 else "a constraint"
+        got = f"got {len(outside):,} of {len(codes):,} outside, the first in row {first:,} by {where}"
+        raise DataError.about("cases", f"must lie in the domain, {got}")
+    return codes
+
+
+def distinct(domain: Domain, codes: Codes) -> Codes:
+    """The first member of each family."""
+    return codes[first_seen(Keys(domain).of(codes))]
+
+
+# Rows
+
+
+class Augmenter:
+    """Makes the rows to fit to. They always start with the original rows; rounds do not accumulate."""
+
+    def __init__(
+        self, domain: Domain, original: LabelledRows, classes: NDArray[Any], pool: CasePool, labeller: Labeller
+    ) -> None:
+        self.domain = domain
+        """Gives linked twins, if it has links."""
+        self.plain = domain.without_links() if domain.links else domain
+        self.original = original
+        self.pool = pool
+        self.labeller = labeller
+        self.classes = classes
+        self.prior = np.asarray((original.labels[:, None] == classes).mean(axis=0))
+        """The fraction of the original rows in each class."""
+
+    @classmethod
+    def of(cls, task: Task, reference: Any) -> Augmenter:
+        """An augmenter whose cases are those of a model. A committee is fitted."""
+        pool, labeller = pool_of(task, reference), labeller_of(task, reference)
+        return cls(task.linked, task.parts.fit, task.classes, pool, labeller)
+
+    def rows(self, recipe: Recipe, rng: np.random.Generator, codes: Codes | None = None) -> LabelledRows:
+        """The original rows and the rows that the recipe adds; its cases are drawn unless `codes` gives them."""
+        import pandas as pd
+
+        parts, n = [self.original], len(self.original)
+        if recipe.uses_cases:
+            parts += self._of_cases(recipe, rng, self._drawn(recipe.n_cases(n), rng) if codes is None else codes)
+        if recipe.uses_rows:
+            rows = self.original.take(np.sort(rng.permutation(n)[: round(recipe.flipped / 100 * n)]))
+            for part, domain in (("flip", self.plain), ("linked", self.domain)):
+                parts += _twins_of(rows, domain) if part in recipe.parts else []
+        parts *= recipe.copies
+        weights = [part.weights for part in parts if part.weights is not None]
+        return LabelledRows(
+            pd.concat([part.frame for part in parts if len(part)], ignore_index=True),
+            np.concatenate([part.labels for part in parts]),
+            np.concatenate(weights) if weights else None,
+        )
+
+    def _drawn(self, n: int, rng: np.random.Generator) -> Codes:
+        """`n` cases at random, or fewer if there are no more."""
+        cases = self.pool.grow(n)
+        return cases[rng.permutation(len(cases))[:n]]
+
+    def _of_cases(self, recipe: Recipe, rng: np.random.Generator, codes: Codes) -> list[LabelledRows]:
+        """The rows that are made of cases."""
+        if not len(codes):
+            return []
+        parts, votes, present = [], self.labeller(codes), self.plain.families.of(codes).allowed
+        if "case" in recipe.parts:
+            # One member of each, drawn at random: sensitive values that were always equal would be learnt.
+            member = np.where(present, rng.random(present.shape), -1.0).argmax(axis=0)
+            own = votes[member, np.arange(len(codes))]
+            parts.append(self._new(self.plain.families.member(codes, member), self._chosen(own)))
+        if "twins" in recipe.parts:
+            labels = self._chosen(np.where(present[..., None], votes, 0.0).sum(axis=0))
+            members = self.plain.families.members(codes).reshape(*present.shape, -1)
+            parts.append(self._new(members[present], np.broadcast_to(labels, present.shape)[present]))
+        return parts
+
+    def _chosen(self, votes: NDArray[Any]) -> NDArray[Any]:
+        return chosen(votes, self.classes, self.prior)
+
+    def _new(self, codes: Codes, labels: NDArray[Any]) -> LabelledRows:
+        frame, original = self.plain.decode(codes), self.original
+        columns = {name: in_dtype(frame[name], original.frame[name].dtype) for name in frame.columns}
+        weights = None if original.weights is None else np.full(len(codes), original.weights.mean())
+        return LabelledRows(frame.assign(**columns), labels, weights)
+
+
+def _twins_of(rows: LabelledRows, domain: Domain) -> list[LabelledRows]:
+    """The rows in all other combinations of sensitive values, each with the label and the weight of its row."""
+    return [
+        LabelledRows(twins, rows.labels[which], None if rows.weights is None else rows.weights[which])
+        for which, twins in domain.families.of_frame(rows.frame).twins()
+    ]
