@@ -86,13 +86,6 @@ def _ordered(rng: Generator, n: int, columns: Columns) -> list[str]:
     return ["start <= end", "employed <= age - 17"]
 
 
-def _bounded(rng: Generator, n: int, columns: Columns) -> list[str]:
-    kind, height = _letters(rng, n, 4), rng.uniform(0, 100, n).round(1)
-    height[kind == "v2"] = rng.uniform(40, 100, int((kind == "v2").sum())).round(1)
-    columns |= {"kind": kind, "height": height}
-    return ["kind != 'v2' or height >= 40"]
-
-
 def _missing(rng: Generator, n: int, columns: Columns) -> list[str]:
     pays, amount = _letters(rng, n, 3), rng.integers(0, 1000, n).astype(float)
     amount[(pays == "v0") | (rng.random(n) < 0.05)] = np.nan
@@ -106,7 +99,6 @@ _PLANTS: list[Callable[[Generator, int, Columns], list[str]]] = [
     _spikes,
     _follows,
     _ordered,
-    _bounded,
     _missing,
 ]
 

@@ -1,7 +1,7 @@
 """Yield and coverage of each strategy on each subject, at the same number of judged inputs: medians over seeds.
 
 Yield measures a search, never a model. Coverage says how widely the cases are spread: cells of a coarse grid, recall
-of the cases that uniform sampling finds, mean pairwise Hamming distance (of 12), combinations of leaves.
+of the cases that uniform sampling finds.
 
     python benchmarks/yields.py [--seeds 5] [--inputs 300000] [--subjects mlp,svm] [--strategies anchored,guided]
 """
@@ -15,14 +15,17 @@ from typing import Any
 
 import fairprobe
 from _common import model, print_table
-from evaluation.coverage import coverage_of
+from evaluation.coverage import coverage_of, uniform_cases
+from fairprobe.arrays import Codes
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import Oracle
 from fairprobe.searching import STRATEGIES
 
 SUBJECTS = (*fairprobe.subjects.names(), "forest-100")
 SLOW = {"svm": 20_000}
 """Libsvm answers some 3,000 rows a second: fewer inputs unless they are asked for, said in the table."""
 
-HEADER = ["subject", "strategy", "inputs", "yield", "range", "queries", "cells", "recall", "hamming", "leaves"]
+HEADER = ["subject", "strategy", "inputs", "yield", "range", "queries", "cells", "recall"]
 
 
 def main() -> None:
@@ -39,12 +42,13 @@ def main() -> None:
 
 def _rows(subjects: Sequence[str], strategies: Sequence[str], n_seeds: int, n: int | None) -> Iterator[list[object]]:
     for name in subjects:
-        subject = model(name)
+        subject, domain = model(name), fairprobe.datasets.census_domain()
+        references = uniform_cases(Oracle(Asker(subject, domain)), subject, SLOW.get(name, 100_000), 0)
         for strategy in strategies:
-            yield [name, *_row(subject, strategy, n_seeds, n or SLOW.get(name, 300_000), SLOW.get(name, 100_000))]
+            yield [name, *_row(subject, strategy, n_seeds, n or SLOW.get(name, 300_000), references)]
 
 
-def _row(subject: Any, strategy: str, n_seeds: int, n_inputs: int, n_references: int) -> list[object]:
+def _row(subject: Any, strategy: str, n_seeds: int, n_inputs: int, references: Codes) -> list[object]:
     domain = fairprobe.datasets.census_domain()
     found = [
         fairprobe.search(
@@ -52,7 +56,7 @@ def _row(subject: Any, strategy: str, n_seeds: int, n_inputs: int, n_references:
         )
         for seed in range(n_seeds)
     ]
-    spread = [coverage_of(one, subject, n=n_references) for one in found]
+    spread = [coverage_of(one, references) for one in found]
     yields = [one.yield_ for one in found]
     return [
         strategy,
@@ -60,10 +64,8 @@ def _row(subject: Any, strategy: str, n_seeds: int, n_inputs: int, n_references:
         f"{statistics.median(yields):.1%}",
         f"{min(yields):.1%}-{max(yields):.1%}",
         f"{statistics.median(one.n_queries for one in found):,.0f}",
-        f"{statistics.median(one.cells for one in spread):,.0f}",
-        f"{statistics.median(one.recall or 0 for one in spread):.1%}",
-        f"{statistics.median(one.hamming or 0 for one in spread):.2f}",
-        "" if spread[0].leaves is None else f"{statistics.median(one.leaves or 0 for one in spread):,.0f}",
+        f"{statistics.median(cells for cells, _ in spread):,.0f}",
+        f"{statistics.median(recall or 0 for _, recall in spread):.1%}",
     ]
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
-from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching import Found
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, may_screen
@@ -33,66 +30,22 @@ ROWS = 20_000
 """Inputs in one batch."""
 
 
-@dataclass(frozen=True)
-class CaseCoverage:
-    """How widely the cases of a search are spread over the parameters that are not sensitive."""
+def coverage_of(found: Found, references: Codes) -> tuple[int, float | None]:
+    """How widely the cases of a search are spread over the parameters that are not sensitive.
 
-    cells: int
-    """Cells of a coarse grid, thirds of every parameter, that hold a case."""
-    hamming: float | None
-    """In how many parameters two different cases differ, on average; None for fewer than two cases."""
-    recall: float | None = None
-    """Of the cases that independent uniform sampling finds, the fraction that have a case of the search near."""
-    n_references: int = 0
-    """How many cases of uniform sampling that is about."""
-    leaves: int | None = None
-    """For trees and forests: the combinations of leaves, over all trees and twins, that the cases fall into."""
-
-
-def coverage_of(
-    found: Found, model: Any = None, *, n: int = 100_000, seed: int = 0, batch: str | None = None
-) -> CaseCoverage:
-    """The spread of the cases; with the model also how much of what uniform sampling finds is near one.
-
-    Args:
-        found: the result of a search.
-        model: the model that was searched; without it `recall` and `leaves` are None.
-        n: uniform inputs to judge for `recall`, until 500 cases are among them.
-        seed: of these inputs, whose draws are none of the search's.
-        batch: as for `search`.
-
-    >>> from fairprobe import Domain, Integer, search
-    >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
-    >>> model = lambda X: X[:, 0] + 10 * X[:, 1] > 50
-    >>> coverage_of(search(model, domain, max_cases=5), model, n=1000)
-    CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
+    Gives the cells of a coarse grid, thirds of every parameter, that hold a case; and recall, the fraction of the
+    reference cases that have a case of the search near, None without references.
     """
-    n, seed = checked_count("n", n), checked_count("seed", seed, at_least=0)
-    asker = None if model is None else Asker(model, found.domain, output=found.output, batch=batch)
     domain, columns = found.domain, list(found.domain.free_columns)
-    cases = found._cases.case.astype(np.int64)
-    free = cases[:, columns]
-    cells, hamming = count_cells(free, domain), mean_hamming(free)
-    if asker is None:
-        return CaseCoverage(cells, hamming)
-    references = uniform_cases(Oracle(asker, found.threshold, found.resolution), asker.model, n, seed)
+    free = found._cases.case.astype(np.int64)[:, columns]
     recall = float(has_near(references[:, columns], free, domain).mean()) if len(references) else None
-    return CaseCoverage(cells, hamming, recall, len(references), count_leaves(cases, asker))
+    return count_cells(free, domain), recall
 
 
 def count_cells(free: Codes, domain: Domain) -> int:
     """How many cells of the grid hold an input."""
     parts = free * PARTS // domain.levels[list(domain.free_columns)]
     return int(first_seen(_hashed(parts)).sum())
-
-
-def mean_hamming(free: Codes) -> float | None:
-    """In how many parameters two of the inputs differ on average, over all pairs: by counting who shares a value."""
-    n = len(free)
-    if n < 2:
-        return None
-    same = sum(float((counts * (counts - 1.0)).sum()) for counts in map(np.bincount, free.T))
-    return free.shape[1] - same / (n * (n - 1.0))
 
 
 def uniform_cases(oracle: Oracle, model: Any, n: int, seed: int) -> Codes:
@@ -139,22 +92,6 @@ def has_near(references: Codes, free: Codes, domain: Domain) -> Mask:
             distance += (apart > 0) if is_unordered else apart
         near[left] = (distance <= NEAR * len(columns) + ROUNDING).any(axis=1)
     return near
-
-
-def count_leaves(cases: Codes, asker: Asker) -> int | None:
-    """The distinct combinations of leaves that the cases and their twins fall into; None without leaves."""
-    if asker.adapter.leaves is None:
-        return None
-    n_members = len(asker.domain.families)
-    hashes = [np.empty((0, 1), dtype=np.int64)]
-    for first in range(0, len(cases), ROWS):
-        batch = asker.form.families(cases[first : first + ROWS])
-        try:
-            leaves = asker.adapter.leaves(batch).astype(np.int64)
-        except Exception:  # members of some committees see other columns than the model
-            return None
-        hashes.append(_hashed(np.concatenate(np.split(leaves, n_members), axis=1)))
-    return int(first_seen(np.concatenate(hashes)).sum())
 
 
 def _hashed(rows: Codes) -> Codes:

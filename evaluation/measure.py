@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from evaluation.coverage import count_cells, has_near, uniform_cases
+from evaluation.coverage import coverage_of, uniform_cases
 from evaluation.ledger import Figures
 from evaluation.pipelines import PIPELINES, fitted_pipeline
 from evaluation.plan import SEX
@@ -106,13 +106,12 @@ def search_spread(subject: str, strategy: str, n_references: int, seed: int, **s
     model, domain = _loaded(subject), _domain(subject)
     with _processor_seconds():
         found = _searched(model, domain, strategy=strategy, max_cases=None, seed=seed, **settings)
-    columns = list(domain.free_columns)
-    cases = found._cases.case.astype(np.int64)[:, columns]
+    cells, recall = coverage_of(found, _references(subject, n_references))
     return {
         "n_cases": found.n_cases,
         "percent": _rounded(100 * found.yield_, 4),
-        "recall": _rounded(float(has_near(_references(subject, n_references)[:, columns], cases, domain).mean()), 3),
-        "cells": count_cells(cases, domain),
+        "recall": _rounded(recall, 3),
+        "cells": cells,
     }
 
 

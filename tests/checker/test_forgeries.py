@@ -325,3 +325,27 @@ def test_other_settings_are_another_question(check):
     audit = copy.deepcopy(_caught("plain"))
     audit["question"]["max_share"] = audit["about"]["config"]["max_share"] = 0.9
     assert code_of(check, renewed(with_config(concluded(audit, "passed")))) == 0
+
+
+def is_passed(check, **changes):
+    """A pass of what was violated, with some of its verdict changed, is taken for right."""
+    audit = copy.deepcopy(_caught("plain"))
+    audit["question"]["max_share"], audit["sensitivity"] = changes.pop("max_share", 0.001), []
+    concluded(audit, "passed")["verdict"].update(changes)
+    return code_of(check, renewed(audit)) == 0
+
+
+def test_a_checker_that_believes_the_question_is_caught(check, monkeypatch):
+    assert not is_passed(check, max_share=0.9)
+    monkeypatch.setattr(check.resting, "check_question", lambda audit, note: True)
+    assert is_passed(check, max_share=0.9)
+
+
+def test_a_checker_that_believes_the_bound_shares_is_caught(check, monkeypatch):
+    real = check.resting.check_verdict
+    monkeypatch.setattr(
+        check.resting, "check_verdict", lambda audit, main, *rest: real(audit, main, *rest) if main else True
+    )
+    assert not is_passed(check, bound=[], outcomes={})
+    monkeypatch.setattr(check.resting, "bound_shares", lambda audit, note: [])
+    assert is_passed(check, bound=[], outcomes={})

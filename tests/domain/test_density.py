@@ -13,6 +13,7 @@ from scipy.stats import chisquare
 from fairprobe import Category, Density, Derived, Domain, Integer, Link
 from fairprobe.domain.factors import MOST_BINS, Bins, learned
 from fairprobe.errors import DataError, DomainError, SettingError
+from random_domains import every_input
 
 
 def people(n=3000, seed=0):
@@ -57,11 +58,6 @@ def small_rows(n=400, seed=1):
     b = np.where(a > 2, "x", rng.choice(["x", "y"], n))  # z is never seen
     c = np.where(rng.random(n) < 0.2, np.nan, (a + rng.integers(0, 2, n)) % 2)
     return pd.DataFrame({"a": a, "b": b, "c": c, "sex": rng.choice(["F", "M"], n)})
-
-
-def every_input(domain):
-    levels = domain.levels.tolist()
-    return np.column_stack(np.unravel_index(np.arange(math.prod(levels)), levels)).astype(np.int64)
 
 
 # A probability
@@ -300,7 +296,7 @@ def test_a_damaged_file_is_refused(density, tmp_path):
 
 
 def test_a_file_of_a_newer_format_is_refused(density, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairprobe.domain.density_file.FORMAT", 2)
+    monkeypatch.setattr("fairprobe.domain.density.FORMAT", 2)
     density.to_parquet(tmp_path / "d.parquet")
     monkeypatch.undo()
     with pytest.raises(DataError, match="format must be 1, got 2"):
@@ -359,8 +355,3 @@ def test_a_floor_that_no_input_reaches(density, monkeypatch):
     monkeypatch.setattr("fairprobe.domain.density.PATIENCE", 20_000)
     with pytest.raises(SettingError, match=r"must be one that inputs reach, .* the highest seen is"):
         density.sample_codes(10, np.random.default_rng(0), 0.0)
-
-
-def test_rows_without_a_column(domain, rows):
-    with pytest.raises(DataError, match="got none for town"):
-        Density.fit(domain, rows.drop(columns="town"))

@@ -33,19 +33,6 @@ def test_census_frames_survive_encode_and_decode(encoded, split):
     pd.testing.assert_frame_equal(domain.decode(codes), frame)
 
 
-def test_natural_census():
-    frame, _ = load_census(encoded=False)
-    domain = Domain.from_frame(frame, sensitive=["sex", "race"])
-    assert domain.names == tuple(frame.columns)
-    assert domain["age"] == Integer("age", 17, 90)
-    assert domain["sex"] == Category("sex", ["Female", "Male"], dtype=str(frame["sex"].dtype))
-    assert domain["workclass"].missing
-    assert "?" not in domain["workclass"].values
-    assert not domain["education"].missing
-    assert domain["capital-gain"].moves == (-10_000, -1_000, 1_000, 10_000)
-    assert len(domain.combinations) == 10
-
-
 # Kinds
 
 STRINGS = str(pd.Series(["a"]).dtype)  # "object" in pandas 2
@@ -162,15 +149,12 @@ def test_values_to_compare_keep_the_dtype_of_the_data():
     ("frame", "message"),
     [
         ([1, 2], r"must have two axes, got the shape \(2,\) of list"),
-        (np.zeros((2, 2, 2)), "must have two axes, got the shape"),
         (pd.DataFrame({"x": []}), r"one row and one column at least, got the shape \(0, 1\)"),
-        (pd.DataFrame(index=[0, 1]), r"one row and one column at least, got the shape \(2, 0\)"),
         (pd.DataFrame({0: [1, 2]}), "columns must be named by strings, got 0"),
         (pd.DataFrame([[1, 2]], columns=["x", "x"]), "columns must have distinct names, got x more than once"),
         (pd.DataFrame({"x": [None, None]}), "column 'x' must hold a value, got only missing ones: leave it out"),
         (pd.DataFrame({"x": [1.0, np.inf]}), "column 'x' must hold finite numbers, got an infinite one"),
         (pd.DataFrame({"x": pd.to_datetime(["2020-01-01"])}), "column 'x' must hold numbers, strings or truth values"),
-        (pd.DataFrame({"x": [[1], [2]]}), "column 'x' must hold numbers, strings or truth values"),
         (pd.DataFrame({"x": [1 + 2j]}), "column 'x' must hold numbers, strings or truth values"),
     ],
 )

@@ -110,14 +110,6 @@ def test_an_order_with_a_distance(rng):
     assert texts(frame) == ["years <= age - 16"]
 
 
-@pytest.mark.parametrize(("low", "high", "rule"), [(18, 91, "age >= 40"), (17, 40, "age <= 39")])
-def test_bounds_of_a_number_where_another_column_has_a_value(low, high, rule, rng):
-    kind = rng.choice(list("abc"), N)
-    inside = rng.integers(40 if low == 18 else 17, 91 if low == 18 else 40, N)
-    frame = pd.DataFrame({"sex": SEX, "kind": kind, "age": np.where(kind == "b", inside, AGE)})
-    assert texts(frame) == [f"kind != 'b' or {rule}"]
-
-
 # Dependencies
 
 
@@ -208,17 +200,10 @@ def test_rows_with_a_value_outside_the_domain_keep_a_rule(rng):
     assert [rule.text for rule in domain.mine_constraints(frame)] == ["kind != 'a' or colour != 'green'"]
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 2, 119])
-def test_few_rows_tell_nothing(n_rows):
-    frame = pd.DataFrame({"sex": SEX, "title": np.where(SEX == "Male", "Mr", "Ms")})
-    domain = Domain.from_frame(frame, sensitive=["sex"])
-    assert domain.mine_constraints(frame.head(n_rows)) == []
-    assert domain.mine_constraints(frame.head(150)) != []
-
-
 def test_columns_that_say_nothing():
     frame = pd.DataFrame({"sex": SEX, "constant": "k", "number": 3, "id": [f"id{i}" for i in range(N)]})
     assert texts(frame) == []
+    assert Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame.head(2)) == []
     parameters = [
         Category("sex", ["Female", "Male"]),
         Category("a", ["x"], missing=True),

@@ -49,6 +49,10 @@ def test_it_is_the_nearest(kinds, seed, n_rows):
     assert far == pytest.approx(expected.min(axis=1), abs=1e-9)
     each = np.arange(len(inputs))
     assert expected[each, found] == pytest.approx(expected.min(axis=1), abs=1e-9)
+    gower = Gower(domain, coordinates(domain, rows))
+    pairs = [coordinates(domain, codes) for codes in (inputs, rows[found])]
+    assert gower.distance(*pairs) == pytest.approx(far, abs=1e-9)
+    assert gower.by_column(*pairs).mean(axis=1) == pytest.approx(far, abs=1e-9)
 
 
 def test_a_row_is_nearest_to_itself_and_blocks_do_not_show(monkeypatch):
@@ -73,18 +77,6 @@ def test_roles_are_compared():
 def test_without_any_column_to_compare():
     domain = Domain([Integer("sex", 0, 1)], sensitive=["sex"])
     assert [each.tolist() for each in nearest_rows(domain, np.array([[1]]), np.array([[0], [1]]))] == [[0], [0.0]]
-
-
-@given(kinds=st.sets(st.sampled_from(list(KINDS)), min_size=1), seed=st.integers(0, 10**6))
-def test_pair_by_pair_it_is_the_same_distance(kinds, seed):
-    domain = Domain([*(KINDS[kind]() for kind in sorted(kinds)), Integer("sex", 0, 1)], sensitive=["sex"])
-    rng = np.random.default_rng(seed)
-    rows, inputs = domain.sample_codes(20, rng), domain.sample_codes(15, rng)
-    found, far = nearest_rows(domain, inputs, rows)
-    gower = Gower(domain, coordinates(domain, rows))
-    pairs = [coordinates(domain, codes) for codes in (inputs, rows[found])]
-    assert gower.distance(*pairs) == pytest.approx(far, abs=1e-9)
-    assert gower.by_column(*pairs).mean(axis=1) == pytest.approx(far, abs=1e-9)
 
 
 def test_without_rows_it_is_in_terms_of_the_domain():

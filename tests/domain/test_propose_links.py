@@ -70,11 +70,6 @@ def test_of_several_roles_each_is_matched():
     assert roles(frame) == {"title": expected}
 
 
-def test_without_anything_that_goes_along_nothing_is_proposed(rng):
-    own = np.where(rng.random(N) < 0.4, TITLE, "none")
-    assert roles(pd.DataFrame({"sex": SEX, "title": own, "job": JOB, "x": rng.normal(size=N)})) == {}
-
-
 def test_a_value_may_play_under_several_sensitive_values(rng):
     faith = rng.choice(["a", "b", "c"], N)
     goes = rng.random(N) < 0.5

@@ -164,13 +164,6 @@ def test_values_that_lead_to_the_same_are_one_box():
         domain.families.parts(1)
 
 
-def test_a_rule_of_sensitive_values_alone_has_one_box():
-    domain = Domain(PARAMETERS, ["sex", "relationship"], ["relationship != 'Husband' or sex == 'Male'"])
-    (part,) = domain.families.parts(1)
-    assert part.atoms == ()
-    assert part.allowed.tolist() == [[False, True, True, True, True, True]]  # a female husband
-
-
 def test_a_block_too_large_for_a_table_is_sampled_by_rejection():
     wide = Domain(
         [Integer("a", 0, 99_999), Integer("b", 0, 99_999), Integer("c", 0, 9), Category("sex", ["f", "m"])],
@@ -256,9 +249,6 @@ def test_any_rules_are_as_python_would_have_them(texts):
     assert domain.allows(domain.sample_codes(50, np.random.default_rng(0))).all()
 
 
-# Derived parameters
-
-
 # What is refused
 
 
@@ -266,7 +256,6 @@ def test_any_rules_are_as_python_would_have_them(texts):
     ("text", "message"),
     [
         ("age >> 5", "'and', 'or', 'not' and brackets, got '>>' at position 5"),
-        ("age = 5", "got '=' at position 5: write '==' to compare"),
         ("age > 5 &", "got '&' at position 9: write 'and'"),
         ("(age > 5", "got '(' at position 1: '(' was never closed"),
         ("Age > 5", "a name must be that of a parameter, got 'Age': did you mean 'age'?"),
@@ -274,7 +263,6 @@ def test_any_rules_are_as_python_would_have_them(texts):
         ("relationship == 5", "'relationship' must be compared with one of its values, got 5"),
         ("relationship > 'Wife'", "the values of 'relationship' must have an order for '>', got a category"),
         ("age == 'old'", "like must be compared with like, got age and 'old'"),
-        ("relationship + 1 == 2", "only numbers can be reckoned with, got relationship"),
         ("1 == 1", "every comparison must name a parameter, got one of constants"),
         ("true", "a rule must say something about a parameter"),
         ("age", "like must be compared with like, got age and True"),
@@ -284,30 +272,20 @@ def test_any_rules_are_as_python_would_have_them(texts):
         ("9**9**9 > age", "powers are not among the operations"),
         ("age > 1e999", "a number must be of a usual size, got '1e999'"),
         ("(" * 10_000 + "age" + ")" * 10_000, "may have 10,000 characters at most, got 20,003"),
-        ("(" * 300 + "age > 3" + ")" * 300, "it must consist of comparisons"),
         ("'" + "x" * 1_000_000 + "' == relationship", "may have 10,000 characters at most, got 1,000,018"),
-        ("+".join(["age"] * 3000) + " > 3", "may have 10,000 characters at most"),
         ("+".join(["age"] * 300) + " > 3", "operations must be at most 120 deep"),
-        ("not " * 2000 + "age > 3", "operations must be at most 120 deep"),
-        ("-" * 9000 + "age > 3", "operations must be at most 120 deep"),
-        ("+".join(["age"] * 2400) + " > 3", "operations must be at most 120 deep"),
         ("(" * 49 + "age" + "+age)" * 49 + "+1" * 100 + "> 3", "operations must be at most 120 deep"),
         ("age in (1, 2]", "got ']' at position 13: closing parenthesis ']' does not match opening parenthesis '('"),
         ("age > 3)", "got ')' at position 8: unmatched ')'"),
-        ("age) or (age > 3", "got ')' at position 4"),
-        ("age[0] == 3", "got 'age' at position 1"),
         ("sex == x'abc'", "got \"'abc'\" at position 9"),
         ("age in sex", "after 'in' there must be a list of values in brackets, got 'sex'"),
-        ("age in 5", "after 'in' there must be a list of values in brackets, got '5'"),
         ("age in (1, sex)", "a list must hold values, no names, got 'sex'"),
         ("age > missing", "got 'missing' at position 7: write 'is missing' after a name"),
         ("age is 5", "after 'is' there must be 'missing', got '5'"),
-        ("missing > age", "got 'missing' at position 1: write 'is missing' after a name"),
         ("age is missing == 3", "only == != < <= > >= can stand in a row"),
         ("(age > 3) > 2", "a comparison must be of values, not of other comparisons"),
         ("age + 1 and age > 3", "every part must be a comparison, not a value alone"),
         ("age == not age", "got 'not' at position 8"),
-        ("[age] == 3", "got '[' at position 1"),
         ("age, 3", "it must consist of comparisons"),
         ("(age for age in (1, 2)) == 3", "got 'for' at position 6"),
         ("", "must be a text that is not empty"),

@@ -13,7 +13,7 @@ from evaluation.run import FILE, reproduce
 TINY = replace(
     QUICK,
     name="tiny",
-    subjects=("decision-tree", "random-forest"),  # quick to fit, with each of the seeds
+    subjects=("decision-tree",),  # quick to fit, with each of the seeds
     n_seeds=2,
     part=0.003,
     n_cases=100,
@@ -29,7 +29,7 @@ TINY = replace(
     n_neighbourhoods=20,
     n_first=50,
     retrained=("decision-tree",),
-    n_rows=2000,
+    n_rows=1000,
     max_rounds=2,
     n_select=500,
     n_report=1000,

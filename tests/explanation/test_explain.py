@@ -234,12 +234,12 @@ def test_cases_that_no_longer_hold_are_counted_and_left_out(found):
         (
             {"X": DOMAIN.sample(5, seed=0), "y": pd.Series("no", index=[4, 3, 2, 1, 0])},
             DataError,
-            r"give y.loc\[X.index\]",
+            r"use .loc\[X.index\]",
         ),
         (
             {"X": DOMAIN.sample(5, seed=0), "y": [1, 2]},
             DataError,
-            "y must have one label a row, got 5 rows",
+            "y must have one label for each of the 5 rows",
         ),
         ({"y": [1, 2]}, DataError, "goes with the rows X"),
         ({"X": DOMAIN.sample(5, seed=0).drop(columns="age")}, DataError, "got none for age"),

@@ -174,7 +174,6 @@ def test_the_index_of_a_table_that_was_a_frame_comes_back(domain, tree):
 @pytest.mark.parametrize(
     ("rows", "parts"),
     [
-        (np.zeros(3), ["two axes", "(3,)"]),
         ("domain.csv", ["two axes", "str"]),
         (
             pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]),

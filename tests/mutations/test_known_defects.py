@@ -32,7 +32,7 @@ def check_falling():
 def leave_out_random_families(patch):
     """Nothing is said of random families that the model could contradict."""
     patch.setattr(
-        walk.BoxWalk, "_labels", lambda self, codes: np.full((len(codes), len(self._plan.start)), walk.UNDECIDED)
+        walk.BoxWalk, "_labels", lambda self, codes: np.full((len(codes), self._plan.ahead.shape[1]), walk.UNDECIDED)
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
 from pathlib import Path
 from typing import Any
+
+from fairprobe.report.html import html
+from fairprobe.store import identity
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -72,17 +74,14 @@ def case(rng: random.Random, number: int) -> dict[str, Any]:
 
 def flip(number: int, *, shows_rows: bool = False) -> dict[str, Any]:
     linked = number % 3 > 0
-    changes = [["sex", "Male", "Female"], *([["relationship", "Husband", "Wife"]] if linked else [])]
     told = {
         "row": 1000 + 13 * number,
-        "changes": changes,
+        "changes": [["sex", "Male", "Female"], *([["relationship", "Husband", "Wife"]] if linked else [])],
         "answers": {"sex=Male": ">50K", "sex=Female": "<=50K"},
         "population": "linked" if linked else "plain",
     }
-    return {
-        **told,
-        **({"values": {name: values[number % len(values)] for name, values in VALUES.items()}} if shows_rows else {}),
-    }
+    values = {name: values[number % len(values)] for name, values in VALUES.items()}
+    return told | ({"values": values} if shows_rows else {})
 
 
 def content(
@@ -106,18 +105,8 @@ def content(
 def bare() -> dict[str, Any]:
     """As little as an audit can have."""
     made = content(0, 0, outcome="inconclusive")
-    made |= {
-        "why": None,
-        "proxies": None,
-        "retraining": None,
-        "plots": {},
-        "impact": [],
-        "sensitivity": [],
-        "limitations": [],
-        "health": [],
-        "sampling": [],
-        "shares": made["shares"][:1],
-    }
+    made |= {"why": None, "proxies": None, "retraining": None, "plots": {}, "shares": made["shares"][:1]}
+    made |= {name: [] for name in ("impact", "sensitivity", "limitations", "health", "sampling")}
     made["rows"] = {"n_flipped": 0, "n_relabelled": None, "flips": []}
     made["about"] |= {
         "attempts": [],
@@ -129,6 +118,15 @@ def bare() -> dict[str, Any]:
         "model": {"name": "m", "kind": "function", "hash": None, "hash_of": ""},
     }
     made["question"] |= {"max_share": None, "favourable": None, "directions": {}}
+    return sealed(made)
+
+
+def one_side() -> dict[str, Any]:
+    """A limit for one side alone, which is violated."""
+    made = content()
+    side = {**made["shares"][0], "combination": "sex=Female", "limit": 0.03, "outcome": "violated"}
+    made["question"] |= {"max_share": None, "directions": {"sex=Female": 0.03}}
+    made["verdict"]["directions"] = [side]
     return sealed(made)
 
 
@@ -161,19 +159,10 @@ def hostile(n_cases: int = 30) -> dict[str, Any]:
 
 
 def sealed(made: dict[str, Any]) -> dict[str, Any]:
-    made = {key: value for key, value in made.items() if key not in ("digests", "digest")}
-    made["digests"] = {key: _digest(value) for key, value in made.items()}
-    return {**made, "digest": _digest(made)}
-
-
-def _digest(part: Any) -> str:
-    text = json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return identity.sealed({key: value for key, value in made.items() if key not in ("digests", "digest")})
 
 
 def written(made: dict[str, Any], path: Path) -> Path:
     """Its page in a file."""
-    from fairprobe.report.html import html
-
     path.write_text(html(made), encoding="utf-8")
     return path

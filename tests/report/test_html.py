@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from contents import HOSTILE, SVG, bare, content, hostile, sealed
+from contents import HOSTILE, SVG, bare, content, hostile, one_side, sealed
 
 from fairprobe.errors import SettingError
 from fairprobe.report import FORMS, render
@@ -52,10 +52,8 @@ class Page(HTMLParser):
 
 
 def test_the_verdict_comes_first():
-    page = Page(html(content()))
-    places = [
-        page.text.index(words) for words in ("Violated", "8.99% of the rows", "Real rows that get another answer")
-    ]
+    text = Page(html(content())).text
+    places = [text.index(words) for words in ("Violated", "8.99% of the rows", "Real rows that get another answer")]
     assert places == sorted(places)
 
 
@@ -150,17 +148,10 @@ def test_rows_are_shown_only_if_the_content_has_them():
     assert len(flips(content(shows_rows=True))["columns"]) == 13
 
 
-def test_limits_for_one_side():
-    made = content()
-    side = {**made["shares"][0], "combination": "sex=Female", "limit": 0.03, "outcome": "violated"}
-    made["question"] |= {"max_share": None, "directions": {"sex=Female": 0.03}}
-    made["verdict"]["directions"] = [side]
-    page = Page(html(sealed(made)))
+def test_limits_for_one_side_and_none_at_all():
+    page = Page(html(one_side()))
     assert "sex=Female worse off" in page.text
     assert "Limits for one side" in page.text
-
-
-def test_without_a_limit():
     made = content()
     made["question"]["max_share"] = None
     made["verdict"] |= {"outcome": "no-limit", "exit_code": 0}

@@ -5,7 +5,7 @@ then together in about npq of them. Where that is many rows and next to none are
 
 - two values, or sets of values, that do not go together, also the value of a number that stands out (a gain of 0);
 - a parameter that follows from another, which is then proposed as a `Derived` one;
-- an order of two numbers, and a bound of a number where another column has some value, if it cuts sharply.
+- an order of two numbers, if it cuts sharply.
 
 The count seen is held against the Poisson distribution (which gives no smaller a probability than the hypergeometric of
 such pairs has), and the error is split over all pairs of values that are looked at.
@@ -22,12 +22,11 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import is_number
-from fairprobe.domain.atoms import Candidate, Column, Standard, columns_of
 from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import joint_counts
-from fairprobe.domain.expressions import Formula, Not, joined, leaves_of, names_in
-from fairprobe.domain.relations import dependencies, orders, ranges
+from fairprobe.domain.expressions import Formula, joined, leaves_of, names_in, negated
+from fairprobe.domain.relations import Candidate, Column, Standard, columns_of, dependencies, orders
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.errors import SettingError
@@ -90,7 +89,7 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
     follow = dependencies(domain, frame, standard)
     free = [column for column in columns_of(domain, frame) if column.name not in follow]
     rectangles = [_as_candidate(*rectangle) for rectangle in _rectangles(free, standard)]
-    candidates = [*follow.values(), *rectangles, *orders(free, standard), *ranges(free, standard)]
+    candidates = [*follow.values(), *rectangles, *orders(free, standard)]
     return _chosen(domain, frame, candidates, standard)
 
 
@@ -242,7 +241,7 @@ def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> b
     names = names_in(formula)
     near = [rule for rule in known if names_in(rule) & names and not _compares_two(rule)]
     nearest = sorted(near, key=lambda rule: -len(names_in(rule) & names))[:MOST_NEAR]
-    return bool(near) and Restrictions(domain.parameters, [*nearest, Not(formula)], ()).n == 0
+    return bool(near) and Restrictions(domain.parameters, [*nearest, negated(formula)], ()).n == 0
 
 
 def _compares_two(formula: Formula) -> bool:

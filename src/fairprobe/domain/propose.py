@@ -9,13 +9,13 @@ round, the two play one role.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import is_number
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats, by_quantiles, joint_counts, numbered
@@ -144,60 +144,59 @@ class _Player(NamedTuple):
 # What goes along with them
 
 
-class _Profiles:
-    """Profiles of players: how their rows differ, in the other columns, from other rows of their sensitive value."""
+@dataclass(frozen=True)
+class _Profile:
+    """How the rows of a player differ, in the other columns, from other rows of its sensitive value."""
 
-    def __init__(self, table: _Table, kinds: Codes, players: Sequence[_Player]) -> None:
-        n_kinds = kinds.max(axis=0) + 1
-        self._seen = table.seen
-        self._kinds = kinds + np.cumsum(n_kinds) - n_kinds
-        self._n_kinds = int(n_kinds.sum())
-        self._n_columns = kinds.shape[1]
-        self._column_of_kind = np.repeat(np.arange(self._n_columns), n_kinds)
-        self._rows: dict[_Player, Codes] = {}
-        self._others: dict[_Player, Floats] = {}
-        """The share of each kind among the other rows of the player's sensitive value."""
-        self._lift: dict[_Player, Floats] = {}
-        """The log ratio of each kind's share among the player's rows to its share among the others."""
-        self._free: dict[_Player, float] = {}
-        """Degrees of freedom of the lift."""
-        for player in players:
-            self._tell(player, table.groups == player.group, table.values == player.value)
+    kinds: Codes
+    """The kind of each row's value, by row, then column; all kinds are numbered through."""
+    columns: Codes
+    """The column of each kind."""
+    others: Floats
+    """The share of each kind among the other rows of the player's sensitive value."""
+    lift: Floats
+    """The log ratio of each kind's share among the player's rows to its share among the others."""
+    free: float
+    """Degrees of freedom of the lift."""
+    part: float
+    """The player's fraction of the rows of its sensitive value."""
 
-    def _tell(self, player: _Player, is_group: Mask, is_value: Mask) -> None:
+    @classmethod
+    def of(cls, table: _Table, kinds: Codes, player: _Player) -> _Profile:
         from scipy.special import chdtrc
 
-        self._rows[player] = rows = np.flatnonzero(is_group & is_value)
+        n_kinds = kinds.max(axis=0) + 1
+        kinds = kinds + np.cumsum(n_kinds) - n_kinds
+        columns = np.repeat(np.arange(len(n_kinds)), n_kinds)
+        is_group = table.groups == player.group
+        rows = np.flatnonzero(is_group & (table.values == player.value))
         n, n_group = len(rows), int(is_group.sum())
         counts, in_group = (
-            np.bincount(self._kinds[which].ravel(), minlength=self._n_kinds).astype(np.float64)
-            for which in (rows, is_group)
+            np.bincount(kinds[which].ravel(), minlength=len(columns)).astype(np.float64) for which in (rows, is_group)
         )
         common = in_group / n_group
         told = counts * np.log(_ratio(counts / n, common))
-        free = np.bincount(self._column_of_kind, weights=common > 0) - 1
-        by_column = 2 * np.bincount(self._column_of_kind, weights=told)
+        free = np.bincount(columns, weights=common > 0) - 1
+        by_column = 2 * np.bincount(columns, weights=told)
         # A column that sets the player apart no more than chance would says nothing.
         apart = (free > 0) & (chdtrc(np.maximum(free, 1), np.maximum(by_column, 0.0)) <= BY_CHANCE)
         others = (in_group - counts + PRIOR * common) / (n_group - n + PRIOR)
         lift = np.log(_ratio((counts + PRIOR * common) / (n + PRIOR), others))
-        self._others[player] = others
-        self._lift[player] = np.where(apart[self._column_of_kind], lift, 0.0)
-        self._free[player] = float(free[apart].sum())
+        part = float(table.seen[player] / table.seen[:, player.group].sum())
+        return cls(kinds[rows], columns, others, np.where(apart[columns], lift, 0.0), float(free[apart].sum()), part)
 
-    def gains(self, of: _Player, by: _Player) -> Floats:
-        """The log likelihood ratio of each row of one player under the lift of another."""
-        lift, others = self._lift[by], self._others[of]
-        total = np.bincount(self._column_of_kind, weights=others * np.exp(lift), minlength=self._n_columns)
-        return lift[self._kinds[self._rows[of]]].sum(axis=1) - float(np.log(total[total > 0]).sum())
+    def gains(self, by: _Profile) -> Floats:
+        """The log likelihood ratio of each row under the lift of a player."""
+        total = np.bincount(self.columns, weights=self.others * np.exp(by.lift))
+        return by.lift[self.kinds].sum(axis=1) - float(np.log(total[total > 0]).sum())
 
-    def part(self, player: _Player) -> float:
-        """The player's fraction of the rows of its sensitive value."""
-        return float(self._seen[player] / self._seen[:, player.group].sum())
+    def likeness(self, gains: Floats) -> float:
+        """The part of the mean gain by its own lift, corrected for chance, that gains reach."""
+        own = float(self.gains(self).mean()) - self.free / (2 * len(self.kinds))
+        return min(float(gains.mean()) / own, 1.0) if own > 0 else 0.0
 
-    def own_gain(self, player: _Player) -> float:
-        """The mean gain of a player by its own lift, corrected for chance."""
-        return float(self.gains(player, player).mean()) - self._free[player] / (2 * len(self._rows[player]))
+
+_ByPlayer = Mapping[_Player, _Profile]
 
 
 def _ratio(share: Floats, common: Floats) -> Floats:
@@ -250,7 +249,7 @@ def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -
     if len(groups) < 2:
         return None
     kinds = _kinds_of(domain, frame, [table.sensitive.name, table.parameter.name])
-    profiles = _Profiles(table, kinds, players)
+    profiles = {player: _Profile.of(table, kinds, player) for player in players}
     roles: list[_Role] = []
     for group in groups:
         _join(roles, [player for player in players if player.group == group], profiles)
@@ -267,7 +266,7 @@ def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -
     return _Match(link, _evidence(roles, table, names, values), float(n_rows))
 
 
-def _join(roles: list[_Role], players: Sequence[_Player], profiles: _Profiles) -> None:
+def _join(roles: list[_Role], players: Sequence[_Player], profiles: _ByPlayer) -> None:
     """Add the players of another sensitive value to the roles that they play, or begin new roles with them."""
     left = []
     for player in players:
@@ -285,25 +284,25 @@ def _join(roles: list[_Role], players: Sequence[_Player], profiles: _Profiles) -
 
 
 def _assigned(
-    players: Sequence[_Player], roles: Sequence[_Role], profiles: _Profiles
+    players: Sequence[_Player], roles: Sequence[_Role], profiles: _ByPlayer
 ) -> list[tuple[_Player, _Role, float]]:
     """The best assignment of players to roles, without matches that are not clearly better than others."""
     from scipy.optimize import linear_sum_assignment
 
     if not players or not roles:
         return []
-    firsts = [role.players[0] for role in roles]
-    if len(players) == len(roles) == 1 and min(map(profiles.part, (players[0], firsts[0]))) >= WHOLE:
+    ours, firsts = [profiles[player] for player in players], [profiles[role.players[0]] for role in roles]
+    if len(players) == len(roles) == 1 and min(ours[0].part, firsts[0].part) >= WHOLE:
         return [(players[0], roles[0], 1.0)]
-    forth = [[profiles.gains(player, first) for first in firsts] for player in players]
-    back = [[profiles.gains(first, player) for player in players] for first in firsts]
+    forth = [[own.gains(first) for first in firsts] for own in ours]
+    back = [[first.gains(own) for own in ours] for first in firsts]
     total = np.array([[f.sum() + back[j][i].sum() for j, f in enumerate(row)] for i, row in enumerate(forth)])
     found = []
     for i, j in zip(*linear_sum_assignment(np.maximum(total, 0.0), maximize=True), strict=True):
-        is_clear = _is_best(forth[i], j) and _is_best(back[j], i)
-        likeness = _likeness(forth[i][j], back[j][i], players[i], firsts[j], profiles) if is_clear else 0.0
-        if likeness >= LIKENESS:
-            found.append((players[i], roles[j], likeness))
+        told = ours[i].likeness(forth[i][j]), firsts[j].likeness(back[j][i])
+        is_clear = _is_best(forth[i], j) and _is_best(back[j], i) and min(told) >= LEAST_TOLD
+        if is_clear and sum(told) / 2 >= LIKENESS:
+            found.append((players[i], roles[j], sum(told) / 2))
     return found
 
 
@@ -311,13 +310,6 @@ def _is_best(gains: Sequence[Floats], place: int) -> bool:
     """Whether one gain is clearly above zero and above every other gain."""
     others = [gains[place], *(gains[place] - other for at, other in enumerate(gains) if at != place)]
     return all(float(gain.mean()) > max(DOUBT * float(gain.std()) / np.sqrt(len(gain)), LEAST_GAIN) for gain in others)
-
-
-def _likeness(forth: Floats, back: Floats, one: _Player, other: _Player, profiles: _Profiles) -> float:
-    """The fraction of two players' own gains that each other's profile reaches, on average."""
-    parts = [(forth, profiles.own_gain(one)), (back, profiles.own_gain(other))]
-    told = [min(float(gain.mean()) / own, 1.0) if own > 0 else 0.0 for gain, own in parts]
-    return sum(told) / 2 if min(told) >= LEAST_TOLD else 0.0
 
 
 def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:

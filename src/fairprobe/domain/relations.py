@@ -1,43 +1,207 @@
-"""Relations of two columns that rows keep: one follows from the other, or a number has an order or a bound.
+"""Columns of data cut into atoms, and relations of two columns that rows keep.
 
-That a combination of low and high numbers does not occur is no rule in itself: of two that go along with each other,
-no row may have the lowest of one and the highest of the other. A rule cuts sharply: right up to its bound there are as
-many rows as further inside, and past it none. So the rows next to an edge are looked at, a nearer and a farther half.
+Atoms are the values or parts of a range that rules about a column can tell apart. A listed parameter has an atom for
+each value. A number has three if one value of it stands out, as 0 does among capital gains: below, at and above that.
+A missing value is an atom of its own, the last.
+
+Of two columns one may follow from the other, or one number may never be above another. That a combination of low and
+high numbers does not occur is no rule in itself: of two that go along with each other, no row may have the lowest of
+one and the highest of the other. A rule cuts sharply: right up to its bound there are as many rows as further inside,
+and past it none. So the rows next to an edge are looked at, a nearer and a farther half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.atoms import Candidate, Column, Standard, constant
 from fairprobe.domain.constraints import listed_values
 from fairprobe.domain.derived import Derived, Extended
-from fairprobe.domain.discretize import Dependence
+from fairprobe.domain.discretize import Dependence, as_floats
 from fairprobe.domain.expressions import (
-    Arithmetic,
-    Compare,
     Constant,
     Formula,
     Name,
+    Operation,
     is_number,
     joined,
     missing,
+    negated,
     none_of,
     one_of,
 )
 from fairprobe.domain.links import plain_values
-from fairprobe.domain.parameters import Parameter
+from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.domain import Domain
+
+MOST_NAMED = 1000
+"""Values of a listed parameter up to which rules may name them; chosen: with more it is an id or free text."""
+
+SPIKE = 0.1
+"""Smallest fraction of rows with a number that stands out; chosen."""
+STANDS_OUT = 5
+"""Smallest ratio of its rows to those of the next value on either side; chosen."""
+
+OUTSIDE = -1
+"""The atom of a value that is not the parameter's."""
+
+_SYMBOLS = {
+    (False, True, False): "==",
+    (True, False, False): "<",
+    (False, False, True): ">",
+    (True, True, False): "<=",
+    (False, True, True): ">=",
+    (True, False, True): "!=",
+}
+"""The comparison for a number, by whether values below, at and above it are allowed."""
+
+
+MOST_OF_EXPECTED = 0.01
+"""Largest ratio of the rows that break a rule to the number expected by chance; chosen."""
+
+
+class Standard(NamedTuple):
+    """The conditions that a rule must meet."""
+
+    min_expected: float
+    tolerance: float
+    error: float
+
+    def most_broken(self, support: Any, expected: Any) -> Any:
+        """The number of rows that may break a rule."""
+        return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
+
+
+class Candidate(NamedTuple):
+    """A rule that rows may keep."""
+
+    formula: Formula
+    support: int
+    """Rows for which its premise holds."""
+    expected: float
+    """Rows that would break it if its columns were independent."""
+    derived: Derived | None = None
+    """The derived parameter, if the rule says that one follows from another."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A parameter's column as atoms: its values, or a number below, at and above the value that stands out.
+
+    Without a number that stands out, all numbers are "at".
+    """
+
+    parameter: Parameter
+    atoms: Codes
+    """The atom of each row; OUTSIDE for a value that is not the parameter's."""
+    n_atoms: int
+    numbers: Floats | None = None
+    """The number of each row; None where each value is an atom."""
+    spike: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        return self.parameter.name
+
+    @cached_property
+    def counts(self) -> Codes:
+        """The number of rows with each atom."""
+        return np.bincount(self.atoms[self.atoms >= 0], minlength=self.n_atoms).astype(np.int64)
+
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
+        """The formula that is true of all atoms except the forbidden ones."""
+        return self._listed(forbidden, prefer_allowed) if self.numbers is None else self._compared(forbidden)
+
+    def _listed(self, forbidden: Mask, prefer_allowed: bool) -> Formula:
+        """The formula with the shorter list: the values allowed, or those forbidden."""
+        known = [*zip(plain_values(self.parameter), forbidden, strict=True)]
+        good, bad = ([value for value, is_bad in known if value is not None and is_bad == is_] for is_ in (False, True))
+        if not good or not bad:
+            return self._missing(bool(good))
+        prefer_allowed |= isinstance(good[0], bool)  # "employed" reads better than "employed != False"
+        by_allowed = len(good) < len(bad) or (len(good) == len(bad) and prefer_allowed)
+        if by_allowed and not (self.atoms == OUTSIDE).any():
+            return self._with_missing(one_of(self.name, good), forbidden, holds_for_missing=False)
+        return self._with_missing(none_of(self.name, bad), forbidden, holds_for_missing=True)
+
+    def _compared(self, forbidden: Mask) -> Formula:
+        """A comparison with the value that stands out."""
+        if self.spike is None or forbidden[:3].all() or not forbidden[:3].any():
+            return self._missing(not forbidden[1])
+        below, at, above = (not bad for bad in forbidden[:3])
+        if self.spike <= getattr(self.parameter, "low", -np.inf):
+            below = False  # nothing is, so "== 0" says what "<= 0" would
+        if self.spike >= getattr(self.parameter, "high", np.inf):
+            above = False
+        symbol = _SYMBOLS[below, at, above]
+        compared = Operation(symbol, (Name(self.name), Constant(constant(self.spike))))
+        return self._with_missing(compared, forbidden, holds_for_missing=symbol == "!=")
+
+    def _missing(self, is_not: bool) -> Formula:
+        absent = missing(Name(self.name))
+        return negated(absent) if is_not else absent
+
+    def _with_missing(self, formula: Formula, forbidden: Mask, holds_for_missing: bool) -> Formula:
+        """The formula, changed where needed so that it is true of a missing value only if that is allowed."""
+        if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
+            return formula
+        return Operation("and" if holds_for_missing else "or", (formula, self._missing(holds_for_missing)))
+
+
+def constant(number: float) -> int | float:
+    """The number as an int if it is whole."""
+    return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
+
+
+def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
+    """The columns that rules can name. Derived ones, very wide ones and names with a backtick are left out."""
+    kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
+    return [column_of(p, frame[p.name]) for p in kept if not (_is_listed(p) and p.levels > MOST_NAMED)]
+
+
+def _is_listed(parameter: Parameter) -> bool:
+    return isinstance(parameter, (Category, Ordinal))
+
+
+def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
+    """A column as atoms."""
+    if _is_listed(parameter) or parameter.levels - parameter.missing <= 2:
+        return Column(parameter, parameter.encode(column), parameter.levels)
+    numbers = as_floats(column)
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    spike = _spike(numbers[~np.isnan(numbers)])
+    atoms = np.ones(len(numbers), dtype=np.int64)
+    if spike is not None:
+        atoms += (numbers > spike).astype(np.int64) - (numbers < spike)
+    atoms[np.isnan(numbers)] = 3 if parameter.missing else OUTSIDE
+    return Column(parameter, atoms, 3 + parameter.missing, numbers, spike)
+
+
+def _spike(numbers: Floats) -> float | None:
+    """The number that stands out; None if none does."""
+    values, counts = np.unique(numbers, return_counts=True)
+    if len(values) < 2:
+        return None
+    place = int(counts.argmax())
+    beside = counts[[other for other in (place - 1, place + 1) if 0 <= other < len(counts)]]
+    stands_out = counts[place] >= SPIKE * len(numbers) and counts[place] >= STANDS_OUT * beside.max()
+    return float(values[place]) if stands_out else None
+
+
+# What follows from what
+
 
 MOST_VALUES = 200
 """Values of a source; chosen: a person would not read a longer table."""
@@ -168,7 +332,8 @@ def orders(columns: Sequence[Column], standard: Standard) -> list[Candidate]:
 def _orders(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[tuple[str, str], tuple[float, Candidate]]]:
     import pandas as pd
 
-    varied = [each for each in _numeric(columns) if pd.Series(each[1]).nunique() >= LEAST_VALUES]
+    numbers = [(column, column.numbers) for column in columns if column.numbers is not None]
+    varied = [each for each in numbers if pd.Series(each[1]).nunique() >= LEAST_VALUES]
     for (low, lows), (high, highs) in permutations(varied, 2):
         known = ~(np.isnan(lows) | np.isnan(highs))
         n = int(known.sum())
@@ -183,7 +348,8 @@ def _orders(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[tup
                 continue
             expected = _order(a, b, step, offset, sharpness, max(standard.min_expected, OFTEN * n))
             if expected and n_broken <= standard.most_broken(n, expected):
-                formula = _or_missing([_ordered(low, high, offset)], low, high)
+                absent = [missing(Name(column.name)) for column in (low, high) if column.parameter.missing]
+                formula = joined("or", [_ordered(low, high, offset), *absent])
                 yield (low.name, high.name), (offset, Candidate(formula, n, expected))
                 break
 
@@ -214,72 +380,8 @@ def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpne
 def _ordered(low: Column, high: Column, offset: float) -> Formula:
     left, right = Name(low.name), Name(high.name)
     if offset == 0:
-        return Compare("<=", left, right)
+        return Operation("<=", (left, right))
     if offset == 1 and {low.parameter.kind, high.parameter.kind} == {"integer"}:
-        return Compare("<", left, right)
-    return Compare("<=", left, Arithmetic("-" if offset > 0 else "+", right, Constant(constant(abs(offset)))))
-
-
-def ranges(columns: Sequence[Column], standard: Standard) -> Iterator[Candidate]:
-    """Bounds of a number for atoms of another column. Atoms with the same bound share a rule."""
-    for number, numbers in _numeric(columns):
-        everyone = np.sort(numbers[~np.isnan(numbers)])
-        for column in columns:
-            if column is not number:
-                yield from _bounds(number, numbers, everyone, column, standard.min_expected)
-
-
-def _numeric(columns: Sequence[Column]) -> list[tuple[Column, Floats]]:
-    """The columns of numbers, with these."""
-    return [(column, column.numbers) for column in columns if column.numbers is not None]
-
-
-def _bounds(number: Column, numbers: Floats, everyone: Floats, column: Column, least: float) -> Iterator[Candidate]:
-    by_bound: dict[tuple[str, float], dict[int, float]] = {}
-    for atom in np.flatnonzero(column.counts >= LEAST_ROWS).tolist():
-        inside = np.sort(numbers[~np.isnan(numbers) & (column.atoms == atom)])
-        if LEAST_ROWS <= len(inside) < len(everyone):
-            for symbol, bound, expected in _bounds_of(inside, everyone):
-                if expected >= least:
-                    by_bound.setdefault((symbol, bound), {})[atom] = expected
-    for (symbol, bound), atoms in by_bound.items():
-        premise: Mask = np.zeros(column.n_atoms, dtype=bool)
-        premise[list(atoms)] = True
-        within = Compare(symbol, Name(number.name), Constant(constant(bound)))
-        formula = _or_missing([column.literal(premise, prefer_allowed=False), within], number)
-        yield Candidate(formula, int(column.counts[premise].sum()), sum(atoms.values()))
-
-
-def _bounds_of(inside: Floats, everyone: Floats) -> Iterator[tuple[str, float, float]]:
-    """Bounds of some rows' numbers, and the number of rows expected past each by chance."""
-    low, high = float(inside[0]), float(inside[-1])
-    if low == high:
-        n_same = int(np.searchsorted(everyone, low, side="right") - np.searchsorted(everyone, low))
-        yield "==", low, len(inside) * (1 - n_same / len(everyone))
-    else:
-        yield ">=", low, _bound(inside, everyone)
-        yield "<=", high, _bound(-inside[::-1], -everyone[::-1])
-
-
-def _bound(inside: Floats, everyone: Floats) -> float:
-    """The expected number of rows below the lowest by chance; 0 if the edge is not sharp."""
-    below = int(np.searchsorted(everyone, inside[0]))
-    expected = len(inside) * below / len(everyone)
-    far = max(inside[min(SHARP.n_rows, len(inside)) - 1], inside[inside > inside[0]][0])  # two values at least
-    end = int(np.searchsorted(everyone, far, side="right"))
-    middle = everyone[(below + end) // 2]
-    split = int(np.searchsorted(everyone, middle, side="right"))
-    if split >= end:
-        split = int(np.searchsorted(everyone, middle))
-    if split <= below:
-        return 0.0
-    nearer = int(np.searchsorted(inside, everyone[split - 1], side="right"))
-    farther = int(np.searchsorted(inside, far, side="right")) - nearer
-    is_sharp = nearer / (split - below) >= SHARP.least * farther / (end - split)
-    return expected if is_sharp and nearer / (split - below) * below >= LOCALLY_EXPECTED else 0.0
-
-
-def _or_missing(formulas: Sequence[Formula], *columns: Column) -> Formula:
-    """One of the formulas, or a missing value in one of the columns where there may be any."""
-    absent = [missing(Name(column.name)) for column in columns if column.parameter.missing]
-    return joined("or", [*formulas, *absent])
+        return Operation("<", (left, right))
+    shifted = Operation("-" if offset > 0 else "+", (right, Constant(constant(abs(offset)))))
+    return Operation("<=", (left, shifted))

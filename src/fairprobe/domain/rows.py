@@ -135,25 +135,30 @@ def _hold_to(called: str, holds: Any, rule: str) -> None:
         raise DataError.about(called, rule)
 
 
+def _beside(called: str, values: Any, n: int, index: Any, what: str) -> NDArray[Any]:
+    """Values that belong to the rows: one for each, with the index of the rows or without any."""
+    array, own = np.asarray(as_values(values)), _index_of(values)
+    _hold_to(
+        called, array.shape == (n,), f"must have one {what} for each of the {n:,} rows, got the shape {array.shape}"
+    )
+    is_same = own is None or index is None or own.equals(index)
+    _hold_to(called, is_same, "must have the index of the rows, in their order: use .loc[X.index], or give an array")
+    return array
+
+
 def _labels(called: str, y: Any, n: int, index: Any) -> NDArray[Any]:
     """Labels in the order of the rows. Labels whose index was made anew belong to the rows by their place."""
-    labels, own = np.asarray(as_values(y)), _index_of(y)
-    got = f"{n:,} rows and labels of the shape {labels.shape}"
-    _hold_to(called, labels.shape == (n,), f"must have one label a row, got {got}")
-    is_same = own is None or index is None or own.equals(index) or set(own) != set(index)
-    rule = "must be in the order of the rows, got their index in another order"
-    _hold_to(called, is_same, f"{rule}: give y.loc[X.index], or y.to_numpy()")
-    return labels
+    own = _index_of(y)
+    is_new = own is not None and index is not None and set(own) != set(index)
+    return _beside(called, y, n, None if is_new else index, "label")
 
 
 def _weights(called: str, weights: Any, n: int, index: Any) -> Floats:
-    _check_index(called, weights, index)
+    values = _beside(called, weights, n, index, "number")
     try:
-        numbers = np.asarray(as_values(weights), dtype=np.float64)
+        numbers = values.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError.about(called, f"must be numbers, got {type(weights).__name__}") from None
-    got = f"got the shape {numbers.shape}"
-    _hold_to(called, numbers.shape == (n,), f"must be one number for each of the {n:,} rows, {got}")
     for row in np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))[:1]:
         _hold_to(called, False, f"must be finite and not negative, got {numbers[row]} in row {row + 1:,}")
     _hold_to(called, numbers.any(), "must not all be zero")
@@ -163,19 +168,10 @@ def _weights(called: str, weights: Any, n: int, index: Any) -> Floats:
 def _groups(called: str, groups: Any, n: int, index: Any) -> NDArray[Any]:
     import pandas as pd
 
-    _check_index(called, groups, index)
-    values = pd.Series(as_values(groups))
-    n_missing = int(values.isna().sum())
-    _hold_to(called, len(values) == n, f"must be one name for each of the {n:,} rows, got {len(values):,}")
+    values = _beside(called, groups, n, index, "name")
+    n_missing = int(pd.isna(values).sum())
     _hold_to(called, not n_missing, f"must be known for every row, got {n_missing:,} missing")
-    return np.asarray(values)
-
-
-def _check_index(called: str, values: Any, index: Any) -> None:
-    """A series must have the index of the rows, or its values would count for other rows than are meant."""
-    own = _index_of(values)
-    is_same = own is None or index is None or own.equals(index)
-    _hold_to(called, is_same, "must have the index of the rows, got another: give an array for their order")
+    return values
 
 
 def _index_of(values: Any) -> Any:
