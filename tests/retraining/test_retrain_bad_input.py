@@ -80,7 +80,7 @@ BAD = {
     "no rounds": ({"max_rounds": 0}, SettingError, "max_rounds must be a whole number of at least 1, got 0"),
     "half a round": ({"max_rounds": 2.5}, SettingError, "max_rounds must be a whole number of at least 1, got 2.5"),
     "no time": ({"max_seconds": 0}, SettingError, "max_seconds must be a number above 0 or None, got 0"),
-    "time for searching": ({"search_seconds": -1}, SettingError, "search_seconds must be a number above 0 or None, got -1"),
+    "time for searching": ({"search_seconds": -1}, SettingError, "search_seconds must be a number above 0 or None"),
     "n_select": ({"n_select": 0}, SettingError, "n_select must be a whole number of at least 1, got 0"),
     "n_report": ({"n_report": "all"}, SettingError, "n_report must be a whole number of at least 1, got 'all'"),
     "confidence": ({"confidence": 95}, SettingError, "got 95"),

@@ -87,7 +87,7 @@ class Task:
         unseen = None if its.held_out is None else checked_held_out(domain, its.held_out, classes, unseen_groups)
         weighted = its.sample_weight is not None
         self.fitter = Fitter(its.model, its.trainer, domain, as_frame=not is_array(its.X), is_weighted=weighted)
-        self.parts = split(domain, rows, unseen, np.random.default_rng(self.streams["split"]))
+        self.parts = split(rows, unseen, np.random.default_rng(self.streams["split"]))
         names = classes.tolist()
         self.favourable = names[-1] if its.favourable is None else favourable_label(its.favourable, names)
         self.is_fitted = is_fitted(its.model)
