@@ -64,7 +64,7 @@ def check_wrapped():
 def put_back_trust(patch):
     """A function is believed to be what it says of itself, which `functools.wraps` copies."""
     patch.setattr(
-        known, "is_shipped", lambda function, place, packages: known._package(function.__module__) in packages
+        known, "is_shipped", lambda function, place, packages: known.package_of(function.__module__) in packages
     )
 
 
