@@ -76,15 +76,13 @@ def certificate(run: AuditState) -> dict[str, Any]:
         told = {
             "members": rows.members,
             "row": rows.index.tolist(),
-            "position": run.rows.index.get_indexer(rows.index),
+            "position": rows.places,
             "outputs": [rows.of_row(place) for place in range(len(rows.index))],
             "not_comparable": share.n_not_comparable,
             "left_out": share.n_left_out,
         }
-        others = rows.told_otherwise
-        if others:
-            told["again"] = [[place, rows.of_row(place, rows.second)] for place in others]
-        found[share.compared] = told
+        again = [[place, rows.of_row(place, rows.second)] for place in rows.told_otherwise]
+        found[share.compared] = told | ({"again": again} if again else {})
     return found
 
 
