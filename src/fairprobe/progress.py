@@ -7,18 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-_HIDDEN = [*range(9), *range(11, 32), *range(127, 160), *_TURNING]
-_SPELT = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _HIDDEN}
-
-
-def visible(text: str) -> str:
-    r"""A text for a terminal: what would command it, or turn its lines around, is spelt out; labels may hold anything.
-
-    >>> visible("sex" + chr(27) + "[2J")
-    'sex\\x1b[2J'
-    """
-    return text.translate(_SPELT)
+from fairprobe.wording import for_terminal
 
 
 @dataclass(frozen=True)
@@ -36,7 +25,7 @@ class Status:
     """Whether it tells what came of something, which is worth a line in a log, and not only what is under way."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", visible(self.text))
+        object.__setattr__(self, "text", for_terminal(self.text))
 
 
 Progress = Callable[[Status], None]

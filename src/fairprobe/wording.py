@@ -183,6 +183,7 @@ _ISOLATED = re.compile("\u2068([^\u2066-\u2069]*)\u2069")
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _OVERRIDES = re.compile("[\u202a-\u202e]")
+_TURNING = re.compile("[\r\u061c\u200e\u200f\u202a-\u202e]")
 DIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e]")
 """Characters that change the direction of text. They may stand in a marked value only."""
 
@@ -205,6 +206,15 @@ def said(text: Any) -> str:
     '\u202ebad' is worse off
     """
     return _OVERRIDES.sub(_escape, visible(str(text)))
+
+
+def for_terminal(text: str) -> str:
+    r"""A text for a terminal: what would command it, or turn its lines around, is written out.
+
+    >>> print(for_terminal("sex" + chr(27) + "[2J"))
+    sex\u001b[2J
+    """
+    return _TURNING.sub(_escape, visible(text))
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -50,10 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:
         import traceback
 
-        from fairprobe.progress import visible
+        from fairprobe.wording import for_terminal
 
         # Only a bug gets here: whatever the user did or the model raised has its own error.
-        sys.stderr.write(visible(traceback.format_exc()))
+        sys.stderr.write(for_terminal(traceback.format_exc()))
         return FAILED
 
 

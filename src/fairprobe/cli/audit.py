@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
-
-import typer
 
 from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.auditing import Audit, audit
@@ -24,7 +21,6 @@ from fairprobe.cli.values import names, number_or_text
 from fairprobe.cli.words import note, progress
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
-from fairprobe.estimation.share import ROLES
 from fairprobe.wording import counted
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
@@ -101,7 +97,7 @@ class AuditCommand(Command):
         request = self.request
         keywords = request.keywords(audit)
         for name in ("y", "sensitive", "domain", "progress", "command"):
-            keywords.pop(name, None)
+            del keywords[name]
         return keywords | {
             "mask": names(request["mask"] or ()),
             "populations": names(request["populations"] or ()) or None,
@@ -112,23 +108,22 @@ class AuditCommand(Command):
         }
 
     def load(self) -> None:
-        """The domain, the rows and their labels, the model; whether the rows were training rows, if nobody said."""
+        """The domain, the rows and their labels, the model."""
         source = self.request.source
         self.labels = None
-        if source.label is not None:
-            self.domain, self.rows, self.labels = source.load_labelled()
-        else:
+        if source.label is None:
             self.domain, self.rows = source.load()
+        else:
+            self.domain, self.rows, self.labels = source.load_labelled()
         self.check_linked()
-        self.model: Any = self.load_model() if self.is_run else None
+        self.model: Any = None
         if self.is_run:
+            self.model = self.load_model()
             good = self.good_outcome(self.domain, self.rows)
             self.keywords["favourable"] = None if good is None else good.word
             self.settings = self.settings.but(favourable=self.keywords["favourable"])
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
-            self.keywords["rows_are"] = asked_role()
-            if self.keywords["rows_are"] is None:
-                note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
+            note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
 
     def work(self) -> None:
         """The audit; what is known when it fails or is interrupted is kept."""
@@ -208,11 +203,3 @@ def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:
     if "" in limits and len(limits) > 1:
         raise SettingError("--max-share must be one limit, or limits by who is worse off; got both")
     return limits.get("", limits or None)
-
-
-def asked_role() -> str | None:
-    """The role of the rows to the model, asked for on a terminal; None if it is not known."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return None
-    answer = typer.prompt(f"The rows are to the model ({', '.join(ROLES)})", default=ROLES[-1], err=True)
-    return answer if answer in ROLES else None

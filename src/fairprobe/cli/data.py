@@ -102,9 +102,10 @@ class Source:
         """The table of --data, or of a file beside it, which may be of another kind, or one that we wrote."""
         if path is None:
             return self._table
-        is_parquet = path.lower().endswith(".parquet")
-        table = read_frame(path, () if is_parquet else self.missing or ())
-        return restored(table) if is_ours and not is_parquet else table
+        if path.lower().endswith(".parquet"):
+            return read_frame(path)
+        table = read_frame(path, self.missing or ())
+        return restored(table) if is_ours else table
 
     @cached_property
     def _table(self) -> pd.DataFrame:

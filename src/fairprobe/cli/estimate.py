@@ -169,12 +169,10 @@ class Estimate(Command):
 
     def _estimate(self, name: str) -> dict[str, Share]:
         """The shares of a population by set of sensitive parameters, all of them last."""
-        unfinished = self.unfinished
-        assert unfinished is not None
         with progress(f"{name}: ") as show:
 
             def watch(status: Status) -> None:
-                unfinished.update(status.figures, so_far=status.text)
+                self.unfinished = {**(self.unfinished or {}), **status.figures, "so_far": status.text}
                 show(status)
 
             sets = None if self.request["by_parameter"] else [self.domain.sensitive]
@@ -202,10 +200,9 @@ class Estimate(Command):
     def figures(self) -> dict[str, Any]:
         """The shares, the verdict and some rows."""
         fields = ("outcome", "condition", "sentence", "population", "max_share", "exit_code")
-        sets = {name: _jsonable(sets) for name, sets in self.breakdowns.items()}
         return {
             "shares": _jsonable(self.shares),
-            "breakdown": sets or None,
+            "breakdown": {name: _jsonable(sets) for name, sets in self.breakdowns.items()} or None,
             "verdict": None if self.verdict is None else {name: getattr(self.verdict, name) for name in fields},
             "rows": self._first_rows(),
             "unfinished": self.unfinished,
@@ -216,13 +213,13 @@ class Estimate(Command):
         if not self.shares:
             return []
         rows, shares = self._first_rows(), side_by_side(self.shares).values()
-        row_blocks: list[Block] = []
-        if rows:
-            row_blocks = [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))]
+        some: list[Block] = (
+            [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))] if rows else []
+        )
         limit, good = self.keywords["max_share"], self.keywords["favourable"]
         n_queries, seconds = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "seconds"))
         return [
-            *blocks_of(self.shares, self.breakdowns, row_blocks, good, limit),
+            *blocks_of(self.shares, self.breakdowns, some, good, limit),
             *([] if self.verdict is None else verdict_blocks(self.verdict, self.which)),
             Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}."),
         ]

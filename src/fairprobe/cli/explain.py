@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder
+from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder, filled
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_choice, checked_count, checked_seed
 from fairprobe.cli import options as o
@@ -18,17 +18,13 @@ from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.files import FOLDER
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import NONE, flag, note, progress
+from fairprobe.cli.words import flag, note, progress
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation import explain
-from fairprobe.explanation.evidence import MAX_QUERIES, Budget, as_inputs
-from fairprobe.explanation.region_learning import MAX_REGIONS
-from fairprobe.model.asking import Asker
-from fairprobe.oracle import Oracle
-from fairprobe.searching.settings import settled
-from fairprobe.wording import counted, listed
+from fairprobe.explanation.evidence import as_inputs
+from fairprobe.wording import listed
 
 POPULATIONS = ("domain", "valid", "density")
 EXPLAINING = "How it is explained"
@@ -95,11 +91,11 @@ class Explain(Search):
         if request["population"] is not None:
             checked_choice("population", request["population"], POPULATIONS)
         self.keywords["seed"] = checked_seed(self.keywords["seed"])
-        # By another name than in the library, as the search has a limit of this name.
-        self.max_queries = MAX_QUERIES if request["explain_queries"] is None else request["explain_queries"]
-        checked_count("explain_queries", self.max_queries)
-        self.max_regions = MAX_REGIONS if request["max_regions"] is None else request["max_regions"]
-        checked_count("max_regions", self.max_regions)
+        # The search has a limit on queries of its own.
+        asked = {"max_queries": request["explain_queries"], "max_regions": request["max_regions"]}
+        self.explaining = filled(explain, {name: value for name, value in asked.items() if value is not None})
+        checked_count("explain_queries", self.explaining["max_queries"])
+        checked_count("max_regions", self.explaining["max_regions"])
         self.cases: Any = None
         self.labels: Any = None
 
@@ -115,29 +111,14 @@ class Explain(Search):
         self._check_labels(classes_of(self.model))
         self.favourable = self.good_outcome(self.compared, self.rows)
         self.population = self._population()
-        if self.request["cases"] is None:
-            self._limit_cases()
-            return
         path = self.request["cases"]
-        self.cases = source.table(path, is_ours=True)
-        try:
-            as_inputs(self.compared, self.cases)
-        except DataError as error:
-            raise DataError(f"--cases {path}: {error}") from None
-        self.cases = self.cases[list(self.compared.names)]
-
-    def _limit_cases(self) -> None:
-        """Let the search find no more cases than can be asked about again, unless it was told to."""
-        asker = Asker(self.model, self.compared, output=self.keywords["output"], batch=self.keywords["batch"])
-        cost = Budget(Oracle.careful(asker, self.keywords["threshold"]), None).cost
-        fits, most = max(1, self.max_queries // (4 * cost)), self.keywords["max_cases"]
-        if (most is None or most > fits) and self.request["max_cases"] in (None, NONE):
-            self.keywords["max_cases"] = fits
-            _, self.limits = settled(**self.keywords)
-            note(
-                f"fewer-cases: the search ends at {counted(fits, 'case')}: --explain-queries {self.max_queries:,} "
-                "allows no more to be asked about again"
-            )
+        if path is not None:
+            table = source.table(path, is_ours=True)
+            try:
+                as_inputs(self.compared, table)
+            except DataError as error:
+                raise DataError(f"--cases {path}: {error}") from None
+            self.cases = table[list(self.compared.names)]
 
     def _check_labels(self, classes: Any) -> None:
         """Refuse labels that the model never gives: they can't show whether it learned from them."""
@@ -167,28 +148,19 @@ class Explain(Search):
 
     def work(self) -> None:
         """Search, explain and write; the results from before a failure or an interruption are kept."""
-        told: dict[str, Any] = {}
-        if self.cases is None:
+        found, names = self.cases, ["seed", "batch"]
+        if found is None:
             self.find()
+            found = self.found
             if self.interrupted or self.failures:
                 return
         else:
-            told = {"domain": self.compared, **{name: self.keywords[name] for name in ("output", "threshold")}}
+            names += ["output", "threshold"]
+            self.explaining["domain"] = self.compared
+        given = {name: self.keywords[name] for name in names} | {"favourable": self.favourable}
         with progress() as watch:
-            why = explain(
-                self.found if self.cases is None else self.cases,
-                self.model,
-                self.rows,
-                self.labels,
-                self.population,
-                **told,
-                favourable=self.favourable,
-                max_regions=self.max_regions,
-                max_queries=self.max_queries,
-                seed=self.keywords["seed"],
-                batch=self.keywords["batch"],
-                progress=watch,
-            )
+            told = {**self.explaining, **given, "X": self.rows, "y": self.labels, "population": self.population}
+            why = explain(found, self.model, **{**told, "progress": watch})
         self.result = why
         for part in (why.directions, why.influence, why.severity):
             for check, message in part.health:
@@ -223,4 +195,4 @@ class Explain(Search):
 
     def bounds(self) -> dict[str, int | None]:
         """The queries of the search and of the explanation."""
-        return {**(super().bounds() if self.cases is None else {}), "explain": self.max_queries}
+        return {**(super().bounds() if self.cases is None else {}), "explain": self.explaining["max_queries"]}

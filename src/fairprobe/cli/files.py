@@ -18,7 +18,7 @@ from fairprobe.checks import nearest, opened_regular
 from fairprobe.csv_tables import write_csv
 from fairprobe.errors import DataError, SettingError
 from fairprobe.files import check_folder, write_results
-from fairprobe.progress import visible
+from fairprobe.wording import for_terminal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,9 +171,9 @@ class Destination:
         if name == STDOUT and STDOUT in endings:
             return cls(name, sys.stdout)
         path, is_folder = Path(name).resolve(), FOLDER in endings
+        what, other = ("folder", "file") if is_folder else ("file", "folder")
         if path.exists() and path.is_dir() != is_folder:
-            rule, got = ("folder", "file") if is_folder else ("file", "folder")
-            raise SettingError(f"{option} must be a {rule}, got the {got} {name}")
+            raise SettingError(f"{option} must be a {what}, got the {other} {name}")
         if not is_folder and path.suffix.lower() not in endings:
             raise SettingError(f"{option} must end in {' or '.join(endings)}; got {name!r}")
         if not path.parent.is_dir():
@@ -183,8 +183,7 @@ class Destination:
                 raise PermissionError(13, "Permission denied")
             check_folder(path if path.is_dir() else path.parent)
         except OSError as error:
-            rule = f"must be a {'folder' if is_folder else 'file'} that can be written"
-            raise SettingError(f"{option} {rule}, got {error.strerror}: {name}") from None
+            raise SettingError(f"{option} must be a {what} that can be written, got {error.strerror}: {name}") from None
         if not overwrite and path.exists():
             raise SettingError(
                 f"{option} must name a file that is not there yet, got {name}: --overwrite allows to replace it"
@@ -213,7 +212,7 @@ class Destination:
         if self.stream is None:
             self.write_by(lambda part: part.write_text(text, encoding="utf-8"))
             return
-        text = visible(text) if self.stream.isatty() else text
+        text = for_terminal(text) if self.stream.isatty() else text
         self.stream.writelines(text.splitlines(keepends=True))  # not at once: a reader that leaves is then noticed
 
     def write_by(self, write: Callable[[Path], object]) -> None:

@@ -14,7 +14,6 @@ from fairprobe.arguments import REQUIRED, Column, Flag, ModelSource, ReadFile, W
 from fairprobe.blocks import Code, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
-from fairprobe.cli.audit import asked_role
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN, danger_of
 from fairprobe.cli.files import Destination, read_frame
@@ -103,7 +102,6 @@ def run(request: Request) -> int:
         "out": "audit",
         "label": label,
         "sensitive": sensitive,
-        "rows_are": asked_role(),
     }
     trust = " --trust-config" if danger_of(KEYS["model"], known["model"], Path(name)) else ""
     out.write_text(config_text(known, rows, f"fairprobe audit {Path(name).name}{trust}"))

@@ -59,15 +59,20 @@ def run(request: Request) -> int:
         raise SettingError(f"runs must be followed by one of {', '.join(ACTIONS)}; got {action!r}{near}")
     if action in ("show", "export") and len(folders) != 1:
         raise SettingError(f"runs {action} must be given one run folder, got {len(folders)}")
+    if action == "merge" and not folders:
+        raise SettingError("runs merge must be given the folders of runs, got none")
     if action in ("merge", "export"):
-        return write_cases(request, action, folders)
+        target = Destination.of(request["out"], TABLES, "--out")
+        with as_written(", ".join(folders)):
+            write_cases(action, folders, target)
+        return 0
     found = listed(Path(folders[0] if folders else "runs")) if action == "list" else [shown(folders[0], check=True)]
     if request["json"]:
         sys.stdout.write(json.dumps(found if action == "list" else found[0]) + "\n")
-    else:
-        show(found)
-        if action == "show":
-            show_end(found[0])
+        return 0
+    show(found)
+    if action == "show":
+        show_end(found[0])
     return 0
 
 
@@ -79,20 +84,21 @@ def listed(folder: Path) -> list[dict[str, Any]]:
 
 
 def shown(path: str | Path, *, check: bool = False) -> dict[str, Any]:
-    """A run in plain values; with `check`, every file is read."""
+    """A run in plain values. With `check`, every file is read, and what is wrong is raised."""
     try:
         with as_written(path):
-            return _shown(RunReader(path), check=check)
+            reader = RunReader(path)
+            for name in list(reader.entries) if check else ():
+                reader.read(name)
+            return facts_of(reader)
     except FairprobeError as error:
         if check:
             raise
         return {"path": str(path), "error": str(error)}
 
 
-def _shown(reader: RunReader, *, check: bool) -> dict[str, Any]:
-    if check:
-        for name in list(reader.entries):
-            reader.read(name)
+def facts_of(reader: RunReader) -> dict[str, Any]:
+    """What a run is, and where it stands."""
     shards = [entry for name, entry in reader.entries.items() if name.rpartition("-")[2].isdigit()]
     end = reader.end
     summaries = [summary_of(read_own(entry.path)) for entry in shards]
@@ -104,14 +110,11 @@ def _shown(reader: RunReader, *, check: bool) -> dict[str, Any]:
     return {
         "path": str(reader.path),
         "kind": reader.kind,
-        "format": reader.about["format"],
         "state": "model changed" if reader.is_changed else state,
         "n_shards": len(shards),
         "n_bytes": sum(entry.path.stat().st_size for entry in reader.entries.values()),
         **figures,
-        "settings": reader.about["settings"],
-        "model": reader.about["model"],
-        "versions": reader.about["versions"],
+        **{name: reader.about[name] for name in ("format", "settings", "model", "versions")},
         "end": end,
         "remarks": [remark.jsonable() for remark in reader.remarks],
     }
@@ -143,36 +146,26 @@ def show_end(run: dict[str, Any]) -> None:
         note(f"{remark['check']}: {remark['message']}")
 
 
-def write_cases(request: Request, action: str, folders: list[str]) -> int:
+def write_cases(action: str, folders: list[str], target: Destination) -> None:
     """Merge or export."""
-    if not folders:
-        raise SettingError("runs merge must be given the folders of runs, got none")
-    target = Destination.of(request["out"], TABLES, "--out")
-    with as_written(", ".join(folders)):
-        return _written(action, folders, target)
-
-
-def _written(action: str, folders: list[str], target: Destination) -> int:
-    from fairprobe.searching.stored_cases import StoredCases, merged, write_csv, write_parquet
+    from fairprobe.searching.stored_search import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]
-    most = None
+    parts, most = [(each, each.finished()) for each in runs], None
     if action == "export":
         entries, most = runs[0].of_result()
         parts = [(runs[0], entries)]
         if most is None:
             note(f"not-finished: {folders[0]} has not come to its end: these are the cases of its finished shards")
-    else:
-        parts = [(each, each.finished()) for each in runs]
-    if not any(entries for _, entries in parts):
+    n_shards = sum(len(entries) for _, entries in parts)
+    if not n_shards:
         raise RunError(f"runs {action} must be given a finished shard at least, got none in {', '.join(folders)}")
     counts: list[int] = []
 
     def write(part: Path) -> None:
-        frames = merged(parts)
+        frames = merged(parts, most)
         is_csv = target.path.suffix.lower() == ".csv"
-        counts.append(write_csv(frames, part, most) if is_csv else write_parquet(frames, part, for_parquet, most))
+        counts.append(write_csv(frames, part) if is_csv else write_parquet(frames, part, for_parquet))
 
     target.write_by(write)
-    say(f"{target.name}: {counted(counts[0], 'case')} of {counted(sum(len(e) for _, e in parts), 'shard')}")
-    return 0
+    say(f"{target.name}: {counted(counts[0], 'case')} of {counted(n_shards, 'shard')}")

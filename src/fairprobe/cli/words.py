@@ -13,8 +13,9 @@ from typing import Any
 from fairprobe.arguments import Argument
 from fairprobe.blocks import Block, Sentence
 from fairprobe.errors import HealthWarning
-from fairprobe.progress import Progress, Status, visible
+from fairprobe.progress import Progress, Status
 from fairprobe.report.terminal import written
+from fairprobe.wording import for_terminal
 
 WIDTH = 80
 """Columns of a terminal that are used at most, times two; chosen."""
@@ -167,7 +168,7 @@ def progress(title: str = "") -> Iterator[Progress]:
     text = TextColumn("{task.fields[text]}", markup=False)
     columns: list[Any] = [SpinnerColumn("line"), BarColumn(bar_width=14), text, TimeElapsedColumn()]
     with Display(*columns, console=console, transient=True) as display:
-        task = display.add_task("", total=None, text=visible(f"{title}asking the model ..."))
+        task = display.add_task("", total=None, text=for_terminal(f"{title}asking the model ..."))
 
         def show(status: Status) -> None:
             if status.is_over:

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.expressions import (
-    Compare,
     Constant,
     Formula,
     Name,
     Operand,
+    Operation,
     as_operand,
     evaluate,
     leaves_of,
@@ -103,13 +103,14 @@ def make_variable(
     return Variable(column, n, starts, operands)
 
 
-def _cut(parameter: Parameter, leaves: Sequence[Compare]) -> Codes:
+def _cut(parameter: Parameter, leaves: Sequence[Operation]) -> Codes:
     """First levels of cells: single levels next to each constant, and the runs between, where rules cannot differ."""
     constants: list[float] = []
     for leaf in leaves:
-        if not isinstance(leaf.left, Name) or not isinstance(leaf.right, Constant):
+        left, right = leaf.parts
+        if not isinstance(left, Name) or not isinstance(right, Constant):
             raise TooManyError
-        value = leaf.right.value
+        value = right.value
         constants += value if isinstance(value, tuple) else [] if value is None else [value]
     n_values = parameter.levels - parameter.missing
     low, step = parameter.low, parameter.step  # type: ignore[attr-defined]  # so many values only a grid has
@@ -298,7 +299,7 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
     rules = {rule for case in state if case is not None for rule in case if names_in(rule) & mine}
     leaves = dict.fromkeys(leaf for rule in rules for leaf in leaves_of(rule) if names_in(leaf) & mine)
     group = np.zeros(n_cells, dtype=np.int64)
-    truths: dict[Compare, Mask] = {}
+    truths: dict[Operation, Mask] = {}
     for leaf in leaves:
         if names_in(leaf) <= mine:
             truths[leaf] = evaluate(leaf, variable.operands, n_cells)
@@ -322,7 +323,7 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
 
 
 def _left(
-    case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Compare, bool]
+    case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Operation, bool]
 ) -> frozenset[Formula] | None:
     """What is left of a case's rules; None if one is broken."""
     if case is None:

@@ -14,12 +14,11 @@ from fairprobe.checks import nearest
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
     ORDERS,
-    Arithmetic,
-    Compare,
     Constant,
     Formula,
     Name,
     Operand,
+    Operation,
     as_operand,
     changed,
     evaluate,
@@ -81,7 +80,7 @@ class Rule:
             return Restrictions(self.parameters, [bind(self, self.parameters)], ()).allows_rows(frame)
         operands = {name: _operand_of(frame[name]) for name in names}
         for leaf in leaves_of(self.formula):
-            if leaf.symbol in ORDERS and any(_is_listed(side, operands) for side in (leaf.left, leaf.right)):
+            if leaf.symbol in ORDERS and any(_is_listed(side, operands) for side in leaf.parts):
                 raise DataError(
                     f"values compared by {leaf.symbol!r} in {self.text!r} must be numbers, got {text_of(leaf)}: "
                     "take the rule from the constraints of a domain, where texts may have an order"
@@ -153,22 +152,22 @@ class _Binder:
             return isinstance(term.value, (int, float)) and not isinstance(term.value, bool)
         if isinstance(term, Name):
             return is_number(self.parameter(term.name))
-        for side in (term.left, term.right):
+        for side in term.parts:
             if not self.is_number(side):
                 raise self.error(f"only numbers can be reckoned with, got {text_of(side)}")
         return True
 
-    def leaf(self, leaf: Compare) -> Compare:
+    def leaf(self, leaf: Operation) -> Operation:
         """A comparison, with the name first, and by places where its values have an order."""
-        left, right = leaf.left, leaf.right
+        left, right = leaf.parts
         if not names_in(leaf):
             raise self.error("every comparison must name a parameter, got one of constants")
         if leaf.symbol == "in":
-            for value in right.value:  # type: ignore[union-attr]  # a tuple
-                self.leaf(Compare("==", left, Constant(value)))
+            for value in right.value:
+                self.leaf(Operation("==", (left, Constant(value))))
             return leaf
         if isinstance(left, Constant):
-            return self.leaf(Compare(ORDERS.get(leaf.symbol, leaf.symbol), right, left))
+            return self.leaf(Operation(ORDERS.get(leaf.symbol, leaf.symbol), (right, left)))
         is_known = self.is_number(left)
         if leaf.symbol == "is" or is_known is self.is_number(right) is True:
             return leaf
@@ -177,13 +176,13 @@ class _Binder:
             if not any(type(value) is type(right.value) and value == right.value for value in values):
                 near = nearest(right.value, values)
                 raise self.error(f"{left.name!r} must be compared with one of its values, got {right.value!r}{near}")
-        elif is_known is not self.is_number(right) or isinstance(left, Arithmetic):
+        elif is_known is not self.is_number(right) or isinstance(left, Operation):
             raise self.error(f"like must be compared with like, got {text_of(left)} and {text_of(right)}")
         return in_order(leaf, self.order(leaf)) if leaf.symbol in ORDERS else leaf
 
-    def order(self, leaf: Compare) -> tuple[Any, ...]:
+    def order(self, leaf: Operation) -> tuple[Any, ...]:
         """The order of the values that are compared."""
-        sides = [self.parameter(side.name) for side in (leaf.left, leaf.right) if isinstance(side, Name)]
+        sides = [self.parameter(side.name) for side in leaf.parts if isinstance(side, Name)]
         first, *others = [(side, tuple(listed_values(side))) for side in sides]
         for side, values in (first, *others):
             if not isinstance(side, Ordinal):

@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -43,42 +43,21 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Arithmetic:
-    """Two numbers joined."""
+class Operation:
+    """Arithmetic or a comparison of two terms, or `and`, `or` and `not` of formulas.
+
+    The symbol `in` has a constant tuple on the right, and `is` a missing value.
+    """
 
     symbol: str
-    left: Term
-    right: Term
+    parts: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Compare:
-    """Two values compared. The symbol `in` has a tuple on the right, and `is` a missing value."""
-
-    symbol: str
-    left: Term
-    right: Term
-
-
-@dataclass(frozen=True)
-class Not:
-    """True where its part is false."""
-
-    part: Formula
-
-
-@dataclass(frozen=True)
-class Join:
-    """`and` or `or` of several parts."""
-
-    word: str
-    parts: tuple[Formula, ...]
-
-
-Term = Constant | Name | Arithmetic
-Formula = Compare | Not | Join | bool
+Term = Constant | Name | Operation
+Formula = Operation | bool
 """A statement that is true or false of an input. It is a bool if substitution leaves nothing unknown."""
 
+JOINS = ("and", "or", "not")
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -104,54 +83,49 @@ ORDERS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Making
 
 
-def missing(item: Term) -> Compare:
+def missing(item: Term) -> Operation:
     """The formula that is true where a value is missing."""
-    return Compare("is", item, Constant(None))
+    return Operation("is", (item, Constant(None)))
+
+
+def negated(formula: Formula) -> Operation:
+    """The formula that is true where another is false."""
+    return Operation("not", (formula,))
 
 
 def one_of(name: str, values: Sequence[Any]) -> Formula:
     """The formula that is true where a parameter has one of the values; None stands for a missing value."""
     known = tuple(value for value in values if value is not None)
-    parts: list[Formula] = []
-    if known:
-        is_single = len(known) == 1
-        parts.append(Compare("==" if is_single else "in", Name(name), Constant(known[0] if is_single else known)))
+    parts: list[Formula] = [Operation("in", (Name(name), Constant(known)))]
+    if len(known) < 2:
+        parts = [Operation("==", (Name(name), Constant(value))) for value in known]
     return joined("or", parts + [missing(Name(name))] * (len(known) < len(values)))
 
 
 def none_of(name: str, values: Sequence[Any]) -> Formula:
     """The formula that is true where a parameter has none of the values; None stands for a missing value."""
-    one = one_of(name, values)
-    parts = one.parts if isinstance(one, Join) else (one,)
-    return joined("and", [_opposite(part) for part in parts])
+    one: Any = one_of(name, values)
+    parts = one.parts if one.symbol == "or" else (one,)
+    return joined("and", [Operation("!=", part.parts) if part.symbol == "==" else negated(part) for part in parts])
 
 
-def _opposite(formula: Formula) -> Formula:
-    if isinstance(formula, Compare) and formula.symbol == "==":
-        return Compare("!=", formula.left, formula.right)
-    return Not(formula)
-
-
-def in_order(leaf: Compare, order: tuple[Any, ...]) -> Compare:
+def in_order(leaf: Operation, order: tuple[Any, ...]) -> Operation:
     """A comparison of values by their places in an order."""
-    sides = [
-        Constant(order.index(side.value)) if isinstance(side, Constant) else Name(side.name, order)  # type: ignore[union-attr]  # checked by the callers
-        for side in (leaf.left, leaf.right)
-    ]
-    return Compare(leaf.symbol, *sides)
+    sides = (Constant(order.index(s.value)) if isinstance(s, Constant) else Name(s.name, order) for s in leaf.parts)
+    return Operation(leaf.symbol, tuple(sides))
 
 
 def joined(word: str, formulas: Sequence[Formula]) -> Formula:
     """Formulas joined by `and` or `or` at one level; a single one is left as it is."""
     flat: list[Formula] = []
     for each in formulas:
-        flat += each.parts if isinstance(each, Join) and each.word == word else [each]
-    return flat[0] if len(flat) == 1 else Join(word, tuple(flat))
+        flat += each.parts if isinstance(each, Operation) and each.symbol == word else [each]
+    return flat[0] if len(flat) == 1 else Operation(word, tuple(flat))
 
 
 def reckoned(symbol: str, left: Any, right: Any) -> Any:
     """An operation on two terms. Two constants become one constant, so that equal meanings give equal trees."""
-    both = Arithmetic(symbol, left, right)
+    both = Operation(symbol, (left, right))
     if not (isinstance(left, Constant) and isinstance(right, Constant)):
         return both
     if not all(isinstance(side.value, (int, float)) or side.value is None for side in (left, right)):
@@ -169,22 +143,21 @@ def names_in(node: Any) -> frozenset[str]:
     """The names of the parameters in a tree."""
     if isinstance(node, Name):
         return frozenset([node.name])
-    if isinstance(node, (Compare, Arithmetic)):
-        return names_in(node.left) | names_in(node.right)
-    return frozenset().union(*map(names_in, parts_of(node)))
+    return frozenset().union(*map(names_in, getattr(node, "parts", ())))
 
 
-def parts_of(node: Any) -> tuple[Formula, ...]:
-    """The formulas that a formula is made of."""
-    return (node.part,) if isinstance(node, Not) else node.parts if isinstance(node, Join) else ()
+def is_term(node: Any) -> bool:
+    """Whether a node of a tree is a value, not a truth."""
+    return isinstance(node, (Constant, Name)) or (isinstance(node, Operation) and node.symbol in ARITHMETIC)
 
 
-def leaves_of(formula: Formula) -> Iterator[Compare]:
+def leaves_of(formula: Formula) -> Iterator[Operation]:
     """The comparisons in a formula."""
-    if isinstance(formula, Compare):
+    if isinstance(formula, Operation) and formula.symbol not in JOINS:
         yield formula
-    for part in parts_of(formula):
-        yield from leaves_of(part)
+    elif isinstance(formula, Operation):
+        for part in formula.parts:
+            yield from leaves_of(part)
 
 
 # Evaluating, for many inputs at a time
@@ -193,26 +166,30 @@ def leaves_of(formula: Formula) -> Iterator[Compare]:
 def evaluate(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
     """Boolean mask of the n inputs for which a formula is true; `operands` has their values by name."""
     with np.errstate(all="ignore"):
-        return _true_of(formula, operands, n)
+        return np.broadcast_to(_value_of(formula, operands), n)
 
 
-def _true_of(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
-    if isinstance(formula, bool):
-        return np.full(n, formula)
-    if isinstance(formula, Not):
-        return ~_true_of(formula.part, operands, n)
-    if isinstance(formula, Join):
-        both = np.logical_and if formula.word == "and" else np.logical_or
-        return np.asarray(both.reduce([_true_of(part, operands, n) for part in formula.parts]))
-    left, right = _value_of(formula.left, operands), _value_of(formula.right, operands)
-    if formula.symbol == "is":
-        return np.broadcast_to(_absent(left), n)
-    if formula.symbol == "in":
-        hit = np.zeros(np.shape(left), dtype=bool)
-        for value in right:
-            hit |= _compared("==", left, value)
-        return np.broadcast_to(hit, n)
-    return np.broadcast_to(_compared(formula.symbol, left, right), n)
+def _value_of(node: Any, operands: Mapping[str, Operand]) -> Any:
+    """The values of a term, or the truths of a formula, as an array or as one for all inputs."""
+    if isinstance(node, Name):
+        values = operands[node.name]
+        return np.array([_place(node, value) for value in values], dtype=np.float64) if node.order else values
+    if isinstance(node, Constant):
+        return math.nan if node.value is None else node.value
+    if not isinstance(node, Operation):
+        return np.asarray(node)
+    symbol, parts = node.symbol, [_value_of(part, operands) for part in node.parts]
+    if symbol in ARITHMETIC:
+        return ARITHMETIC[symbol](*map(_as_number, parts))
+    if symbol == "not":
+        return ~parts[0]
+    if symbol == "is":
+        return _absent(parts[0])
+    if symbol == "in":
+        symbol, parts = "or", [_compared("==", parts[0], value) for value in parts[1]]
+    if symbol in JOINS:
+        return reduce(np.logical_and if symbol == "and" else np.logical_or, parts, np.asarray(symbol == "and"))
+    return _compared(symbol, *parts)
 
 
 def _compared(symbol: str, left: Any, right: Any) -> Mask:
@@ -231,16 +208,6 @@ def _absent(values: Any) -> Mask:
 
 def _is_object(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype.kind == "O"
-
-
-def _value_of(term: Any, operands: Mapping[str, Operand]) -> Any:
-    if isinstance(term, Name):
-        values = operands[term.name]
-        return np.array([_place(term, value) for value in values], dtype=np.float64) if term.order else values
-    if isinstance(term, Arithmetic):
-        left, right = (_as_number(_value_of(side, operands)) for side in (term.left, term.right))
-        return ARITHMETIC[term.symbol](left, right)
-    return math.nan if term.value is None else term.value
 
 
 def _place(name: Name, value: Any) -> float:
@@ -291,37 +258,35 @@ def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
 # Changing
 
 
-def changed(formula: Formula, of_leaf: Callable[[Compare], Formula]) -> Formula:
+def changed(formula: Formula, of_leaf: Callable[[Operation], Formula]) -> Formula:
     """A formula with other formulas in the place of its comparisons, simplified where these are true or false."""
     if isinstance(formula, bool):
         return formula
-    if isinstance(formula, Compare):
+    if formula.symbol not in JOINS:
         return of_leaf(formula)
-    if isinstance(formula, Not):
-        part = changed(formula.part, of_leaf)
-        return (not part) if isinstance(part, bool) else Not(part)
-    decisive = formula.word == "or"
     parts: list[Formula] = []
     for part in formula.parts:
         left = changed(part, of_leaf)
         if not isinstance(left, bool):
             parts.append(left)
-        elif left == decisive:
-            return decisive
+        elif formula.symbol == "not":
+            return not left
+        elif left == (formula.symbol == "or"):
+            return left
     if not parts:
-        return not decisive
-    return parts[0] if len(parts) == 1 else Join(formula.word, tuple(parts))
+        return formula.symbol == "and"
+    return parts[0] if len(parts) == 1 and formula.symbol != "not" else Operation(formula.symbol, tuple(parts))
 
 
-def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Compare, bool]) -> Formula:
+def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Operation, bool]) -> Formula:
     """A formula in which known values (None if missing) and known truths of leaves are put in and simplified."""
 
-    def of_leaf(leaf: Compare) -> Formula:
+    def of_leaf(leaf: Operation) -> Formula:
         if leaf in truths:
             return truths[leaf]
         if not names_in(leaf) & values.keys():
             return leaf
-        told = Compare(leaf.symbol, _term_with(leaf.left, values), _term_with(leaf.right, values))
+        told = Operation(leaf.symbol, tuple(_term_with(part, values) for part in leaf.parts))
         return told if names_in(told) else bool(evaluate(told, {}, 1)[0])
 
     return changed(formula, of_leaf)
@@ -331,6 +296,6 @@ def _term_with(term: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(term, Name) and term.name in values:
         value = values[term.name]
         return Constant(_place(term, value) if term.order else value)
-    if isinstance(term, Arithmetic):
-        return reckoned(term.symbol, _term_with(term.left, values), _term_with(term.right, values))
+    if isinstance(term, Operation):
+        return reckoned(term.symbol, *(_term_with(part, values) for part in term.parts))
     return term

@@ -19,7 +19,7 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest, repeated
 from fairprobe.domain.derived import Held
-from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, one_of
+from fairprobe.domain.expressions import Constant, Formula, Name, Operation, one_of
 from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
@@ -189,7 +189,8 @@ class _Table:
         link = self.link
         for player in dict.fromkeys(player for *_, player in link.cells()):
             keys = [key for _, key, value in link.cells() if value == player]
-            yield Join("or", (Compare("!=", Name(link.column), Constant(player)), one_of(link.sensitive, keys)))
+            is_other = Operation("!=", (Name(link.column), Constant(player)))
+            yield Operation("or", (is_other, one_of(link.sensitive, keys)))
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
         """The roles in real rows. A value that is not the column's own stays with every sensitive value."""

@@ -25,7 +25,7 @@ from fairprobe.checks import is_number
 from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import joint_counts
-from fairprobe.domain.expressions import Formula, Not, joined, leaves_of, names_in
+from fairprobe.domain.expressions import Formula, joined, leaves_of, names_in, negated
 from fairprobe.domain.relations import Candidate, Column, Standard, columns_of, dependencies, orders
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
@@ -241,7 +241,7 @@ def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> b
     names = names_in(formula)
     near = [rule for rule in known if names_in(rule) & names and not _compares_two(rule)]
     nearest = sorted(near, key=lambda rule: -len(names_in(rule) & names))[:MOST_NEAR]
-    return bool(near) and Restrictions(domain.parameters, [*nearest, Not(formula)], ()).n == 0
+    return bool(near) and Restrictions(domain.parameters, [*nearest, negated(formula)], ()).n == 0
 
 
 def _compares_two(formula: Formula) -> bool:

@@ -25,16 +25,14 @@ from fairprobe.domain.constraints import listed_values
 from fairprobe.domain.derived import Derived, Extended
 from fairprobe.domain.discretize import Dependence, as_floats
 from fairprobe.domain.expressions import (
-    Arithmetic,
-    Compare,
     Constant,
     Formula,
-    Join,
     Name,
-    Not,
+    Operation,
     is_number,
     joined,
     missing,
+    negated,
     none_of,
     one_of,
 )
@@ -148,18 +146,18 @@ class Column:
         if self.spike >= getattr(self.parameter, "high", np.inf):
             above = False
         symbol = _SYMBOLS[below, at, above]
-        compared = Compare(symbol, Name(self.name), Constant(constant(self.spike)))
+        compared = Operation(symbol, (Name(self.name), Constant(constant(self.spike))))
         return self._with_missing(compared, forbidden, holds_for_missing=symbol == "!=")
 
     def _missing(self, is_not: bool) -> Formula:
         absent = missing(Name(self.name))
-        return Not(absent) if is_not else absent
+        return negated(absent) if is_not else absent
 
     def _with_missing(self, formula: Formula, forbidden: Mask, holds_for_missing: bool) -> Formula:
         """The formula, changed where needed so that it is true of a missing value only if that is allowed."""
         if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
             return formula
-        return Join("and" if holds_for_missing else "or", (formula, self._missing(holds_for_missing)))
+        return Operation("and" if holds_for_missing else "or", (formula, self._missing(holds_for_missing)))
 
 
 def constant(number: float) -> int | float:
@@ -382,7 +380,8 @@ def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpne
 def _ordered(low: Column, high: Column, offset: float) -> Formula:
     left, right = Name(low.name), Name(high.name)
     if offset == 0:
-        return Compare("<=", left, right)
+        return Operation("<=", (left, right))
     if offset == 1 and {low.parameter.kind, high.parameter.kind} == {"integer"}:
-        return Compare("<", left, right)
-    return Compare("<=", left, Arithmetic("-" if offset > 0 else "+", right, Constant(constant(abs(offset)))))
+        return Operation("<", (left, right))
+    shifted = Operation("-" if offset > 0 else "+", (right, Constant(constant(abs(offset)))))
+    return Operation("<=", (left, shifted))

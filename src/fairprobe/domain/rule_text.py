@@ -18,14 +18,13 @@ from typing import Any
 from fairprobe.domain.expressions import (
     ARITHMETIC,
     COMPARISONS,
-    Arithmetic,
-    Compare,
     Constant,
     Formula,
-    Join,
     Name,
-    Not,
+    Operation,
+    is_term,
     missing,
+    negated,
     reckoned,
 )
 from fairprobe.errors import DomainError
@@ -55,6 +54,7 @@ _KEYWORDS = {"and", "or", "not", "in", "is", *_CONSTANTS}
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _SYMBOLS = dict(zip(_ARITHMETIC + _COMPARISONS, (*ARITHMETIC, *COMPARISONS), strict=True))
+_SYMBOLS |= {ast.And: "and", ast.Or: "or"}
 _NEGATED = {"in": "not in", "is": "is not"}
 _GRAMMAR = (
     "it must consist of comparisons of names, numbers and texts in quotes, joined by 'and', 'or', 'not' and brackets"
@@ -113,10 +113,10 @@ class _Reader:
         """What is true or false; a name alone means that it is true."""
         made = self._made(node)
         if isinstance(made, Name):
-            return Compare("==", made, Constant(True))
+            return Operation("==", (made, Constant(True)))
         if isinstance(made, Constant) and isinstance(made.value, bool):
             return made.value
-        if isinstance(made, (Constant, Arithmetic)):
+        if is_term(made):
             raise self.refusal(node, "every part must be a comparison, not a value alone")
         return made
 
@@ -124,7 +124,7 @@ class _Reader:
         made = self._made(node)
         if made is _MISSING:
             raise self.refusal(node, advice="write 'is missing' after a name; what is missing has no order")
-        if not isinstance(made, (Constant, Name, Arithmetic)):
+        if not is_term(made):
             raise self.refusal(node, "a comparison must be of values, not of other comparisons")
         return made
 
@@ -137,9 +137,9 @@ class _Reader:
             case ast.Name():
                 made = self._value(node)
             case ast.BoolOp():
-                made = Join("and" if isinstance(node.op, ast.And) else "or", tuple(map(self.formula, node.values)))
+                made = Operation(_SYMBOLS[type(node.op)], tuple(map(self.formula, node.values)))
             case ast.UnaryOp(op=ast.Not()):
-                made = Not(self.formula(node.operand))
+                made = negated(self.formula(node.operand))
             case ast.UnaryOp(op=ast.USub()):
                 made = reckoned("-", Constant(0), self._term(node.operand))
             case ast.BinOp() if isinstance(node.op, _ARITHMETIC):
@@ -173,7 +173,7 @@ class _Reader:
         if len(node.ops) > 1 and not all(isinstance(sign, _COMPARISONS) for sign in node.ops):
             raise self.refusal(node, "only == != < <= > >= can stand in a row")
         parts = tuple(map(self._comparison, sides, node.ops, sides[1:]))
-        return parts[0] if len(parts) == 1 else Join("and", parts)
+        return parts[0] if len(parts) == 1 else Operation("and", parts)
 
     def _comparison(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Formula:
         item = self._term(left)
@@ -184,8 +184,8 @@ class _Reader:
         elif isinstance(sign, (ast.Is, ast.IsNot)):
             raise self.refusal(right, "after 'is' there must be 'missing'")
         else:
-            return Compare(_SYMBOLS[type(sign)], item, self._term(right))
-        return Not(part) if isinstance(sign, (ast.NotIn, ast.IsNot, ast.NotEq)) else part
+            return Operation(_SYMBOLS[type(sign)], (item, self._term(right)))
+        return negated(part) if isinstance(sign, (ast.NotIn, ast.IsNot, ast.NotEq)) else part
 
     def _among(self, item: Any, values: ast.expr) -> Formula:
         """Whether a value is one of some; brackets around a single one leave no trace in Python's tree."""
@@ -200,8 +200,8 @@ class _Reader:
         if names:
             raise self.refusal(names[0], "a list must hold values, no names")
         known = dict.fromkeys(value.value for value in made if value is not _MISSING)
-        among = Compare("in", item, Constant(tuple(known)))
-        return Join("or", (among, missing(item))) if _MISSING in made else among
+        among = Operation("in", (item, Constant(tuple(known))))
+        return Operation("or", (among, missing(item))) if _MISSING in made else among
 
 
 def text_of(node: Any) -> str:
@@ -210,25 +210,24 @@ def text_of(node: Any) -> str:
     >>> text_of(parse("not (`a b` >= 3 and x in ('u', 'v')) or z is missing"))
     "not (`a b` >= 3 and x in ('u', 'v')) or z is missing"
     """
-    if isinstance(node, Join):
-        return f" {node.word} ".join(_bracketed(part, Join) for part in node.parts)
-    if isinstance(node, Not):
-        if isinstance(node.part, Compare) and node.part.symbol in _NEGATED:
-            return text_of(Compare(_NEGATED[node.part.symbol], node.part.left, node.part.right))
-        return f"not ({text_of(node.part)})"
-    if isinstance(node, Compare):
-        if node.symbol == "==" and node.right == Constant(True) and isinstance(node.right.value, bool):
-            return text_of(node.left)
-        return f"{text_of(node.left)} {node.symbol} {text_of(node.right)}"
-    if isinstance(node, Arithmetic):
-        return f" {node.symbol} ".join(_bracketed(side, Arithmetic) for side in (node.left, node.right))
+    if isinstance(node, Operation):
+        return _operation_text(node.symbol, node.parts)
     if isinstance(node, Name):
         return node.name if re.fullmatch(r"[^\W\d]\w*", node.name) and node.name not in _KEYWORDS else f"`{node.name}`"
     return _value_text(node.value if isinstance(node, Constant) else node)
 
 
-def _bracketed(node: Any, kind: type) -> str:
-    return f"({text_of(node)})" if isinstance(node, kind) else text_of(node)
+def _operation_text(symbol: str, parts: tuple[Any, ...]) -> str:
+    if symbol == "not":
+        inner = parts[0]
+        if isinstance(inner, Operation) and inner.symbol in _NEGATED:
+            return _operation_text(_NEGATED[inner.symbol], inner.parts)
+        return f"not ({text_of(inner)})"
+    if symbol == "==" and parts[1] == Constant(True) and isinstance(parts[1].value, bool):
+        return text_of(parts[0])
+    inside = ("and", "or") if symbol in ("and", "or") else ARITHMETIC if symbol in ARITHMETIC else ()
+    texts = [f"({text_of(part)})" if getattr(part, "symbol", "") in inside else text_of(part) for part in parts]
+    return f" {symbol} ".join(texts)
 
 
 def _value_text(value: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, Not, joined, missing, none_of, one_of
+from fairprobe.domain.expressions import Constant, Formula, Name, Operation, joined, missing, negated, none_of, one_of
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.rule_text import text_of
@@ -138,7 +138,7 @@ class Axes:
         """All conditions of a box as one rule; without conditions, a rule that is true of everything."""
         if not box.conditions:
             name = Name(self.each[0].parameter.name)
-            return self._rule(Join("or", (Not(missing(name)), missing(name))))
+            return self._rule(Operation("or", (negated(missing(name)), missing(name))))
         return self._rule(joined("and", [self._formula(self.each[place], each) for place, each in box.conditions]))
 
     def _formula(self, axis: Axis, condition: Condition) -> Formula:
@@ -161,7 +161,7 @@ class Axes:
         if not axis.is_ordered and not np.isin(together, np.concatenate(played(others))).any():
             return _said(axis, together)
         parts = [
-            Join("and", (Compare("==", Name(link.sensitive), Constant(value)), _said(axis, codes)))
+            Operation("and", (one_of(link.sensitive, [value]), _said(axis, codes)))
             for value, codes in zip(plain_values(sensitive), inside, strict=True)
             if len(codes)
         ]
@@ -198,9 +198,9 @@ def _said(axis: Axis, codes: Codes) -> Formula:
     parts: list[Formula] = []
     for sign, code in bounds:
         value = plain(parameter.numbers(np.array([code]))[0])
-        parts.append(Compare(sign, name, Constant(int(value) if parameter.kind == "integer" else value)))
-    said = joined("and", parts) if parts else Not(missing(name))
-    return Join("or", (said, missing(name))) if len(numbers) < len(codes) else said
+        parts.append(Operation(sign, (name, Constant(int(value) if parameter.kind == "integer" else value))))
+    said = joined("and", parts) if parts else negated(missing(name))
+    return Operation("or", (said, missing(name))) if len(numbers) < len(codes) else said
 
 
 def _among(parameter: Parameter, inside: set[int]) -> Formula:
@@ -210,7 +210,7 @@ def _among(parameter: Parameter, inside: set[int]) -> Formula:
     left_out = [value for code, value in enumerate(values) if code not in inside]
     n_chosen, n_left_out = (sum(value is not None for value in part) for part in (chosen, left_out))
     if n_chosen > LISTED and n_left_out < n_chosen / 2:
-        return none_of(parameter.name, left_out) if left_out else Not(missing(Name(parameter.name)))
+        return none_of(parameter.name, left_out) if left_out else negated(missing(Name(parameter.name)))
     return one_of(parameter.name, chosen or [None])
 
 

@@ -24,7 +24,7 @@ from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of
-from fairprobe.explanation.evidence import Evidence, labels_of
+from fairprobe.explanation.evidence import Evidence, labels_of, n_classes_of
 from fairprobe.explanation.finding import Finding
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
@@ -38,6 +38,9 @@ SURPRISING = 0.05
 
 MOST_PAIRS = 200
 """Largest number of pairs of sides that are compared; of more, those that most cases found are ends of. Chosen."""
+
+MOST_BARS = 12
+"""Largest number of rows that are drawn. Chosen."""
 
 TOLD = 2
 """Number of rows that sentences tell."""
@@ -106,10 +109,18 @@ class Directions(Finding):
         )
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draw how often it is the one way, and how often the other, as SVG."""
-        from fairprobe.explanation.plots import draw_directions
+        """Draw how often it is the first side and not the second, as SVG."""
+        from fairprobe.explanation.plots import draw_bars
 
-        draw_directions(self, path)
+        of = "sampled" if self.n_sampled else "found"
+        bars = self.table[self.table[of] > 0].head(MOST_BARS)
+        bars = bars.set_index(bars["first"] + ", not " + bars["second"])
+        bars["value"] = bars[of] / (bars[of] + bars[f"{of}_reversed"])
+        if of == "found":
+            bars[["low", "high"]] = math.nan
+        note = "with the 95% interval" if self.n_sampled else "which are no sample"
+        title = "Who is worse off" if self.favourable is not None else "Who gets the one outcome, and not the other"
+        draw_bars(path, bars, title, f"of the {of} cases that part the two, {note}")
 
 
 def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
@@ -120,21 +131,23 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
         sampled: a judgement of inputs drawn afresh: its hits are a sample of cases, as those of a search are not.
     """
     hits = sampled.take(np.flatnonzero(sampled.hits))
-    outcomes = _outcomes(evidence, [evidence.cases, hits])
-    rows = []
-    for pair in _pairs(evidence):
-        found, drawn = (_counts(evidence.domain, part, pair, outcomes) for part in (evidence.cases, hits))
-        rows += list(_rows(pair, found, drawn, outcomes.names))
-    health = list(outcomes.health)
-    n_pairs = math.comb(len(evidence.domain.combinations), 2)
+    parts, domain = (evidence.cases, hits), evidence.domain
+    outcomes = _label_outcomes(evidence, parts) if evidence.oracle.is_label else _number_outcomes(evidence, parts)
+    rows = [row for pair in _pairs(evidence) for row in _rows(domain, pair, parts, outcomes)]
+    health = []
+    good = None if evidence.favourable is None else evidence.favourable.word
+    if evidence.oracle.is_label and good is not None and outcomes.names and not outcomes.is_told:
+        told = ", ".join(map(repr, outcomes.names))
+        health.append(Remark("favourable-unseen", f"no case gets the outcome {good!r}, only {told}"))
+    n_pairs = math.comb(len(domain.combinations), 2)
     if n_pairs > MOST_PAIRS:
         text = f"{MOST_PAIRS} of {n_pairs:,} pairs of sensitive values were compared: the ends of most cases found"
         health.append(Remark("many-pairs", text))
     return Directions(
         table=_tested(rows),
-        sensitive=evidence.domain.sensitive,
-        output=evidence.oracle.asker.output,
-        favourable=evidence.favourable.word if evidence.favourable and outcomes.is_told else None,
+        sensitive=domain.sensitive,
+        output=evidence.output,
+        favourable=good if outcomes.is_told else None,
         n_found=evidence.n_cases,
         n_sampled=len(hits.codes),
         n_drawn=len(sampled.codes),
@@ -167,18 +180,33 @@ class _Pair(NamedTuple):
         return sides
 
 
+def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
+    """Sets of groups: the values of each sensitive parameter where there are several, and their combinations.
+
+    A group has words, and the places of its combinations in domain order.
+    """
+    combinations = domain.combinations
+    whole = {combination_words(domain, place): [place] for place in range(len(combinations))}
+    if len(domain.sensitive) == 1:
+        return [whole]
+    by_value = []
+    for column, name in enumerate(domain.sensitive):
+        alone = domain.with_sensitive([name])
+        places = [np.flatnonzero(combinations[:, column] == code).tolist() for code in range(domain[name].levels)]
+        by_value.append({combination_words(alone, code): each for code, each in enumerate(places)})
+    return [*by_value, whole]
+
+
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
     """All pairs of values of each sensitive parameter, where there are several, and of their combinations."""
     domain = evidence.domain
-    sets: list[tuple[str, Domain, Codes, int | None]] = []
-    if len(domain.sensitive) > 1:
-        for place, name in enumerate(domain.sensitive):
-            sets.append((name, domain.with_sensitive([name]), domain.combinations[:, place], place))
-    sets.append(("combination", domain, np.arange(len(domain.combinations)), None))
-    for compared, alone, sides, parameter in sets:
+    *by_value, whole = groups_of(domain)
+    sets = [(domain.sensitive[column], groups, column) for column, groups in enumerate(by_value)]
+    for compared, groups, column in [*sets, ("combination", whole, None)]:
+        words = list(groups)
+        sides = np.arange(len(words)) if column is None else domain.combinations[:, column]
         for one, other in _most_found(evidence, sides):
-            words = combination_words(alone, one), combination_words(alone, other)
-            yield _Pair(compared, words, (one, other), parameter)
+            yield _Pair(compared, (words[one], words[other]), (one, other), column)
 
 
 def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
@@ -208,43 +236,32 @@ class _Outcomes(NamedTuple):
     """Numbers of the outcomes of two sides, from their outputs."""
     is_told: bool
     """The good outcome is known: the lower number is the worse one."""
-    health: tuple[Remark, ...] = ()
 
 
-def _outcomes(evidence: Evidence, judgements: Sequence[Judgement]) -> _Outcomes:
-    if evidence.oracle.is_label:
-        return _label_outcomes(evidence, labels_of(judgements))
-    n_classes = max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
-    return _number_outcomes(evidence, n_classes, is_told=any(len(part.codes) for part in judgements))
-
-
-def _label_outcomes(evidence: Evidence, labels: list[Any]) -> _Outcomes:
+def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
     """Labels as they are; with a good one, only this one and all others."""
     import pandas as pd
 
+    labels = labels_of(parts)
     good = None if evidence.favourable is None else evidence.favourable.word
     if good is not None and good in labels:
         others = [label for label in labels if label != good]
         names = [others[0] if len(others) == 1 else f"not {good}", good]
         return _Outcomes(names, lambda one, other: ((one == good).astype(int), (other == good).astype(int)), True)
-    health: tuple[Remark, ...] = ()
-    if good is not None and labels:
-        text = f"no case gets the outcome {good!r}, only {', '.join(map(repr, labels))}"
-        health = (Remark("favourable-unseen", text),)
     index = pd.Index(labels, dtype=object)
 
     def read(one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
         return index.get_indexer(one.astype(object)), index.get_indexer(other.astype(object))
 
-    return _Outcomes(labels, read, False, health)
+    return _Outcomes(labels, read, False)
 
 
-def _number_outcomes(evidence: Evidence, n_classes: int, *, is_told: bool) -> _Outcomes:
+def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
     """The lower and the higher of two numbers; of classes, those of the class that is meant.
 
     That is the good outcome's class, or of two the last one; else for each pair the class in which it differs most.
     """
-    oracle, good = evidence.oracle, evidence.favourable
+    oracle, good, n_classes = evidence.oracle, evidence.favourable, n_classes_of(parts)
     sign = -1.0 if good is not None and good.is_low else 1.0
     order = ("lower", "higher") if sign > 0 else ("higher", "lower")
     names, place = [f"the {how} output" for how in order], None
@@ -262,7 +279,7 @@ def _number_outcomes(evidence: Evidence, n_classes: int, *, is_told: bool) -> _O
         is_higher = differ & (apart > 0)
         return 2 * widest + is_higher, 2 * widest + (differ & ~is_higher)
 
-    return _Outcomes(names, read, is_told and good is not None)
+    return _Outcomes(names, read, good is not None and any(len(part.codes) for part in parts))
 
 
 # The counts and their test
@@ -280,17 +297,16 @@ def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcom
     return Counter(dict(zip(map(tuple, pairs.tolist()), counts.tolist(), strict=True)))
 
 
-def _rows(
-    pair: _Pair, found: Counter[tuple[int, int]], sampled: Counter[tuple[int, int]], names: Sequence[Any]
-) -> Iterator[tuple[Any, ...]]:
+def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Outcomes) -> Iterator[tuple[Any, ...]]:
     """A row for each two outcomes that part two sides; the first side more often gets the lower one."""
+    found, sampled = (_counts(domain, part, pair, outcomes) for part in parts)
     for low, high in sorted({(min(gets), max(gets)) for gets in (*found, *sampled)}):
         ways, sides = [(low, high), (high, low)], pair.words
         one, other = ((sampled[way], found[way]) for way in ways)
         if one < other:
             ways, sides = ways[::-1], sides[::-1]
         counts = (of[way] for of in (found, sampled) for way in ways)
-        yield (pair.compared, *sides, names[low], names[high], *counts)
+        yield (pair.compared, *sides, outcomes.names[low], outcomes.names[high], *counts)
 
 
 def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:

@@ -41,6 +41,9 @@ N_PAIRED = 6
 N_CURVES = 4
 """Number of the strongest parameters along which the gap is followed. Chosen."""
 
+MOST_BARS = 30
+"""Largest number of parameters that are drawn. Chosen."""
+
 FEWEST_VALUES = 2
 """Smallest number of values of a parameter: with fewer queries, fewer cases are moved. Chosen."""
 
@@ -114,9 +117,13 @@ class Influence(Finding):
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw how often each parameter ends a case, as SVG."""
-        from fairprobe.explanation.plots import draw_influence
+        from fairprobe.explanation.plots import draw_bars
 
-        draw_influence(self, path, SOURCES[self.source])
+        bars = self.table[self.table["n_moves"] > 0].head(MOST_BARS).rename(columns={"ended": "value"})
+        left_out = len(self.table) - len(bars)
+        aside = f"; {left_out:,} more parameters are not shown" if left_out else ""
+        title = f"What ends {self.n_cases:,} cases: one parameter moved to another value, by {SOURCES[self.source]}"
+        draw_bars(path, bars, f"{title}{aside}", "moves that end a case, with the 95% interval over cases")
 
     def plot_curves(self, path: str | PathLike[str]) -> None:
         """Draw the gap along the strongest parameters, as SVG."""

@@ -112,7 +112,7 @@ class _View:
 
     def __init__(self, evidence: Evidence) -> None:
         self._domain = evidence.domain
-        output = "value" if evidence.oracle.asker.output == "value" else "label"
+        output = "value" if evidence.output == "value" else "label"
         self.seen = Seen(evidence.model, self._domain, np.float64, evidence.batch, output)
         varying = [name for name in self._domain.families.varying if name not in self._domain.hidden]
         every = np.ones(len(self.seen.base), dtype=bool)

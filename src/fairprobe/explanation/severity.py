@@ -73,7 +73,7 @@ def severity_of(evidence: Evidence) -> Severity:
     measure = _measure(evidence)
     gaps, n_queries = evidence.cases.gaps.astype(np.float64), 0
     health: tuple[Remark, ...] = ()
-    if measure != evidence.oracle.asker.output:
+    if measure != evidence.output:
         n = evidence.budget.inputs(evidence.n_cases, cost=2)
         if n < evidence.n_cases:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
@@ -97,7 +97,7 @@ def severity_of(evidence: Evidence) -> Severity:
 
 def _measure(evidence: Evidence) -> str:
     """The output whose gap says most."""
-    output = evidence.oracle.asker.output
+    output = evidence.output
     if output != "label":
         return output
     adapter = adapter_for(evidence.model)

@@ -25,62 +25,46 @@ class Slices:
     def __init__(self, evidence: Evidence, axes: Axes) -> None:
         self._evidence = evidence
         self._axes = axes
-        places = list(enumerate(axes.each))
-        self._small = [(place, axis) for place, axis in places if axis.parameter.levels <= SMALL]
-        self._wide = [(place, axis) for place, axis in places if axis.parameter.levels > SMALL]
 
     @property
     def n_inputs(self) -> int:
         """Approximate number of inputs in the slices through one case."""
-        n_small = sum(axis.parameter.levels for _, axis in self._small)
-        return n_small + sum(4 * int(axis.parameter.levels).bit_length() for _, axis in self._wide)
+        levels = [int(axis.parameter.levels) for axis in self._axes.each]
+        return sum(n if n <= SMALL else 4 * n.bit_length() for n in levels)
 
     def boxes(self, cases: Codes) -> list[Box]:
         """A box for each case, with the ends of its slices as sides."""
-        found = self._whole_slices(cases) | {place: self._ends(place, axis, cases) for place, axis in self._wide}
-        boxes = []
-        for number in range(len(cases)):
-            sides = {place: conditions[number] for place, conditions in found.items()}
-            boxes.append(self._axes.box({place: side for place, side in sides.items() if side is not None}))
-        return boxes
+        sides = [
+            self._whole(place, axis, cases) if axis.parameter.levels <= SMALL else self._ends(place, axis, cases)
+            for place, axis in enumerate(self._axes.each)
+        ]
+        each_case = (
+            {place: side for place, side in enumerate(own) if side is not None} for own in zip(*sides, strict=True)
+        )
+        return [self._axes.box(conditions) for conditions in each_case]
 
-    def _status(self, inputs: Codes) -> Codes:
-        """MISS, HIT or UNKNOWN of each input."""
+    def _status(self, axis: Axis, cases: Codes, values: Codes) -> tuple[Codes, Codes]:
+        """Cases with other values on one axis, and MISS, HIT or UNKNOWN of each."""
         domain = self._evidence.domain
+        inputs = cases.copy()
+        inputs[:, axis.column] = values
         inputs = domain.completed(inputs)
         status = np.full(len(inputs), UNKNOWN, dtype=np.int64)
         allowed = np.flatnonzero(domain.allows(inputs))
-        if len(allowed):
-            judgement = self._evidence.judge(inputs[allowed])
-            status[allowed] = np.where(judgement.comparable, judgement.hits, UNKNOWN)
-        return status
+        judgement = self._evidence.judge(inputs[allowed])
+        status[allowed] = np.where(judgement.comparable, judgement.hits, UNKNOWN)
+        return inputs, status
 
     def _coordinates(self, place: int, inputs: Codes) -> Codes:
         """The coordinate of each input on one axis."""
         return self._axes.coordinates(inputs)[:, place]
 
-    # Parameters of few values: all of them
-
-    def _whole_slices(self, cases: Codes) -> dict[int, list[Condition | None]]:
-        """By axis of few values, a condition for each case; all inputs are judged at once."""
-        if not self._small:
-            return {}
-        blocks = []
-        for _, axis in self._small:
-            moved = np.repeat(cases, axis.parameter.levels, axis=0)
-            moved[:, axis.column] = np.tile(np.arange(axis.parameter.levels), len(cases))
-            blocks.append(moved)
-        statuses = np.split(self._status(np.concatenate(blocks)), np.cumsum([len(block) for block in blocks])[:-1])
-        return {
-            place: self._conditions(place, axis, cases, block, status)
-            for (place, axis), block, status in zip(self._small, blocks, statuses, strict=True)
-        }
-
-    def _conditions(self, place: int, axis: Axis, cases: Codes, inputs: Codes, status: Codes) -> list[Condition | None]:
-        """The condition of each case's slice along an axis; None where no input is a miss."""
-        coordinates = self._coordinates(place, inputs)
+    def _whole(self, place: int, axis: Axis, cases: Codes) -> list[Condition | None]:
+        """The condition of each case's slice along an axis of few values: all are asked about."""
+        n = axis.parameter.levels
+        inputs, status = self._status(axis, np.repeat(cases, n, axis=0), np.tile(np.arange(n), len(cases)))
+        coordinates, which = self._coordinates(place, inputs), np.repeat(np.arange(len(cases)), n)
         by_case = np.full((len(cases), axis.n), UNKNOWN, dtype=np.int64)
-        which = np.repeat(np.arange(len(cases)), axis.parameter.levels)
         known = np.flatnonzero((status != UNKNOWN) & (coordinates >= 0))
         by_case[which[known], coordinates[known]] = status[known]
         own = self._coordinates(place, cases)
@@ -96,7 +80,7 @@ class Slices:
         low, high = (self._end(axis, cases, last, up) for up in (False, True))
         takes_missing = np.zeros(len(cases), dtype=bool)
         if axis.parameter.missing:
-            takes_missing = self._with(axis, cases, np.full(len(cases), last + 1)) != MISS
+            takes_missing = self._status(axis, cases, np.full(len(cases), last + 1))[1] != MISS
         low, high = np.where(low == 0, 0, low + shift), np.where(high == last, axis.last, high + shift)
         spans = zip(low.tolist(), high.tolist(), takes_missing.tolist(), strict=True)
         return [Span(*span) if known else None for span, known in zip(spans, own <= last, strict=True)]
@@ -108,24 +92,17 @@ class Slices:
         sign = 1 if up else -1
         hops = 2 ** np.arange(int(last).bit_length() + 1)
         steps = np.minimum(hops[None, :], room[:, None])
-        status = self._with(axis, np.repeat(cases, len(hops), axis=0), (own[:, None] + sign * steps).ravel())
+        _, status = self._status(axis, np.repeat(cases, len(hops), axis=0), (own[:, None] + sign * steps).ravel())
         misses = status.reshape(steps.shape) == MISS
         first = np.where(misses.any(axis=1), misses.argmax(axis=1), len(hops))
         good = np.where(first == 0, 0, steps[each, np.maximum(first - 1, 0)])
         bad = np.where(first < len(hops), steps[each, np.minimum(first, len(hops) - 1)], good + 1)
-        while (bad - good > 1).any():
-            middle = np.where(bad - good > 1, (good + bad) // 2, good)
-            open_ = np.flatnonzero(bad - good > 1)
-            is_miss = self._with(axis, cases[open_], (own + sign * middle)[open_]) == MISS
-            bad[open_[is_miss]] = middle[open_[is_miss]]
-            good[open_[~is_miss]] = middle[open_[~is_miss]]
+        while len(some := np.flatnonzero(bad - good > 1)):
+            middle = (good + bad)[some] // 2
+            is_miss = self._status(axis, cases[some], own[some] + sign * middle)[1] == MISS
+            bad[some[is_miss]] = middle[is_miss]
+            good[some[~is_miss]] = middle[~is_miss]
         return np.asarray(own + sign * good)
-
-    def _with(self, axis: Axis, cases: Codes, values: Codes) -> Codes:
-        """The status of cases with other values on one axis."""
-        moved = cases.copy()
-        moved[:, axis.column] = values
-        return self._status(moved)
 
 
 def _condition(axis: Axis, status: Codes, own: int) -> Condition | None:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule
-from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
 from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, split_confidence
-from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of, in_order
+from fairprobe.explanation.directions import groups_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding
 from fairprobe.wording import capital, closed, percent
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GROUP = ["group", "n", "outcome", "value", "low", "high"]
-DIFFERENCE = ["a", "b", "outcome", "value", "p_value", "model", "rows", "at_most", "is_testable"]
+DIFFERENCE = ["a", "b", "outcome", "value", "p_value", "at_most", "model", "rows", "is_testable"]
 
 MARGIN = 0.5
 """Margin of the test of equivalence, as a part of the model's own difference on the same rows. Chosen.
@@ -205,24 +204,24 @@ def region_in_data(
     domain = evidence.domain
     own = domain.families.place_of(domain.rows(evidence.rows[inside], may_be_empty=True).own)
     targets, known = _targets(evidence, inside)
-    sets = _sets_of_groups(domain)
-    places = {group: each for groups in sets for group, each in groups.items()}
-    rows = {group: np.isin(own, each) & known for group, each in places.items()}
-
-    pairs = _pairs(sets, list(targets), _means_of_cases(evidence, rule, places, list(targets)))
+    sets = groups_of(domain)
+    rows = {group: np.isin(own, places) & known for groups in sets for group, places in groups.items()}
+    pairs = _pairs(sets, list(targets), _means_of_cases(evidence, rule, sets, list(targets)))
     # More rows of the larger group do not help: the smaller group limits the test.
-    smaller = [int(min(rows[pair.a].sum(), rows[pair.b].sum())) for pair in pairs]
+    smaller = [int(min(rows[a].sum(), rows[b].sum())) for a, b, *_ in pairs]
     attainable = [attainable_p(n, n) for n in smaller]
     level = _tarone(1 - held, attainable)
     verdict = InData.EXTRAPOLATED if min(attainable) > level else None
     answers = None
     if verdict is None and all(target is not None for target in targets.values()):
         answers = _answers(evidence, inside, known & (own >= 0))
-    compared = [
-        _difference(pair, target, rows, 1 - held, (evidence, answers), is_testable=best <= level)
-        for pair, best in zip(pairs, attainable, strict=True)
-        if (target := targets[pair.outcome]) is not None
-    ]
+    compared = []
+    for (a, b, outcome, model), best in zip(pairs, attainable, strict=True):
+        target = targets[outcome]
+        if target is not None:
+            figures = _compared(target[rows[a]], target[rows[b]], 1 - held)
+            of_rows = _difference_of_rows(evidence, answers, rows[a], rows[b], outcome)
+            compared.append((a, b, outcome, *figures, model, of_rows, best <= level))
     differences = pd.DataFrame(compared, columns=DIFFERENCE).astype({"model": float, "rows": float})
     direction = differences["rows"].replace(0, math.nan).fillna(differences["model"]).fillna(0)
     differences["agrees"] = (direction == 0) | (differences["value"] * direction > 0)
@@ -248,27 +247,9 @@ def region_in_data(
 # Rows and groups
 
 
-def _sets_of_groups(domain: Domain) -> list[dict[str, list[int]]]:
-    """Sets of groups that are compared: the values of each sensitive parameter, and the combinations of several.
-
-    A group has words, and the places of its combinations in domain order.
-    """
-    combinations = domain.combinations
-    sets = [{combination_words(domain, place): [place] for place in range(len(combinations))}]
-    if len(domain.sensitive) == 1:
-        return sets
-    by_value = []
-    for column, name in enumerate(domain.sensitive):
-        alone = domain.with_sensitive([name])
-        places = [np.flatnonzero(combinations[:, column] == code).tolist() for code in range(domain[name].levels)]
-        by_value.append({combination_words(alone, code): each for code, each in enumerate(places)})
-    return by_value + sets
-
-
 def _is_numeric(evidence: Evidence) -> bool:
     """Labels are measurements, as the model's outputs are: their means are compared."""
-    is_value = evidence.oracle.asker.output == "value"
-    return evidence.labels is not None and is_value and evidence.labels.dtype.kind in "fiu"
+    return evidence.labels is not None and evidence.output == "value" and evidence.labels.dtype.kind in "fiu"
 
 
 def _targets(evidence: Evidence, inside: Mask) -> tuple[dict[Any, NDArray[Any] | None], Mask]:
@@ -297,7 +278,7 @@ def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
     good = evidence.favourable
     if good is None:
         return None
-    if good.label is None and evidence.oracle.asker.output == "score" and len(labels) == 2:
+    if good.label is None and evidence.output == "score" and len(labels) == 2:
         return labels[0 if good.is_low else -1]
     return next((label for label in labels if label == good.label), None)
 
@@ -319,7 +300,7 @@ def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None
 
 def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
     """A number for an outcome, by case or by row; it is higher where the output is nearer to that outcome."""
-    output, classes = evidence.oracle.asker.output, classes_of(evidence.model)
+    output, classes = evidence.output, classes_of(evidence.model)
     if output == "label":
         return np.asarray(outputs == outcome)
     if output == "value":
@@ -333,7 +314,7 @@ def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[
 
 
 def _means_of_cases(
-    evidence: Evidence, rule: Rule, groups: Mapping[str, list[int]], outcomes: Sequence[Any]
+    evidence: Evidence, rule: Rule, sets: Sequence[Mapping[str, list[int]]], outcomes: Sequence[Any]
 ) -> dict[tuple[str, Any], float]:
     """By group and outcome, the mean of the model's outputs over the cases inside a region; NaN if not known."""
     cases = evidence.cases
@@ -342,7 +323,7 @@ def _means_of_cases(
     means = {}
     for outcome in outcomes:
         values = _values(evidence, cases.outputs, outcome)
-        for group, places in groups.items():
+        for group, places in (each for groups in sets for each in groups.items()):
             exist = cases.exist[places]
             is_known = values is not None and exist.any()
             means[group, outcome] = float(np.asarray(values)[places][exist].mean()) if is_known else math.nan
@@ -352,8 +333,8 @@ def _means_of_cases(
 def _answers(evidence: Evidence, inside: Mask, wanted: Mask) -> NDArray[Any] | None:
     """The answers to rows inside as they are; None if they are no labels' scale, or the budget has no room for them."""
     assert evidence.rows is not None
-    n, left = int(wanted.sum()), evidence.budget.n_left
-    if not n or evidence.oracle.asker.output == "score" or (left is not None and n > ROWS_PART * left):
+    n = int(wanted.sum())
+    if not n or evidence.output == "score" or evidence.budget.inputs(n, ROWS_PART, cost=1) < n:
         return None
     given = evidence.oracle.asker.ask_frame(evidence.rows[inside][wanted])
     answers = np.zeros((len(wanted), *given.shape[1:]), dtype=given.dtype)
@@ -372,26 +353,23 @@ def _difference_of_rows(
 # Comparisons
 
 
-class _Pair(NamedTuple):
-    a: str
-    b: str
-    outcome: Any
-    model: float | None
+_Pair = tuple[str, str, Any, float | None]
+"""Two groups, the outcome, and the difference that the model makes; None where it has no direction."""
 
 
 def _pairs(
     sets: Sequence[Mapping[str, Any]], outcomes: Sequence[Any], means: Mapping[tuple[str, Any], float]
 ) -> list[_Pair]:
     """The pairs of groups to compare: those that the model puts farthest apart; all if it puts none apart."""
-    pairs = []
+    pairs: list[_Pair] = []
     for groups in sets:
         for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), outcomes):
             apart = means[a, outcome] - means[b, outcome]
-            pairs.append(_Pair(a, b, outcome, None if math.isnan(apart) else apart))
-    sizes = {pair: abs(pair.model or 0.0) for pair in pairs}
+            pairs.append((a, b, outcome, None if math.isnan(apart) else apart))
+    sizes = {pair: abs(pair[-1] or 0.0) for pair in pairs}
     most = max(sizes.values())
     if not most:  # both ways alike, or nothing is known: no direction
-        return [pair._replace(model=None) for pair in pairs[:MOST_PAIRS]]
+        return [(a, b, outcome, None) for a, b, outcome, _ in pairs[:MOST_PAIRS]]
     pairs = sorted(pairs, key=lambda pair: -sizes[pair])
     return [pair for pair in pairs if sizes[pair] >= FARTHEST * most][:MOST_PAIRS]
 
@@ -401,18 +379,8 @@ def _tarone(error: float, attainable: Sequence[float]) -> float:
     return next(error / n for n in itertools.count(1) if sum(best <= error / n for best in attainable) <= n)
 
 
-def _difference(
-    pair: _Pair,
-    target: NDArray[Any],
-    rows: Mapping[str, Mask],
-    error: float,
-    asked: tuple[Evidence, NDArray[Any] | None],
-    *,
-    is_testable: bool,
-) -> tuple[Any, ...]:
-    """Compare two groups' labels; the error is that of the test of equivalence."""
-    inside = rows[pair.a], rows[pair.b]
-    a, b = (target[each] for each in inside)
+def _compared(a: NDArray[Any], b: NDArray[Any], error: float) -> tuple[float, float, float]:
+    """The difference between two groups' labels, its p-value and its bound; the error is of the test of equivalence."""
     if a.dtype == bool:
         counts = (int(a.sum()), len(a), int(b.sum()), len(b))
         p_value, ends = fisher_p(*counts), rate_difference(*counts, 1 - 2 * error)
@@ -422,8 +390,7 @@ def _difference(
         # That all labels seen are the same does not show that all others are.
         ends = (ends_of_means[0], ends_of_means[1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else (-math.inf, math.inf)
     value = float(a.mean() - b.mean()) if len(a) and len(b) else math.nan
-    of_rows = _difference_of_rows(*asked, *inside, pair.outcome)
-    return pair.a, pair.b, pair.outcome, value, p_value, pair.model, of_rows, max(map(abs, ends)), is_testable
+    return value, p_value, max(map(abs, ends))
 
 
 def _verdict(differences: pd.DataFrame, level: float) -> InData:

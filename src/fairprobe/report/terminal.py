@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from fairprobe.blocks import Block, Code, Figure, Items, Remark, Section, Sentence, Table
-from fairprobe.progress import visible
-from fairprobe.wording import unmarked
+from fairprobe.wording import for_terminal, unmarked
 
 INDENT = "  "
 
@@ -50,7 +49,7 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
 
 def shown(text: object) -> str:
     """A text for a terminal: characters that would command it, or turn its lines around, are spelt out."""
-    return visible(unmarked(text))
+    return for_terminal(unmarked(text))
 
 
 def _wrapped(text: str, width: int | None, indent: int) -> str:
