@@ -21,7 +21,7 @@ from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.explanation.boxes import Axes, Span
 from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.evidence import DrawnFrom
-from fairprobe.explanation.region_learning import learn
+from fairprobe.explanation.region_learning import Pool, learn
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -63,7 +63,7 @@ def test_planted_regions_are_found(name, seeds):
         cases = search(toy, toy.domain, max_cases=1000, seed=seed, batch="frame")
         evidence = evidence_of(toy, toy.domain, codes=toy.domain.encode(cases.cases), batch="frame", seed=seed)
         axes = Axes(toy.domain)
-        rules = [axes.rule(box) for box in learn(evidence, axes)]
+        rules = [axes.rule(box) for box in learn(Pool(evidence, axes, "learning"))]
         assert len(rules) <= 2 * len(toy.rules)
         scores.append(toy.f1(rules))
     assert statistics.median(scores) >= 0.95
@@ -161,7 +161,7 @@ def test_intervals_hold_for_all_regions_at_once(n_sets, n_each, least):
     n_covered = 0
     for learned in range(n_sets):
         evidence = evidence_of(diagonal, SMALL, n=2000, seed=learned)
-        boxes = learn(evidence, axes)
+        boxes = learn(Pool(evidence, axes, "learning"))
         true = {axes.rule(box).text: truth[axes.inside(box, axes.coordinates(every))].mean() for box in boxes}
         assert len(boxes) >= 2
         assert min(true.values()) < 0.95

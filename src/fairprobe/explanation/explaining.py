@@ -286,10 +286,9 @@ def explain(
     evidence = replace(evidence, favourable=favourable_among(favourable, evidence, sampled))
     step("where they are")
     axes = Axes(evidence.domain)
-    learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
-    pool = Pool(learning, axes, "learning")
+    pool = Pool(replace(evidence, budget=evidence.budget.part(LEARNING_PART)), axes, "learning")
     # Without cases, or without other parameters, there is no region.
-    boxes = learn(learning, axes, max_regions, pool) if evidence.n_cases and len(axes) else []
+    boxes = learn(pool, max_regions) if evidence.n_cases and len(axes) else []
     step("how good the regions are")
     regions = measured_regions(evidence, axes, boxes) if boxes else []
     covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
