@@ -262,19 +262,8 @@ def explain(
     """
     clock, tell = Clock(), teller(progress)
     checked_count("max_regions", max_regions)
-    evidence = explained_cases(
-        found,
-        model,
-        X,
-        y,
-        population,
-        domain=domain,
-        output=output,
-        threshold=threshold,
-        max_queries=max_queries,
-        seed=checked_seed(seed),
-        batch=batch,
-    )
+    asked = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
+    evidence = explained_cases(found, model, X, y, population, domain=domain, seed=checked_seed(seed), **asked)
 
     def step(what: str) -> None:
         if tell is not None:
