@@ -303,7 +303,13 @@ class _Worth:
 
 
 class Pool:
-    """Judged inputs and their weights."""
+    """Judged inputs and their weights: many where cases are, and the weights still represent the population.
+
+    Uniform inputs say next to nothing about a region of one in ten thousand. Some inputs are therefore drawn from the
+    population and others from boxes of known mass. The weight of an input is the inverse of its probability to be drawn
+    at all (the balance heuristic of multiple importance sampling). Sums of weights estimate the population, whichever
+    boxes inputs were drawn from.
+    """
 
     def __init__(self, evidence: Evidence, axes: Axes, name: str) -> None:
         self.evidence = evidence
