@@ -23,7 +23,7 @@ import numpy as np
 import fairprobe
 from _common import model, print_table
 from fairprobe.datasets import census_domain
-from fairprobe.searching.stored_cases import StoredCases, merged, write_parquet
+from fairprobe.searching.stored_search import StoredCases, merged, write_parquet
 from fairprobe.searching.stored_search import StoredSearch
 
 HEADER = ("cases", "search and store s", "merge s", "read back s", "written cases/s", "GB of search, merge, reading")
@@ -58,7 +58,7 @@ def merge(folder: Path, n: int) -> dict[str, float]:
     stored = StoredCases(folder / "run")
     entries, most = stored.of_result()
     out = folder / "cases.parquet"
-    seconds, n_merged = timed(lambda: write_parquet(merged([(stored, entries)]), out, lambda frame: frame, most))
+    seconds, n_merged = timed(lambda: write_parquet(merged([(stored, entries)], most), out, lambda frame: frame))
     assert n_merged == n
     return {"seconds": seconds}
 

@@ -57,10 +57,8 @@ def test_a_service_is_searched_and_no_secret_is_shown(fairprobe, search, estimat
 
 def test_what_was_found_is_kept_when_a_service_ends(search, served, folder):
     def ends(handler):
-        is_over = handler.served.n_requests > 20
-        if is_over:
-            handler.reply({"error": f"gone, {handler.headers['X-API-KEY']}"}, 500)
-        return is_over
+        gone = {"error": f"gone, {handler.headers['X-API-KEY']}"}
+        return (gone, 500) if handler.served.n_requests > 20 else None
 
     served.override = ends
     settings = ("--protocol", "mlflow", "--retries", 1, "--batch-rows", 32, "--strategy", "random", "--walkers", 50)

@@ -296,7 +296,7 @@ def test_a_damaged_file_is_refused(density, tmp_path):
 
 
 def test_a_file_of_a_newer_format_is_refused(density, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairprobe.domain.density_file.FORMAT", 2)
+    monkeypatch.setattr("fairprobe.domain.density.FORMAT", 2)
     density.to_parquet(tmp_path / "d.parquet")
     monkeypatch.undo()
     with pytest.raises(DataError, match="format must be 1, got 2"):

@@ -176,7 +176,6 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (LINK + "role = [{of = [0], is = [1], on = 3}]", "has name, of, is, if_missing, missing_for; got 'on'"),
         (LINK + "shift = 3", "of and by must be two lists of the same length"),
         (NAMED + "name = 5", "name must be a string that is not empty, got 5"),
-        (NAMED + 'name = ["x"]\ncompare = [0]', "name must be a string that is not empty, got ['x']"),
     ],
 )
 def test_bad_file(tmp_path, text, message):

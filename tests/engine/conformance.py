@@ -35,25 +35,25 @@ def engine_checks() -> list[tuple[str, EngineCheck]]:
 
 
 def _check_gives_results_in_order(make: MakeEngine) -> None:
-    with _engine(make, _square) as engine:
+    with _engine(make, lambda shard, *told: shard**2) as engine:
         _require(_first(engine, 7) == [0, 1, 4, 9, 16, 25, 36], "give the results of shards 0, 1, 2, ... in order")
 
 
 def _check_does_not_mind_who_is_first(make: MakeEngine) -> None:
-    with _engine(make, _slow_first) as engine:
+    with _engine(make, lambda shard, *told: time.sleep(0.3 * (shard == 0)) or shard) as engine:
         _require(_first(engine, 5) == [0, 1, 2, 3, 4], "give results in order, also if a later shard is over sooner")
 
 
 def _check_ends_after_the_last_shard(make: MakeEngine) -> None:
-    with _engine(make, _square, n_shards=3) as engine:
+    with _engine(make, lambda shard, *told: shard**2, n_shards=3) as engine:
         _require(list(engine.results()) == [0, 1, 4], "end when there are no more shards")
 
 
 def _check_passes_the_seconds_left_on(make: MakeEngine) -> None:
     left = itertools.count(10, -1)
-    with _engine(make, _as_told, seconds_left=lambda: next(left)) as engine:
+    with _engine(make, lambda shard, seconds, report: seconds, seconds_left=lambda: next(left)) as engine:
         _require(sorted(_first(engine, 4), reverse=True)[0] == 10, "tell the first shard how many seconds are left")
-    with _engine(make, _as_told) as engine:
+    with _engine(make, lambda shard, seconds, report: seconds) as engine:
         _require(_first(engine, 1) == [None], "tell a shard of no limit where there is none")
 
 
@@ -122,20 +122,7 @@ def _check_tells_how_far_it_is_and_stops_when_told(make: MakeEngine) -> None:
 # What is run
 
 
-def _square(shard: int, seconds: float | None, report: Report | None) -> int:
-    return shard**2
-
-
-def _slow_first(shard: int, seconds: float | None, report: Report | None) -> int:
-    time.sleep(0.3 if shard == 0 else 0.0)
-    return shard
-
-
-def _as_told(shard: int, seconds: float | None, report: Report | None) -> float | None:
-    return seconds
-
-
-def _fails_at_first(folder: str, shard: int, seconds: float | None, report: Report | None) -> int:
+def _fails_at_first(folder: str, shard: int, *told: Any) -> int:
     mark = Path(folder) / str(shard)
     if shard == 1 and not mark.exists():
         mark.touch()
@@ -143,21 +130,21 @@ def _fails_at_first(folder: str, shard: int, seconds: float | None, report: Repo
     return shard
 
 
-def _fails_at_two(shard: int, seconds: float | None, report: Report | None) -> int:
+def _fails_at_two(shard: int, *told: Any) -> int:
     if shard == 2:
         raise ArithmeticError("two is too many")
     return shard
 
 
-def _fails_always(shard: int, seconds: float | None, report: Report | None) -> int:
+def _fails_always(shard: int, *told: Any) -> int:
     raise ArithmeticError(f"not even {shard}")
 
 
-def _says_the_model_failed(shard: int, seconds: float | None, report: Report | None) -> int:
+def _says_the_model_failed(shard: int, *told: Any) -> int:
     raise ModelError("the model must answer, got silence")
 
 
-def _leaves_a_trace(folder: str, shard: int, seconds: float | None, report: Report | None) -> int:
+def _leaves_a_trace(folder: str, shard: int, *told: Any) -> int:
     (Path(folder) / str(shard)).touch()
     return shard
 

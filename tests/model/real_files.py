@@ -58,19 +58,17 @@ class Written:
 
 def skops_forest(folder):
     X, y = encoded()
-    model = RandomForestClassifier(10, random_state=0).fit(X[:N_TRAIN], y[:N_TRAIN])
-    return written_by_skops(model, folder, X)
+    return written_by_skops(RandomForestClassifier(10, random_state=0), folder, X, y)
 
 
 def skops_histogram(folder):
-    X, y = categorical()
     model = HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype", random_state=0)
-    return written_by_skops(model.fit(X[:N_TRAIN], y[:N_TRAIN]), folder, X)
+    return written_by_skops(model, folder, *categorical())
 
 
 def skops_pipeline(folder):
     X, y, texts = natural()
-    return written_by_skops(pipeline(texts).fit(X[:N_TRAIN], y[:N_TRAIN]), folder, X)
+    return written_by_skops(pipeline(texts), folder, X, y)
 
 
 def pipeline(texts):
@@ -78,9 +76,9 @@ def pipeline(texts):
     return make_pipeline(encode, LogisticRegression(max_iter=300))
 
 
-def written_by_skops(model, folder, rows):
-    skops.io.dump(model, folder / "model.bin")
-    return Written(folder / "model.bin", model, rows)
+def written_by_skops(model, folder, X, y):
+    model.fit(X[:N_TRAIN], y[:N_TRAIN])
+    return written_by(folder, skops.io.dumps(model), model, X)
 
 
 def onnx_network(folder):
@@ -120,8 +118,7 @@ def lightgbm_categories(folder):
 def boosted_by_lightgbm(folder, X, y):
     lightgbm = pytest.importorskip("lightgbm")
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1).fit(X[:N_TRAIN], y[:N_TRAIN])
-    model.booster_.save_model(folder / "model.bin")
-    return Written(folder / "model.bin", model, X)
+    return written_by(folder, model.booster_.model_to_string().encode(), model, X)
 
 
 def xgboost_json(folder):
@@ -135,8 +132,7 @@ def xgboost_ubj(folder):
 def boosted_by_xgboost(folder, X, y, form):
     xgboost = pytest.importorskip("xgboost")
     model = xgboost.XGBClassifier(n_estimators=20, enable_categorical=True, n_jobs=1).fit(X[:N_TRAIN], y[:N_TRAIN])
-    (folder / "model.bin").write_bytes(bytes(model.get_booster().save_raw(form)))
-    return Written(folder / "model.bin", model, X)
+    return written_by(folder, bytes(model.get_booster().save_raw(form)), model, X)
 
 
 NETS = """
@@ -173,8 +169,7 @@ def torch_weights(folder):
 def pickled(folder):
     X, y = encoded()
     model = RandomForestClassifier(5, random_state=0).fit(X[:N_TRAIN], y[:N_TRAIN])
-    (folder / "model.bin").write_bytes(pickle.dumps(model))
-    return Written(folder / "model.bin", model, X)
+    return written_by(folder, pickle.dumps(model), model, X)
 
 
 def mlflow_folder(folder):

@@ -30,8 +30,8 @@ class Served:
     fault_rate: float = 0.0
     faults: tuple[str, ...] = FAULTS
     drip_seconds: float = 3.0
-    override: Callable[[BaseHTTPRequestHandler], bool] | None = None
-    """Answers in place of everything else, if it gives True."""
+    override: Callable[[BaseHTTPRequestHandler], tuple[Any, ...] | None] | None = None
+    """What is replied in place of everything else: content, status and headers."""
     n_rows: int = 0
     n_requests: int = 0
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -70,7 +70,8 @@ class _Handler(BaseHTTPRequestHandler):
         with served.lock:
             served.headers.append(dict(self.headers))
             served.n_requests += 1
-        if served.override is not None and served.override(self):
+        if served.override is not None and (told := served.override(self)) is not None:
+            self.reply(*told)
             return
         fault = served.fault()
         if fault in ("500", "429"):

@@ -38,14 +38,10 @@ def coin():
 
 
 @pytest.fixture
-def served():
+def steady():
+    """What serves `flips`, and the model behind its address."""
     with serving(Served(flips)) as served:
-        yield served
-
-
-@pytest.fixture
-def steady(served):
-    return connect(served.url, protocol="mlflow")
+        yield served, connect(served.url, protocol="mlflow")
 
 
 def test_no_case_of_a_coin_holds_or_was_fixed(coin):
@@ -75,20 +71,24 @@ def test_cases_that_are_none_any_more_are_asked_twice_too():
     assert result.n(CaseStatus.UNSURE) == len(CASES)
 
 
-def test_what_a_service_repeats_holds(steady):
+def test_what_a_service_repeats_holds_until_the_service_changes(steady):
+    """Nothing that it said before is used, though all cases are remembered as cases."""
+    served, remote = steady
     with warnings.catch_warnings():
         warnings.simplefilter("error", HealthWarning)
-        assert replay(CASES, steady, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
-    sent = steady.n_sent
-    assert replay(CASES, steady, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
-    assert steady.n_sent - sent == 2 * 2 * len(CASES)  # nothing that it said before is used
-
-
-def test_a_service_that_changed_is_not_answered_for_by_what_it_said(served, steady):
-    """All cases were remembered as cases; now they are none."""
-    assert replay(CASES, steady, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
+        assert replay(CASES, remote, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
+    sent = remote.n_sent
+    assert replay(CASES, remote, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
+    assert remote.n_sent - sent == 2 * 2 * len(CASES)
     served.predict = lambda frame: np.full(len(frame), "no")
-    assert replay(CASES, steady, DOMAIN).n(CaseStatus.FIXED) == len(CASES)
+    assert replay(CASES, remote, DOMAIN).n(CaseStatus.FIXED) == len(CASES)
+
+
+def test_what_is_remembered_is_contradicted_by_a_service_that_changed(steady):
+    served, remote = steady
+    assert fairprobe.estimate(remote, DOMAIN, ROWS).hits == len(ROWS)
+    served.predict = lambda frame: np.full(len(frame), "no")
+    assert fairprobe.estimate(remote, DOMAIN, ROWS).has(STOCHASTIC)
 
 
 def test_one_case_that_rounding_decides_is_no_word_on_the_others():

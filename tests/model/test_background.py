@@ -37,16 +37,6 @@ def in_a_fork(check):
     return os.waitpid(child, 0)[1] == 0
 
 
-def test_a_result_and_an_error_come_back():
-    async def fails():
-        raise LookupError("there is none")
-
-    assert run(asyncio.sleep(0, 5)) == 5
-    with pytest.raises(LookupError, match="there is none"):
-        run(fails())
-    assert sum(thread.name == "fairprobe-background" for thread in threading.enumerate()) == 1
-
-
 def test_an_interrupt_cancels_what_is_waited_for():
     ends = []
 

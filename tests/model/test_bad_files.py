@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairprobe
 from fairprobe.errors import DataError, FairprobeError, SettingError
-from fairprobe.model.sources import lightgbm_files, mlflow_folders, pickles, reading, skops_files
+from fairprobe.model.sources import reading, skops_files
 from fairprobe.model.sources.reading import Content, Permission, kind_of
 
 N_BROKEN = 8
@@ -54,11 +54,10 @@ def mark(tmp_path):
     assert not path.exists()
 
 
-def refused(path, *parts, kind=SettingError, **keywords):
-    with pytest.raises(kind) as caught:
+def refused(path, message=None, **keywords):
+    with pytest.raises((SettingError, DataError), match=message) as caught:
         fairprobe.load_model(path, **keywords)
-    for part in parts:
-        assert part in str(caught.value), caught.value
+    return str(caught.value)
 
 
 # Malicious
@@ -68,7 +67,7 @@ def refused(path, *parts, kind=SettingError, **keywords):
 def test_a_pickle_is_not_run(tmp_path, mark, protocol):
     path = tmp_path / "model.onnx"  # whatever it calls itself
     path.write_bytes(pickle.dumps([np.arange(3), Evil(mark)], protocol=protocol))
-    refused(path, "would import", "posix.system", "allow_unsafe_load")
+    refused(path, r"allow_unsafe_load must allow it, got .* would import .*posix\.system")
 
 
 @pytest.mark.parametrize("compress", [0, ("zlib", 3), ("gzip", 3), ("xz", 3)])
@@ -78,48 +77,46 @@ def test_a_joblib_file_is_not_run(tmp_path, mark, compress):
     content = [np.arange(1000.0), np.array(["a", None, 2.0], dtype=object), np.zeros(0), Evil(mark)]
     joblib.dump(content, path, compress=compress)
     assert kind_of(Content(path)) == reading.FILES["pickle or joblib"]
-    with pytest.raises(SettingError, match=r"would import posix\.system.*numpy_pickle"):
-        pickles.read(Content(path), Permission())
+    refused(path, r"would import posix\.system.*numpy_pickle")
 
 
 def test_a_name_that_is_computed_is_said(tmp_path, mark):
     # getattr is called for a module, whose name the next import takes.
     content = b"\x80\x04\x8c\x08builtins\x8c\x03str\x93\x8c\x02os\x85R\x8c\x06system\x93."
     (tmp_path / "model").write_bytes(content)
-    refused(tmp_path / "model", "builtins.str", "whose name is computed")
+    refused(tmp_path / "model", r"builtins\.str.*whose name is computed")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("  sklearn:\n    pickled_model: ../model.pkl\n", "must be in the folder"),
+        (" !!python/object/apply:os.system ['touch was-here']\n", "must list the model's flavors"),
+        ("  python_function:\n    loader_module: evil\n", "one of the flavors sklearn.*got python_function"),
+    ],
+)
+def test_a_folder_of_mlflow_that_names_something_else(tmp_path, mark, monkeypatch, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mlflow").mkdir()
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(Evil(mark)))
+    (tmp_path / "mlflow" / "MLmodel").write_text(f"flavors:\n{content}".replace(":\n !!", ": !!"))
+    refused(tmp_path / "mlflow", message, allow_unsafe_load=True)
 
 
 def test_a_folder_of_mlflow_is_not_run(tmp_path, mark):
-    folder = tmp_path / "mlflow"
-    folder.mkdir()
-    (folder / "model.pkl").write_bytes(pickle.dumps(Evil(mark)))
-    (folder / "MLmodel").write_text("flavors:\n  sklearn:\n    pickled_model: model.pkl\n")
-    refused(folder, "system", "allow_unsafe_load")
-    (folder / "MLmodel").write_text(f"flavors:\n  sklearn:\n    pickled_model: {tmp_path}/model.pkl\n")
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(Evil(mark)))
-    not_read(folder, "must be in the folder")
-    (folder / "MLmodel").write_text(f"flavors: !!python/object/apply:os.system ['touch {mark}']\n")
-    not_read(folder, "must list the model's flavors")
-    (folder / "MLmodel").write_text("flavors:\n  python_function:\n    loader_module: evil\n")
-    not_read(folder, "one of the flavors sklearn.*got python_function")
-
-
-def not_read(folder, message):
-    with pytest.raises(DataError, match=message):
-        mlflow_folders.model_file(Content(folder), Permission(unsafe=True))
-
-
-def test_a_folder_of_mlflow_with_a_safe_file_names_it(tmp_path):
+    (tmp_path / "MLmodel").write_text("flavors:\n  sklearn:\n    pickled_model: model.pkl\n")
+    refused(tmp_path, r"allow_unsafe_load.*posix\.system")
     made = SAFE["lightgbm-numbers"](tmp_path)
     (tmp_path / "MLmodel").write_text("flavors:\n  lightgbm:\n    data: model.bin\n")
-    refused(tmp_path, str(made.path), "allow_unsafe_load")
+    assert str(made.path) in refused(tmp_path, "allow_unsafe_load")
     assert hasattr(fairprobe.load_model(tmp_path, allow_unsafe_load=True), "predict_proba")
 
 
 def test_a_skops_file_with_a_function_is_not_run(tmp_path, mark):
     path = tmp_path / "model.bin"
     skops.io.dump(FunctionTransformer(func=os.system), path)
-    refused(path, "posix.system", "--trust", "harmless")
+    refused(path, r"harmless, got posix\.system.*--trust")
     assert skops_files.read(Content(path), Permission(("posix.system",))).func is os.system  # if one wants it so
 
 
@@ -144,14 +141,8 @@ def test_a_skops_file_that_calls_something_else(tmp_path, mark):
     for number, schema in enumerate(schemas):
         with zipfile.ZipFile(tmp_path / f"{number}.skops", "w") as archive:
             archive.writestr("schema.json", json.dumps({**schema, "protocol": 2, "_skops_version": "0.16.0"}))
-    errors = [refusal(path) for path in sorted(tmp_path.glob("*.skops"))]
-    assert sum("must hold only types that are known to be harmless" in str(error) for error in errors) >= 4
-
-
-def refusal(path, **keywords):
-    with pytest.raises((SettingError, DataError)) as caught:
-        fairprobe.load_model(path, **keywords)
-    return caught.value
+    errors = [refused(path) for path in sorted(tmp_path.glob("*.skops"))]
+    assert sum("must hold only types that are known to be harmless" in error for error in errors) >= 4
 
 
 def test_a_tree_that_leads_out_of_itself_is_refused(tmp_path):
@@ -160,7 +151,7 @@ def test_a_tree_that_leads_out_of_itself_is_refused(tmp_path):
     skops.io.dump(tree, tmp_path / "good")
     for field, value in (("left_child", 10**6), ("right_child", 0), ("feature", 7)):
         rewrite_nodes(tmp_path / "good", tmp_path / field, field, value)
-        assert "must lead from each node" in str(refusal(tmp_path / field))
+        refused(tmp_path / field, "must lead from each node")
     assert fairprobe.load_model(tmp_path / "good").predict([[1.0]]) == [1]
 
 
@@ -183,7 +174,7 @@ def rewrite_nodes(path, other, field, value):
 def test_onnx_data_outside_the_file_are_refused(tmp_path, location, where):
     """Also by a field that is written twice, of which protobuf takes the last."""
     write_external(tmp_path / "model", location, where)
-    assert "must hold its own data, got some in" in str(refusal(tmp_path / "model"))
+    refused(tmp_path / "model", "must hold its own data, got some in")
 
 
 def write_external(path, location, where):
@@ -239,12 +230,12 @@ def test_a_pickle_that_grows_without_end_is_only_looked_at(tmp_path):
 @pytest.mark.parametrize("make", hostile_files.SKOPS)
 def test_numbers_that_lead_out_of_a_model_are_refused(make, tmp_path):
     hostile_files.write_skops(make, tmp_path / "model")
-    assert " must " in str(refusal(tmp_path / "model"))
+    refused(tmp_path / "model", " must ")
 
 
 @pytest.mark.parametrize("write", [hostile_files.lightgbm_with_linear_leaves, hostile_files.xgboost_of_other_weights])
 def test_numbers_that_lead_out_of_a_booster_are_refused(write, tmp_path):
-    assert "does not hold" in str(refusal(write(tmp_path / "model")))
+    refused(write(tmp_path / "model"), "does not hold")
 
 
 # What would run something, or read something else
@@ -262,11 +253,9 @@ def test_nothing_is_cached_and_no_process_is_started(tmp_path):
     for model in (outer, bagging, make_pipeline(FeatureUnion([("a", StandardScaler())], n_jobs=2), bagging)):
         skops.io.dump(model, tmp_path / "model")
         loaded = fairprobe.load_model(tmp_path / "model")
-        told = {name.rpartition("__")[2]: set() for name in loaded.get_params(deep=True)}
-        for name, value in loaded.get_params(deep=True).items():
-            told[name.rpartition("__")[2]].add(str(value))
-        assert told.get("memory", {"None"}) == {"None"}
-        assert told["n_jobs"] <= {"None", "1"}
+        told = {(name.rpartition("__")[2], str(value)) for name, value in loaded.get_params(deep=True).items()}
+        assert {value for name, value in told if name == "memory"} <= {"None"}
+        assert {value for name, value in told if name == "n_jobs"} <= {"None", "1"}
 
 
 @pytest.mark.parametrize(
@@ -285,14 +274,14 @@ def test_nothing_is_cached_and_no_process_is_started(tmp_path):
 )
 def test_parameters_that_name_files_or_what_is_called_are_refused(model, tmp_path):
     skops.io.dump(model, tmp_path / "model")
-    assert "must hold a fitted model, got one in which no " in str(refusal(tmp_path / "model"))
+    refused(tmp_path / "model", "must hold a fitted model, got one in which no ")
 
 
 def test_a_method_that_is_replaced_is_refused(tmp_path):
     model = DecisionTreeClassifier().fit(*hostile_files.rows())
     model._validate_X_predict = np.square
     skops.io.dump(model, tmp_path / "model")
-    assert "no method is replaced, as '_validate_X_predict'" in str(refusal(tmp_path / "model"))
+    refused(tmp_path / "model", "no method is replaced, as '_validate_X_predict'")
 
 
 def test_the_bytes_that_are_checked_are_those_that_are_loaded(tmp_path, monkeypatch, mark):
@@ -317,7 +306,7 @@ def test_the_bytes_that_are_checked_are_those_that_are_loaded(tmp_path, monkeypa
 
 def refused_at_once(path, message, **keywords):
     begun = time.process_time()
-    assert re.search(message, str(refusal(path, **keywords)))
+    refused(path, message, **keywords)
     assert time.process_time() - begun < 3  # a second on a machine at rest; without the bounds minutes, or for ever
 
 
@@ -449,10 +438,8 @@ def test_broken_files(name, tmp_path, monkeypatch):
 def test_what_is_no_model(tmp_path):
     for content in (b"", b"age,sex\n1,2\n", b"\x00" * 100, b'{"a": 1}', b"PK\x03\x04" + b"\x00" * 50, b"tree\n"):
         (tmp_path / "file").write_bytes(content)
-        with pytest.raises(DataError, match="got"):
-            fairprobe.load_model(tmp_path / "file")
-    with pytest.raises(DataError, match="must be one of the files"):
-        fairprobe.load_model(tmp_path)
+        refused(tmp_path / "file", "got")
+    refused(tmp_path, "must be one of the files")
 
 
 def test_a_truncated_lightgbm_file_is_not_taken_for_a_smaller_model(tmp_path):
@@ -460,5 +447,4 @@ def test_a_truncated_lightgbm_file_is_not_taken_for_a_smaller_model(tmp_path):
     text = made.path.read_text()
     cut = text[: text.index("\nTree=15")] + "\nend of trees\n"
     (tmp_path / "cut").write_text(cut)
-    with pytest.raises(DataError, match="all 20 trees"):
-        lightgbm_files.read(Content(tmp_path / "cut"), Permission())
+    refused(tmp_path / "cut", "all 20 trees")

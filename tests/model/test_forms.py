@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,9 +47,6 @@ def asked(model, domain, n=20, **options):
     return model.batches[-1], codes
 
 
-# Which form
-
-
 S = Integer("s", 0, 1)
 
 
@@ -78,17 +73,13 @@ def test_a_callable_gets_an_array_if_all_is_numbers_otherwise_a_frame(domain, dt
 
 @pytest.mark.parametrize("model", [Spy, SpyModel])
 def test_batch_overrides(model):
+    with pytest.raises(SettingError, match="batch must be 'array', 'frame' or None, got 'list'"):
+        Asker(model(), NUMBERS, batch="list")
     batch, codes = asked(model(), NUMBERS, batch="frame")
     pd.testing.assert_frame_equal(batch, NUMBERS.decode(codes))
     batch, codes = asked(model(), WORDS, batch="array")
     assert batch.dtype == object
     assert batch.tolist() == WORDS.decode(codes).to_numpy(dtype=object).tolist()
-
-
-@pytest.mark.parametrize("batch", ["list", "Frame", 1, True])
-def test_batch_must_be_known(batch):
-    with pytest.raises(SettingError, match="batch must be 'array', 'frame' or None, got"):
-        Asker(Spy(), NUMBERS, batch=batch)
 
 
 def training_frame(domain, n=300):
@@ -97,15 +88,14 @@ def training_frame(domain, n=300):
 
 
 @pytest.mark.parametrize("columns", [["sex", "age", "hours"], None])
+@pytest.mark.filterwarnings("error")
 def test_a_model_gets_what_it_was_fitted_on_without_a_warning(columns):
     frame, y = training_frame(NUMBERS)
     rows = frame.to_numpy() if columns is None else frame[columns]
     model = DecisionTreeClassifier(random_state=0).fit(rows, y)
     codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        asker = Asker(model, NUMBERS)
-        answer, families = asker.ask(codes), asker.ask_families(codes)
+    asker = Asker(model, NUMBERS)
+    answer, families = asker.ask(codes), asker.ask_families(codes)
     whole = NUMBERS.decode(codes)
     expected = model.predict(whole.to_numpy() if columns is None else whole[columns])
     assert isinstance(asker.form, ArrayForm if columns is None else FrameForm)
@@ -113,14 +103,13 @@ def test_a_model_gets_what_it_was_fitted_on_without_a_warning(columns):
     assert families.shape == (2, 50)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_fitted_on_a_frame_but_asked_by_array_gets_the_columns_in_its_own_order():
     """The order of an array's columns is all that tells them apart."""
     frame, y = training_frame(NUMBERS)
     model = DecisionTreeClassifier(random_state=0).fit(frame[["sex", "hours", "age"]], y)
     codes = NUMBERS.sample_codes(100, np.random.default_rng(0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn's own remark on arrays, which was asked for
-        answer = Asker(model, NUMBERS, batch="array").ask(codes)
+    answer = Asker(model, NUMBERS, batch="array").ask(codes)
     np.testing.assert_array_equal(answer, model.predict(NUMBERS.decode(codes)[["sex", "hours", "age"]]))
 
 
@@ -182,12 +171,10 @@ def test_trees_get_float32_where_that_is_exact(parameter, kind, dtype):
     ("parameters", "dtype"),
     [
         ([Integer("x", 0, 9)], np.int64),
-        ([Integer("x", 0, 9, dtype="int8")], np.int64),
         ([Integer("x", 0, 9, dtype="uint8")], np.int64),
         ([Integer("x", 0, 9, dtype="Int64")], np.int64),
         ([Integer("x", 0, 9, dtype="float64")], np.float64),
         ([Integer("x", 0, 9, missing=True)], np.float64),
-        ([Integer("x", 0, 9, missing=True, dtype="Int64")], np.float64),
         ([Category("x", [1, 2], missing=True, dtype="Int64")], np.float64),
         ([Real("x", 0, 1, 0.5)], np.float64),
         ([Category("x", [1, 2])], np.int64),

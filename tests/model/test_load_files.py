@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,6 @@ from fairprobe import Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.adapters import adapter_for
-from fairprobe.model.sources import load, reading
 from fairprobe.testing import model_contract
 
 
@@ -78,20 +79,24 @@ def test_a_domain_with_other_columns_is_refused(loaded):
         Asker(model, domain)
 
 
+def graph_loaded(path, nodes, inputs, outputs, tensors):
+    """The model in a file with a graph of some nodes, each with its inputs and its output."""
+    helper = pytest.importorskip("onnx").helper
+    made = [helper.make_node(operation, taken, [given]) for operation, taken, given in nodes]
+    graph = helper.make_graph(made, "net", inputs, outputs, tensors)
+    model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
+    path.write_bytes(model.SerializeToString())
+    return fairprobe.load_model(path)
+
+
 def test_whole_numbers_above_what_single_precision_holds(tmp_path):
     """A graph in double precision tells 2**24 from 2**24 + 1, and so must what asks it."""
     onnx = pytest.importorskip("onnx")
-    helper, kinds = onnx.helper, onnx.TensorProto
-    limit = helper.make_tensor("limit", kinds.DOUBLE, [1], [2**24 + 0.5])
-    inputs = [helper.make_tensor_value_info("x", kinds.DOUBLE, [None, 2])]
-    outputs = [helper.make_tensor_value_info("label", kinds.BOOL, [None, 2])]
-    node = helper.make_node("Greater", ["x", "limit"], ["label"])
-    graph = helper.make_graph([node], "above", inputs, outputs, [limit])
-    path = tmp_path / "model"
-    path.write_bytes(
-        helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
-    )
-    model = fairprobe.load_model(path)
+    helper, double = onnx.helper, onnx.TensorProto.DOUBLE
+    limit = helper.make_tensor("limit", double, [1], [2**24 + 0.5])
+    inputs = [helper.make_tensor_value_info("x", double, [None, 2])]
+    outputs = [helper.make_tensor_value_info("label", onnx.TensorProto.BOOL, [None, 2])]
+    model = graph_loaded(tmp_path / "model", [("Greater", ["x", "limit"], "label")], inputs, outputs, [limit])
     domain = Domain([fairprobe.Integer("money", 2**24, 2**24 + 3), fairprobe.Integer("sex", 0, 1)], ["sex"])
     batch = Asker(model, domain).form.rows(np.array([[0, 0], [1, 0]]))
     assert model.predict(batch).reshape(-1, 2)[:, 0].tolist() == [False, True]
@@ -125,15 +130,10 @@ def test_graphs_of_other_outputs(tmp_path):
     def made(operation, width):
         weights = np.random.default_rng(0).normal(size=(2, width)).astype(np.float32)
         tensor = helper.make_tensor("w", kinds.FLOAT, [2, width], weights.ravel().tolist())
-        nodes = [helper.make_node("MatMul", ["x", "w"], ["z"])]
-        nodes += [helper.make_node(operation, ["z"], ["y"])] if operation else []
+        nodes = [("MatMul", ["x", "w"], "z"), *([(operation, ["z"], "y")] if operation else [])]
         inputs = [helper.make_tensor_value_info("x", kinds.FLOAT, ["n", 2])]
         outputs = [helper.make_tensor_value_info("y" if operation else "z", kinds.FLOAT, ["n", width])]
-        graph = helper.make_graph(nodes, "net", inputs, outputs, [tensor])
-        model = helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
-        path = tmp_path / f"{operation}{width}"
-        path.write_bytes(model.SerializeToString())
-        return fairprobe.load_model(path), weights
+        return graph_loaded(tmp_path / f"{operation}{width}", nodes, inputs, outputs, [tensor]), weights
 
     domain = Domain([fairprobe.Integer("a", -9, 9), fairprobe.Integer("s", 0, 1)], ["s"])
     X = domain.sample(50, seed=0).to_numpy()
@@ -156,7 +156,7 @@ def test_weights_of_another_architecture(tmp_path, monkeypatch):
     made = SAFE["torch"](tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "nets", raising=False)
-    with pytest.raises(DataError, match=r"weights must be those of nets:other.*no '2\.weight'|shape"):
+    with pytest.raises(DataError, match=r"weights must be those of nets:other.*2\.weight"):
         fairprobe.load_model("nets:other", weights=made.weights)
     with pytest.raises(DataError, match="a whole safetensors file"):
         fairprobe.load_model("nets:net", weights=made.path)
@@ -168,25 +168,12 @@ def test_weights_of_another_architecture(tmp_path, monkeypatch):
 
 def test_a_missing_package_names_the_command(tmp_path, monkeypatch):
     made = SAFE["lightgbm-numbers"](tmp_path)
-    real = builtins.__import__
-
-    def absent(name, *args, **keywords):
-        if name.split(".")[0] == "lightgbm":
-            raise ImportError(f"No module named {name!r}")
-        return real(name, *args, **keywords)
-
-    monkeypatch.setattr(
-        reading, "import_module", lambda name: absent(name) if name == "lightgbm" else load.import_module(name)
-    )
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(SettingError, match=r"LightGBM needs lightgbm.*pip install 'fairprobe\[lightgbm\]'"):
         fairprobe.load_model(made.path)
 
 
 def test_extras_that_messages_name_exist():
-    import re
-    import tomllib
-    from pathlib import Path
-
     root = Path(__file__).parents[2]
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = set()

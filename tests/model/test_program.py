@@ -119,7 +119,7 @@ def test_a_program_that_dies_is_started_again_and_asked_the_same(program, tmp_pa
         ("for row in rows(): pass", "0 lines for 1 rows within 0.5 s; does it write each line out at once"),
         (
             "for n, row in enumerate(rows()):\n    if n % 2 == 0: print(label(row), flush=True)",
-            r"\d+ lines for \d+ rows within 0.5 s",
+            r"[0-9,]+ lines for [0-9,]+ rows within 0.5 s",
         ),
         (
             "print('ready', flush=True)\nfor row in rows(): print(label(row), flush=True)",
@@ -127,21 +127,13 @@ def test_a_program_that_dies_is_started_again_and_asked_the_same(program, tmp_pa
         ),
         ("for row in rows(): print('yes', flush=True); print('no', flush=True)", "another line than the answer"),
         ("for row in rows(): print('', flush=True)", "an empty line for row 0"),
+        ("import time\nprint('no', flush=True)\ntime.sleep(100)", r"within 0\.5 s"),
     ],
 )
 def test_a_program_that_does_not_answer_one_line_a_row(program, text, said):
     begun = time.monotonic()
-    with pytest.raises(ModelError, match=said):
-        program(textwrap.dedent(text), timeout=0.5, retries=1).predict(DOMAIN.sample(20, seed=0))
-    assert time.monotonic() - begun < 60
-
-
-def test_a_program_that_never_reads_is_given_up(program):
-    begun = time.monotonic()
-    with pytest.raises(ModelError, match=r"within 0\.5 s"):  # more than a pipe holds
-        program("import time\nprint('no', flush=True)\ntime.sleep(100)", timeout=0.5, retries=0).predict(
-            DOMAIN.sample(9000, seed=0)
-        )
+    with pytest.raises(ModelError, match=said):  # more rows than a pipe holds
+        program(textwrap.dedent(text), timeout=0.5, retries=1).predict(DOMAIN.sample(9000, seed=0))
     assert time.monotonic() - begun < 60
 
 

@@ -28,11 +28,10 @@ class Tensor:
     ndim = property(lambda self: self.numbers.ndim)
     shape = property(lambda self: self.numbers.shape)
 
-    def to(self, device):
+    def to(self, device="cpu"):
         return replace(self, device=device)
 
-    def cpu(self):
-        return self.to("cpu")
+    cpu = to
 
     def double(self):
         assert self.device != "mps", "this device has no double precision"
@@ -45,14 +44,13 @@ class Tensor:
     def requires_grad_(self):
         return replace(self, grad=True)
 
-    def detach(self):
-        return replace(self, grad=False)
-
     def reshape(self, *shape):
         return replace(self, numbers=self.numbers.reshape(*shape))
 
-    def sum(self):
-        return self
+    def detach(self):
+        return replace(self, grad=False)
+
+    sum = detach
 
 
 def gradients_of(scores, rows):

@@ -32,7 +32,7 @@ def check_falling():
 def leave_out_random_families(patch):
     """Nothing is said of random families that the model could contradict."""
     patch.setattr(
-        walk.BoxWalk, "_labels", lambda self, codes: np.full((len(codes), len(self._plan.start)), walk.UNDECIDED)
+        walk.BoxWalk, "_labels", lambda self, codes: np.full((len(codes), self._plan.ahead.shape[1]), walk.UNDECIDED)
     )
 
 
@@ -64,7 +64,7 @@ def check_wrapped():
 def put_back_trust(patch):
     """A function is believed to be what it says of itself, which `functools.wraps` copies."""
     patch.setattr(
-        known, "is_shipped", lambda function, place, packages: known._package(function.__module__) in packages
+        known, "is_shipped", lambda function, place, packages: known.package_of(function.__module__) in packages
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 from fairprobe import Domain, Integer, retrain
 from fairprobe.arguments import filled
-from fairprobe.retraining.augmenting import Augmenter, CasePool
-from fairprobe.retraining.task import Settings
+from fairprobe.retraining.augmenting import Augmenter
+from fairprobe.retraining.task import Settings, Task
 
 SIDE = 20
 DOMAIN = Domain([Integer("x", 0, SIDE - 1), Integer("z", 0, SIDE - 1), Integer("sex", 0, 1)], ["sex"])
@@ -24,9 +26,14 @@ def settings_of(**given):
 
 
 def augmenter_of(domain, rows, cases=None, labeller=None):
-    none = np.zeros((0, len(domain.names)), dtype=np.int64)
-    pool = CasePool(domain, none if cases is None else cases)
+    pool = SimpleNamespace(grow=lambda n: cases)
     return Augmenter(domain, rows, np.unique(rows.labels), pool, labeller)
+
+
+def task_of(model, X, y, **given):
+    """The task of `retrain`, with all its defaults but for what is given."""
+    data = {"model": model, "X": X, "y": y, "domain": DOMAIN}
+    return Task(data | filled(retrain, given | {"trainer": Script(model)}, data))
 
 
 _ORDER = np.random.default_rng(42).permutation(SIDE * SIDE)
@@ -36,12 +43,6 @@ def cells(first, end):
     """Cells number `first` to `end`, in an order that is strewn over the grid: fewer of them lie within more."""
     grid = np.zeros(SIDE * SIDE, dtype=bool)
     grid[_ORDER[first:end]] = True
-    return grid.reshape(SIDE, SIDE)
-
-
-def random_cells(n, rng):
-    grid = np.zeros(SIDE * SIDE, dtype=bool)
-    grid[rng.permutation(SIDE * SIDE)[:n]] = True
     return grid.reshape(SIDE, SIDE)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 import numpy as np
@@ -10,11 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, augmenter_of, cells
+from planted import DOMAIN, Planted, augmenter_of, cells, rows, task_of
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
-from fairprobe.errors import DataError
 from fairprobe.retraining.augmenting import CasePool, checked_cases, distinct
 from fairprobe.retraining.labels import by_function
 from fairprobe.retraining.parts import LabelledRows
@@ -193,13 +191,8 @@ def test_rows_outside_the_domain_are_flipped_as_they_are():
 MODEL = Planted(cells(0, 120))
 
 
-def pool_of(given=()):
-    seeds = itertools.count()
-
-    def hunt(n, seconds):
-        return search(MODEL, DOMAIN, max_cases=n, max_seconds=seconds, seed=next(seeds))
-
-    return CasePool(DOMAIN, np.array(given, dtype=np.int64).reshape(-1, 3), hunt, 20.0)
+def pool_of(cases=None):
+    return CasePool(task_of(MODEL, *rows(100, 1), cases=cases), MODEL)
 
 
 def families(codes):
@@ -230,26 +223,3 @@ def test_cases_as_found_or_as_a_frame_or_as_an_array():
     np.testing.assert_array_equal(codes, DOMAIN.encode(found.cases))
     np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.assign(label=1)), codes)
     np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.to_numpy()), codes)
-
-
-LIMITED = Domain(
-    [Integer("x", 0, 19), Category("sex", ["F", "M"])],
-    ["sex"],
-    [lambda rows: (rows["x"] < 10) | (rows["sex"] == "M")],
-)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ({"x": [1, 25, 30], "sex": ["F", "M", "F"]}, "got 2 of 3 outside, the first in row 1 by x=25"),
-        ({"x": [1, 2, 3], "sex": ["F", "M", "X"]}, "got 1 of 3 outside, the first in row 2 by sex=X"),
-        ({"x": [11, 12, 13], "sex": ["M", "F", "M"]}, "got 1 of 3 outside, the first in row 1 by a constraint"),
-        ({"x": [1.5], "sex": ["F"]}, "got 1 of 1 outside, the first in row 0 by x=1.5"),
-        ({"x": [], "sex": []}, "one case at least, got none: leave them out"),
-        ({"x": [1]}, "a column for every parameter, got none for sex"),
-    ],
-)
-def test_cases_outside_the_domain(rows, message):
-    with pytest.raises(DataError, match=message):
-        checked_cases(LIMITED, pd.DataFrame(rows))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairprobe import Category, Domain, Integer
-from fairprobe.errors import DataError
-from fairprobe.retraining.parts import checked_rows, classes_of, split
+from fairprobe.retraining.parts import checked_rows, split
 
 DOMAIN = Domain(
     [Integer("number", 0, 10**6), Category("sex", ["F", "M"]), Integer("race", 0, 4)], sensitive=["race", "sex"]
@@ -91,39 +89,3 @@ def test_rows_are_kept_as_they_are():
     assert rows.weights is None
     array = checked_rows(Domain([Integer("a", 0, 3), Integer("s", 0, 1)], ["s"]), [[1, 0], [9, 1]], [1, 2])
     assert array.frame.to_dict("list") == {"a": [1, 9], "s": [0, 1]}
-
-
-FRAME, LABELS = make(40, 0)
-
-
-@pytest.mark.parametrize(
-    ("frame", "labels", "weights", "message"),
-    [
-        (FRAME, LABELS[:-1], None, "one label for each of the 40 rows, got the shape (39,)"),
-        (FRAME, np.zeros((40, 1)), None, "one label for each of the 40 rows, got the shape (40, 1)"),
-        (FRAME, "yes", None, "one label for each of the 40 rows, got the shape ()"),
-        (FRAME.drop(columns="sex"), LABELS, None, "a column for every parameter, got none for sex"),
-        (FRAME, np.array([1.0, np.nan] * 20), None, "a known label for every row, got 20 unknown"),
-        (FRAME, np.array([None, *LABELS[1:]]), None, "a known label for every row, got 1 unknown"),
-        (FRAME, pd.Series([1] * 39 + [None], dtype="Int64"), None, "a known label for every row, got 1 unknown"),
-        (FRAME, LABELS, np.ones(39), "sample_weight must have one number for each of the 40 rows, got the shape (39,)"),
-        (FRAME, LABELS, np.full(40, -1.0), "sample_weight must be finite and not negative"),
-        (FRAME, LABELS, np.full(40, np.inf), "sample_weight must be finite and not negative"),
-        (np.zeros((40, 2)), LABELS, None, "3 columns in domain order, got the shape (40, 2)"),
-    ],
-)
-def test_rows_and_labels_that_do_not_fit(frame, labels, weights, message):
-    with pytest.raises(DataError) as error:
-        checked_rows(DOMAIN, frame, labels, weights)
-    assert message in str(error.value)
-
-
-def test_classes():
-    assert classes_of(checked_rows(DOMAIN, FRAME, LABELS)).tolist() == ["no", "yes"]
-    with pytest.raises(DataError, match=r"two classes at least, got one: \['yes'\]"):
-        classes_of(checked_rows(DOMAIN, FRAME, ["yes"] * 40))
-    with pytest.raises(DataError, match="all numbers or all strings"):
-        classes_of(checked_rows(DOMAIN, FRAME, np.array(["yes", 3] * 20, dtype=object)))
-    with pytest.raises(DataError, match="classes, got 40 different numbers: a regressor"):
-        classes_of(checked_rows(DOMAIN, FRAME, np.linspace(0, 1, 40)))
-    assert len(classes_of(checked_rows(DOMAIN, FRAME, np.arange(40) % 2.0))) == 2

@@ -23,6 +23,7 @@ BAD = {
     "one class": ({"y": np.ones(200, int)}, DataError, "two classes at least, got one: [1]"),
     "y too short": ({"y": y[:-1]}, DataError, "one label for each of the 200 rows, got the shape (199,)"),
     "y a column": ({"y": y[:, None]}, DataError, "got the shape (200, 1)"),
+    "y a text": ({"y": "yes"}, DataError, "one label for each of the 200 rows, got the shape ()"),
     "y unknown": ({"y": np.where(y, 1.0, np.nan)}, DataError, "a known label for every row, got "),
     "y a regression's": ({"y": X["x"] * 1.1 + X["z"] / 7}, DataError, "a regressor can't be retrained here"),
     "y strings, some unknown": (
@@ -42,6 +43,10 @@ BAD = {
         {"committee": [GIVEN], "labels": "mean"}, SettingError, "a committee is for labels='vote', got labels='mean'",
     ),
     "cases outside": ({"cases": CASES.assign(x=99)}, DataError, "got 5 of 5 outside, the first in row 0 by x=99"),
+    "cases off the grid": ({"cases": CASES.assign(x=1.5)}, DataError, "the first in row 0 by x=1.5"),
+    "cases that a constraint forbids": (
+        {"cases": CASES.assign(x=0), "domain": DOMAIN.with_constraints(["x > 0"])}, DataError, "row 0 by a constraint",
+    ),
     "no cases": ({"cases": CASES[:0]}, DataError, "one case at least, got none"),
     "cases without a column": ({"cases": CASES[["x", "sex"]]}, DataError, "got none for z"),
     "labels that contradict each other": (
@@ -85,6 +90,7 @@ BAD = {
     "seed": ({"seed": -3}, SettingError, "seed must be a whole number of at least 0, got -3"),
     "weights too few": ({"sample_weight": np.ones(3)}, DataError, "one number for each of the 200 rows, got"),
     "weights below 0": ({"sample_weight": -np.ones(200)}, DataError, "finite and not negative, got -1.0 in row 1"),
+    "weights infinite": ({"sample_weight": np.full(200, np.inf)}, DataError, "finite and not negative, got inf"),
     "augment none": ({"augment": None}, SettingError, "augment must"),
     "labels an array": ({"labels": y}, SettingError, "labels must be one of vote, mean, given"),
     "committee of what is no model": ({"committee": [5]}, InputError, "got 5"),
@@ -94,7 +100,7 @@ BAD = {
         {"model": OTHER_NAMES, "held_out": (X, y), "labels": "mean", "augment": "flip"}, DataError, "'no'"
     ),
     "a model of another column": (
-        {"model": OTHER_COLUMN, "trainer": None, "labels": "mean"}, DataError, "other",
+        {"model": OTHER_COLUMN, "trainer": None, "labels": "mean"}, DataError, "got no other: add the column",
     ),
     "a regressor": ({"model": REGRESSOR, "trainer": None, "labels": "mean"}, InputError, "LinearRegression"),
     "strategy": ({"strategy": "magic", "augment": "case", "labels": "mean"}, SettingError, "'magic'"),

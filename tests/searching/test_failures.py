@@ -40,16 +40,6 @@ def test_a_model_that_fails_once_blames_no_row():
     assert caught.value.found.n_cases > 0
 
 
-def test_the_guilty_row_is_named():
-    def refuses(X):
-        if ((X[:, 0] == 77) & (X[:, 1] == 3)).any():
-            raise KeyError("no such person")
-        return model(X)
-
-    with pytest.raises(ModelError, match="for age=77, years=3"):
-        search(refuses, DOMAIN, strategy="fully-directed", **SETTINGS)
-
-
 @pytest.mark.parametrize("limit", [2000, 4500, 10_000])
 def test_the_look_for_the_guilty_row_keeps_to_the_limit(limit):
     class Refuses(CountingModel):

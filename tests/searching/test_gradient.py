@@ -62,7 +62,7 @@ def test_gradients_guide(n_outputs):
 
 @needs_torch
 @pytest.mark.parametrize(
-    ("name", "check"), strategy_checks()[:7], ids=lambda value: value if isinstance(value, str) else ""
+    ("name", "check"), strategy_checks()[:2], ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_asking_and_telling_conforms(name, check):
     """The checks by searching need toys that are no modules."""

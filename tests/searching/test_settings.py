@@ -8,8 +8,11 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search, testing
+from fairprobe.engine.base import Counts
 from fairprobe.errors import DataError, HealthWarning, InputError, SettingError
 from fairprobe.searching import STRATEGIES, register
+from fairprobe.searching.run import status_of
+from fairprobe.searching.settings import Limits
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -194,15 +197,25 @@ def test_a_path_is_a_module_and_a_class(registry, path):
 def test_progress_is_called():
     seen = []
 
-    def slow(X):
-        import time
-
-        time.sleep(0.02)
-        return BOX.model(X)
-
+    slow = CountingModel(BOX.model, delay=0.02)
     search(slow, BOX.domain, max_inputs=2000, n_walkers=50, n_global=100, progress=seen.append)
     assert seen
     judged = [status.figures["n_judged"] for status in seen]
     assert judged == sorted(judged)
     assert all(status.figures["n_queries"] == 2 * n for status, n in zip(seen, judged, strict=True))
     assert [status.fraction for status in seen] == [n / 2000 for n in judged]
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds", "fraction"),
+    [
+        ({}, 1.0, 0.0),
+        ({"max_cases": 100, "max_judged": 1000}, 1.0, 0.5),
+        ({"max_cases": 100, "max_seconds": 1.25}, 1.0, 0.8),
+        ({"max_queries": 100}, 1.0, 1.0),
+    ],
+)
+def test_progress_is_about_the_nearest_limit(limits, seconds, fraction):
+    told = status_of(Counts(n_cases=50, n_judged=200, n_queries=400), Limits(**limits), seconds)
+    assert (told.text, told.fraction) == ("50 cases, yield >=25.0%, 50 cases/s", fraction)
+    assert status_of(Counts(0, 0, 0), Limits(), 0.0).text == "0 cases, yield >=0.0%, 0 cases/s"

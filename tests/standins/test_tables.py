@@ -232,9 +232,6 @@ def test_categories_that_the_encoder_has_not_seen():
     found_both_ways(model, DOMAIN)
 
 
-# Confirming
-
-
 # Boosters
 
 

@@ -97,26 +97,6 @@ def test_distinct_is_a_set(data, n_words, small):
 
 
 @pytest.mark.parametrize("n_words", [1, 2])
-def test_distinct_is_a_set_of_many(n_words):
-    """Large enough for whatever a set does differently when it is large, with copies that go their own way."""
-    rng = np.random.default_rng(0)
-    growing, seen = Distinct(n_words), set()
-    copies = []
-    for size in (10, 60_000, 5, 70_000, 150_000, 1, 60_000):
-        words = rng.integers(0, 400_000, (size, n_words)) // 300 ** (n_words - 1)
-        expected = []
-        for key in map(tuple, words.tolist()):
-            expected.append(key not in seen)
-            seen.add(key)
-        copies.append((growing.copy(), len(growing), words, expected))
-        assert np.array_equal(growing.add(words), expected)
-        assert len(growing) == len(seen)
-    for copy, n_before, words, expected in copies:
-        assert len(copy) == n_before
-        assert np.array_equal(copy.add(words), expected)
-
-
-@pytest.mark.parametrize("n_words", [1, 2])
 def test_a_large_set_takes_a_small_batch_without_going_through_all_it_holds(monkeypatch, n_words):
     looked_at = []
     monkeypatch.setattr(distinct, "first_seen", lambda words: looked_at.append(len(words)) or first_seen(words))

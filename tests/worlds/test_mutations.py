@@ -12,10 +12,9 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
-from fairprobe.domain import allowed, domain_checks, expressions, links, restrictions, row_members
-from fairprobe.domain.families import Families, Members
+from fairprobe.domain import allowed, domain_checks, expressions, families, links, restrictions
+from fairprobe.domain.families import Families, Members, RowMembers
 from fairprobe.domain.links import NONE
-from fairprobe.domain.row_members import RowMembers
 from fairprobe.estimation import Share, counts, populations
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.exact import solving, walk
@@ -50,7 +49,7 @@ def mutation(seed):
 def rows_are_compared_with_twins_that_are_forbidden(patch):
     def present(self):
         return np.logical_or.reduce(
-            [row_members.compared(self.members, self.own, changed) for changed in self._changed]
+            [families.compared(self.members, self.own, changed) for changed in self._changed]
         )
 
     patch.setattr(RowMembers, "present", property(present))
@@ -137,7 +136,7 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
         return same[:, :, held].all(axis=2) & (listed | same.all(axis=2))
 
     patch.setattr(RowMembers, "_needed", needed)
-    patch.setattr(row_members, "compared", with_itself)
+    patch.setattr(families, "compared", with_itself)
     patch.setattr(counts, "compared", with_itself)
 
 
@@ -320,7 +319,7 @@ def only_the_last_class_counts(patch):
 def a_row_that_a_constraint_forbids_is_no_member_of_its_family(patch):
     def present(self):
         wanted = np.logical_or.reduce(
-            [row_members.compared(self.members, self.own, changed) for changed in self._changed]
+            [families.compared(self.members, self.own, changed) for changed in self._changed]
         )
         if self._domain.constraints and wanted.any():
             wanted[wanted] = self.allowed_by(self._domain.restrictions, wanted)

@@ -28,7 +28,7 @@ from fairprobe.domain import Domain
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
 from fairprobe.model.asking import Asker
-from fairprobe.model.measuring import measured
+from fairprobe.model.measuring import seconds_per_input
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
 from fairprobe.oracle import Oracle
@@ -274,8 +274,8 @@ class Command(ABC):
         domain, rng = self.domain.without_constraints(), np.random.default_rng(0)
         asker = Asker(self.model, domain, output=self.keywords["output"], batch=self.keywords["batch"])
         oracle = Oracle(asker, self.keywords["threshold"])
-        seen = measured(lambda n: int(oracle.judge(domain.sample_codes(n, rng)).hits.sum()), MOST_MEASURED)
-        return seen.per_input / len(domain.families)
+        seconds = seconds_per_input(lambda n: oracle.judge(domain.sample_codes(n, rng)), MOST_MEASURED)
+        return seconds / len(domain.families)
 
     def _plan(self) -> dict[str, Any]:
         """What would be done, and the most that it would take, as JSON has it."""

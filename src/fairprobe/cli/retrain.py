@@ -19,8 +19,8 @@ from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimation.favourable import favourable_label
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
-from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
+from fairprobe.model.sources.skops_files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.retraining import Retrained, retrain
 from fairprobe.retraining.judging import USUAL
 from fairprobe.retraining.retraining import plan

@@ -148,7 +148,7 @@ def show_end(run: dict[str, Any]) -> None:
 
 def write_cases(action: str, folders: list[str], target: Destination) -> None:
     """Merge or export."""
-    from fairprobe.searching.stored_cases import StoredCases, merged, write_csv, write_parquet
+    from fairprobe.searching.stored_search import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]
     parts, most = [(each, each.finished()) for each in runs], None
@@ -163,9 +163,9 @@ def write_cases(action: str, folders: list[str], target: Destination) -> None:
     counts: list[int] = []
 
     def write(part: Path) -> None:
-        frames = merged(parts)
+        frames = merged(parts, most)
         is_csv = target.path.suffix.lower() == ".csv"
-        counts.append(write_csv(frames, part, most) if is_csv else write_parquet(frames, part, for_parquet, most))
+        counts.append(write_csv(frames, part) if is_csv else write_parquet(frames, part, for_parquet))
 
     target.write_by(write)
     say(f"{target.name}: {counted(counts[0], 'case')} of {counted(n_shards, 'shard')}")

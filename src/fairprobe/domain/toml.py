@@ -38,7 +38,7 @@ source's values for which there is none. `hidden = ["sex"]` names sensitive para
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -171,10 +171,10 @@ def parse(content: dict[str, Any]) -> Content:
         _list_of(dict, content.get(key, []), f"{key}s must be [[{key}]] tables") for key in ("parameter", "link")
     )
     check_once(sensitive)
-    compare = {name: values for table in tables for name, values in _compared(table, sensitive)}
+    compared: dict[str, list[Any] | None] = dict.fromkeys(sensitive)
     return Content(
-        [_from_table(table) for table in tables],
-        {name: compare.get(name) for name in sensitive},
+        [_from_table(table, compared) for table in tables],
+        compared,
         constraints,
         [_link_from(table) for table in links],
         hidden,
@@ -237,29 +237,8 @@ def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
     return pairs | ({None: table[IF_MISSING]} if IF_MISSING in table else {})
 
 
-def _compared(table: dict[str, Any], sensitive: list[str]) -> Iterator[tuple[str, list[Any]]]:
-    """The values of a sensitive parameter to compare, if its table lists them; these entries are removed."""
-    name, said = table.get("name"), [key for key in (COMPARE, COMPARE_MISSING) if key in table]
-    if not said:
-        return
-    if not isinstance(name, str):
-        raise DomainError(f"a parameter's name must be a string that is not empty, got {name!r}")
-    if name not in sensitive:
-        raise DomainError(f"{said[0]} is for sensitive parameters, got it for {name!r}")
-    values, missing = table.pop(COMPARE, None), table.pop(COMPARE_MISSING, False)
-    if values is not None and not isinstance(values, list):
-        raise DomainError(f"parameter {name!r}: {COMPARE} must be a list, got {values!r}")
-    if not isinstance(missing, bool):
-        raise DomainError(f"parameter {name!r}: {COMPARE_MISSING} must be true or false, got {missing!r}")
-    if values is None and missing:
-        values = table.get("values")
-        if values is None:
-            raise DomainError(f"parameter {name!r}: {COMPARE_MISSING} needs {COMPARE}, the other values, got none")
-    if values is not None:
-        yield name, [*values, None] if missing else values
-
-
-def _from_table(table: dict[str, Any]) -> Parameter:
+def _from_table(table: dict[str, Any], compared: dict[str, list[Any] | None]) -> Parameter:
+    """The parameter of a table. Values to compare that the table lists are entered by its name."""
     fields = dict(table)
     name, kind = fields.get("name"), fields.pop("kind", None)
     kinds: dict[Any, type[Parameter]] = {**KINDS, Derived.kind: Derived}
@@ -267,6 +246,9 @@ def _from_table(table: dict[str, Any]) -> Parameter:
         known = ", ".join(kinds)
         raise DomainError(f"parameter {name!r}: kind must be one of {known}, got {kind!r}{nearest(kind, kinds)}")
     expected = {field.name: field for field in dataclasses.fields(kinds[kind])}
+    said = {key: fields.pop(key) for key in (COMPARE, COMPARE_MISSING) if key in fields}
+    if said:
+        compared[str(name)] = _compared(name, said, fields.get("values"), [*compared])
     if kind == Derived.kind:
         _check_known(fields, ("name", "source", "dtype", *MAPPING), f"parameter {name!r}: a derived one")
         mapping = {key: fields.pop(key) for key in MAPPING if key in fields}
@@ -274,11 +256,30 @@ def _from_table(table: dict[str, Any]) -> Parameter:
     what = f"parameter {name!r}: {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     _check_known(fields, sorted(expected), what)
     for key, value in fields.items():
-        file_type, words = TYPES.get(type(expected[key].default), (object, ""))
-        if not isinstance(value, file_type):
-            raise DomainError(f"parameter {name!r}: {key} must be {words}, got {value!r}")
+        _check_type(name, key, value, type(expected[key].default))
     try:
         return kinds[kind](**fields)
     except TypeError:
         needed = [each.name for each in expected.values() if each.default is dataclasses.MISSING]
         raise DomainError(f"{what} needs {', '.join(needed)}; got {', '.join(fields)}") from None
+
+
+def _compared(name: Any, said: Mapping[str, Any], values: Any, sensitive: Sequence[str]) -> list[Any] | None:
+    """The values of a sensitive parameter to compare; None for all of them."""
+    for key, value in said.items():
+        if name not in sensitive:
+            raise DomainError(f"{key} is for sensitive parameters, got it for {name!r}")
+        _check_type(name, key, value, tuple if key == COMPARE else bool)
+    if not said.get(COMPARE_MISSING):
+        return said.get(COMPARE)
+    values = said.get(COMPARE, values)
+    if values is None:
+        raise DomainError(f"parameter {name!r}: {COMPARE_MISSING} needs {COMPARE}, the other values, got none")
+    return [*values, None]
+
+
+def _check_type(name: Any, key: str, value: Any, default: type) -> None:
+    """Refuse a value of another type than the default of its field."""
+    file_type, words = TYPES.get(default, (object, ""))
+    if not isinstance(value, file_type):
+        raise DomainError(f"parameter {name!r}: {key} must be {words}, got {value!r}")

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
+from typing import Any
 
 
 class Interrupts:
@@ -61,11 +62,7 @@ _active = Interrupts()
 def deferred() -> Iterator[Interrupts]:
     """Inside, Ctrl-C waits for an `interruptible` block. If none comes, it stays `pending` in the object given."""
     global _active
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not is_ours:
+    if not _is_free(signal.SIGINT, signal.default_int_handler):
         yield _active
         return
     _active = interrupts = Interrupts()
@@ -88,12 +85,7 @@ def terminable() -> Iterator[None]:
 
     A handler that somebody else has set for SIGTERM stays.
     """
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not is_ours:
+    if not (_is_free(signal.SIGTERM, signal.SIG_DFL) and _is_free(signal.SIGINT, signal.default_int_handler)):
         yield
         return
     was_told = False
@@ -110,6 +102,11 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if was_told:
             signal.raise_signal(signal.SIGTERM)
+
+
+def _is_free(number: int, default: Any) -> bool:
+    """True in the main thread, if nobody has set another handler of a signal."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is default
 
 
 def interruptible() -> AbstractContextManager[None]:

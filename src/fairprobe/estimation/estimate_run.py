@@ -28,7 +28,7 @@ from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import Survey
 from fairprobe.model.tables import N_RANDOM
 from fairprobe.progress import Status, teller
-from fairprobe.store.answer_log import AnswerLog, Call, NotKeptError, recalled, recorded
+from fairprobe.store.answers import AnswerLog, Call, NotKeptError, recalled, recorded
 from fairprobe.wording import magnitude, percent
 
 LOOK_SECONDS = 0.3

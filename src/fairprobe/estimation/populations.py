@@ -20,7 +20,7 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.row_members import RowMembers
+from fairprobe.domain.families import RowMembers
 from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import columns_of

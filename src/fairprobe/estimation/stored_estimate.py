@@ -19,8 +19,7 @@ from fairprobe.estimation.populations import Population
 from fairprobe.estimation.settings import Settings
 from fairprobe.estimation.share import Share, as_number
 from fairprobe.store import identity
-from fairprobe.store.answer_log import AnswerLog
-from fairprobe.store.canaries import Canaries
+from fairprobe.store.answers import AnswerLog, Canaries
 from fairprobe.store.identity import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
 

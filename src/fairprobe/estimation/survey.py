@@ -12,7 +12,7 @@ import numpy as np
 from fairprobe.arrays import Mask
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock
-from fairprobe.domain.row_members import RowMembers
+from fairprobe.domain.families import RowMembers
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.clustered import clustered

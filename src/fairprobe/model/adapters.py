@@ -74,6 +74,10 @@ class Adapter:
         """Return True if this adapter is for that model."""
         raise NotImplementedError
 
+    def columns_in(self, domain: Domain) -> list[str] | None:
+        """The columns that the model was fitted on, by the names that the domain has for them."""
+        return None if self.columns is None else [own_name(column, domain.names) for column in self.columns]
+
     def form(self, domain: Domain, batch: str | None) -> Form:
         """The form of the model's batches; `batch` is "array", "frame" or None for the model's own."""
         raise NotImplementedError
@@ -132,8 +136,7 @@ def adapter_for(model: Any) -> Adapter:
 
 def columns_of(model: Any, domain: Domain) -> list[str] | None:
     """The columns that a model was fitted on, by the names that the domain has for them; None if it does not say."""
-    columns = adapter_for(model).columns
-    return None if columns is None else [own_name(column, domain.names) for column in columns]
+    return adapter_for(model).columns_in(domain)
 
 
 def register(name: str, path: str) -> None:

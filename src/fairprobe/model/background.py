@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
 from contextlib import suppress
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 NOTICE_SECONDS: Final = 0.5
 """Longest time between two looks at whether an answer is there. Chosen: a Ctrl-C that comes just before a wait begins
@@ -22,16 +22,6 @@ CLOSING_SECONDS: Final = 2.0
 """Longest time that the end of the process waits for connections and programs to be closed. Chosen."""
 
 Result = TypeVar("Result")
-
-
-class Closing(Protocol):
-    """Something that holds connections or processes."""
-
-    async def close(self) -> None:
-        """Let go of them; a second call does nothing."""
-
-
-Made = TypeVar("Made", bound=Closing)
 
 
 class _Background:
@@ -60,18 +50,21 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     return future.result()
 
 
-class PerProcess(Generic[Made]):
-    """Something that belongs to one process. In a copy of the process it is made anew, when it is needed."""
+class PerProcess:
+    """Something that belongs to one process. In a copy of the process it is made anew, when it is needed.
 
-    def __init__(self, make: Callable[[], Made]) -> None:
+    What is made has `async def close()`, which lets go of connections and processes.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self._held: tuple[int, Made, Any] | None = None
+        self._held: tuple[int, Any, Any] | None = None
         """The process id, what was made, and what closes it once nobody has it any more."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_make": self._make, "_held": None}
 
-    def get(self) -> Made:
+    def get(self) -> Any:
         """The one of this process."""
         if self._held is None or self._held[0] != os.getpid():
             _loop()  # first, as finalizers run in reverse order at the end of a process
@@ -94,7 +87,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return _backgrounds[pid].loop
 
 
-def _close(made: Closing, pid: int) -> None:
+def _close(made: Any, pid: int) -> None:
     """Close without waiting: this may run in any thread, the background's own too."""
     if os.getpid() == pid:
         asyncio.run_coroutine_threadsafe(made.close(), _loop())

@@ -32,13 +32,13 @@ ADVICE = (
 )
 
 
-def fitted_columns(model: Any, domain: Domain) -> list[str] | None:
+def fitted_columns(model: Any) -> tuple[str, ...] | None:
     """The names of the columns that a model was fitted on; None where it does not say."""
     names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        booster = _lightgbm_booster(model)
-        names = booster.feature_name() if getattr(booster, "pandas_categorical", None) else None
-    return None if names is None else [own_name(str(name), domain.names) for name in names]
+    booster = _lightgbm_booster(model)
+    if names is None and getattr(booster, "pandas_categorical", None):
+        names = booster.feature_name()
+    return None if names is None else tuple(map(str, names))
 
 
 def own_name(name: str, names: Iterable[str]) -> str:

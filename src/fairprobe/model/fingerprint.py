@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe._version import __version__
+from fairprobe.model.known import codes_of, package_of
 
 SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 UNTOLD: Final = "untold"
@@ -132,7 +133,7 @@ class _Walk:
     def _worked_with(self, part: types.FunctionType) -> Iterator[bytes]:
         """The code of a function, the values of the globals that it names, and the modules that it imports."""
         yield self.of(part.__code__)
-        known, codes = part.__globals__, list(_codes(part.__code__))
+        known, codes = part.__globals__, list(codes_of(part.__code__))
         names = {name for code in codes for name in code.co_names}
         for step in (step for code in codes for step in dis.get_instructions(code)):
             if step.opname == "IMPORT_NAME":
@@ -159,7 +160,7 @@ class _Walk:
             where = getattr(value, "__globals__", {}).get("__name__", part.__module__)
             # What is no method and has a name like __doc__ says how the class was written; _abc_impl is a cache.
             is_content = hasattr(value, "__get__") if name.startswith("__") else name != "_abc_impl"
-            if is_content and (not release or _package(where) != _package(part.__module__)):
+            if is_content and (not release or package_of(where) != package_of(part.__module__)):
                 yield _hash(name, self.of(value))
 
     def _reduced(self, part: Any) -> Iterator[bytes | str]:
@@ -179,31 +180,19 @@ class _Walk:
             yield self.of(vars(part))
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code object and those of the functions defined in it."""
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _codes(each)
-
-
 def _found(module: str, name: str) -> Any:
     """The object under a name in an imported module; None if there is none."""
     return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
 
 
-def _package(module: str) -> str:
-    return module.partition(".")[0]
-
-
 def _release(module: str) -> str | None:
     """The version of the installed package that a module belongs to; None for the user's own code."""
-    return _release_of(_package(module))
+    return _release_of(package_of(module))
 
 
 @cache
 def _release_of(package: str) -> str | None:
-    if package == _package(__name__):
+    if package == package_of(__name__):
         return __version__
     try:
         where = str(getattr(find_spec(package), "origin", None))

@@ -174,12 +174,13 @@ def _path(cls: type) -> str | None:
     ending = f":{cls.__name__}"
     for path in KINDS:
         # Only a class of that name and package is worth an import, which then is none: the model brought it along.
-        if path.endswith(ending) and _package(cls.__module__) == _package(module := path.removesuffix(ending)):
+        if path.endswith(ending) and package_of(cls.__module__) == package_of(module := path.removesuffix(ending)):
             return path if getattr(import_module(module), cls.__name__, None) is cls else None
     return None
 
 
-def _package(module: Any) -> str:
+def package_of(module: Any) -> str:
+    """The first part of a module's name."""
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
@@ -204,9 +205,7 @@ def _used_names(cls: type) -> frozenset[str]:
     """The names of attributes and globals that the methods of a class and of its bases use."""
     methods = (value for base in cls.__mro__ for value in vars(base).values())
     functions = (getattr(each, "fget", getattr(each, "fn", each)) for each in methods)
-    codes = [each.__code__ for each in functions if hasattr(each, "__code__")]
-    for code in codes:
-        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+    codes = (code for each in functions if hasattr(each, "__code__") for code in codes_of(each.__code__))
     return frozenset(name for code in codes for name in code.co_names)
 
 
@@ -217,7 +216,7 @@ def _flat(values: Iterable[Any]) -> Iterator[Any]:
 
 def _is_class_altered(cls: type) -> bool:
     """Return True if a function that a class would call does not come from the packages that shipped the class."""
-    packages = _BENEATH.union(_package(path.partition(":")[0]) for path in KINDS)
+    packages = _BENEATH.union(package_of(path.partition(":")[0]) for path in KINDS)
     seen: set[Any] = set()
     for base in (each for each in cls.__mro__ if not each.__flags__ & _IMMUTABLE):
         mangled = f"_{base.__name__.lstrip('_')}__"
@@ -238,9 +237,9 @@ def _is_foreign(value: Any, place: str, packages: frozenset[str], seen: set[Any]
             _is_foreign(each, "", packages, seen) for each in _called(value)
         )
     if isinstance(value, type) or not (callable(value) or hasattr(value, "__get__")):
-        return isinstance(value, type) and _package(value.__module__) not in packages
+        return isinstance(value, type) and package_of(value.__module__) not in packages
     is_misplaced = isinstance(value, BuiltinFunctionType) and not place.endswith(f".{value.__name__}")
-    if is_misplaced or _package(type(value).__module__) not in packages:
+    if is_misplaced or package_of(type(value).__module__) not in packages:
         return True
     inner = (getattr(value, name, None) for name in ("__func__", "__wrapped__", "fget", "fn", "func", "check"))
     return any(_is_foreign(each, "", packages, seen) for each in inner if each is not None)
@@ -257,19 +256,24 @@ def is_shipped(function: FunctionType, place: str, packages: frozenset[str]) -> 
         return False
     is_as_written = file == names.get("__file__") or file.startswith("<frozen")
     is_in_place = not place or own == place or "." not in own or "<" in own
-    return _package(names["__name__"]) in packages and is_as_written and is_in_place
+    return package_of(names["__name__"]) in packages and is_as_written and is_in_place
 
 
 def _called(function: FunctionType) -> Iterator[Any]:
     """The functions that a function calls: those in its closure and those among the globals that it names."""
-    codes = [function.__code__]
-    for code in codes:
-        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
-    values = [function.__globals__.get(name) for code in codes for name in code.co_names]
+    values = [function.__globals__.get(name) for code in codes_of(function.__code__) for name in code.co_names]
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # an empty one
             values.append(cell.cell_contents)
     return (value for value in values if isinstance(value, FunctionType))
+
+
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """A code object and those of the functions defined in it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from codes_of(each)
 
 
 def _calls_a_function(model: Any, kind: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -186,27 +185,13 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
     return bool((margins <= TIE * np.abs(usual).max(initial=0.0)).all())
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The speed of a model and the hits in the batches that it was timed with."""
-
-    n_inputs: int
-    hits: int
-    per_input: float
-    """Seconds an input, in the last batch."""
-    last: float
-    """Seconds of the last batch."""
-
-
-def measured(judge: Callable[[int], int], most: int, *, first: int = 1) -> Measured:
-    """Judge growing batches of at most `most` inputs for about a second; `judge` takes a size and returns the hits."""
-    clock = Clock(SECONDS)
-    batch, n_inputs, hits = min(first, most), 0, 0
+def seconds_per_input(judge: Callable[[int], Any], most: int) -> float:
+    """The seconds that an input takes: growing batches of at most `most` are judged for about a second."""
+    clock, batch = Clock(SECONDS), 1
     while True:
         batch_clock = Clock()
-        hits += judge(batch)
+        judge(batch)
         seconds = batch_clock.seconds
-        n_inputs += batch
         if batch == most or clock.left < GROWTH * seconds:
-            return Measured(n_inputs, hits, seconds / batch, seconds)
+            return seconds / batch
         batch = min(most, GROWTH * batch)

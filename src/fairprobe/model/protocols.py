@@ -275,14 +275,13 @@ def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
     data, shape = tensor.get("data"), tensor.get("shape")
     if not isinstance(data, list) or not isinstance(shape, list) or not shape:
         raise InvalidAnswerError(f"no tensor with shape and data, but {_in_short(tensor)}")
-    if shape[0] != n_rows or len(data) == 0:
+    try:
+        rows = np.array(data, dtype=object).reshape(shape)
+    except (TypeError, ValueError):
+        raise InvalidAnswerError(f"{len(data):,} numbers in a tensor of the shape {shape}") from None
+    if len(rows) != n_rows:
         raise InvalidAnswerError(f"a tensor of the shape {shape} for {n_rows:,} rows")
-    if len(shape) == 1 or isinstance(data[0], list):
-        return data
-    width = len(data) // n_rows
-    if len(data) != width * n_rows or width != int(np.prod(shape[1:])):
-        raise InvalidAnswerError(f"{len(data):,} numbers in a tensor of the shape {shape}")
-    return data if width == 1 else [data[place : place + width] for place in range(0, len(data), width)]
+    return rows.tolist()
 
 
 def _in_short(content: Any) -> str:

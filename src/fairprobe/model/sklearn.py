@@ -39,8 +39,7 @@ class EstimatorAdapter(Adapter):
         kind = own_kind(last_step(model)) if own_kind(model) is not None else None
         self.labels_follow = LABELS_FOLLOW.get(kind or "")
         self.classes = getattr(model, "classes_", None)
-        names = getattr(model, "feature_names_in_", None)
-        self.columns = None if names is None else tuple(str(name) for name in names)
+        self.columns = fitted_columns(model)
 
     @staticmethod
     def accepts(model: Any) -> bool:
@@ -54,7 +53,7 @@ class EstimatorAdapter(Adapter):
             raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")
         if not is_fitted(model):
             raise SettingError(f"the model must be fitted, got an unfitted {name}: call fit first")
-        columns, n = fitted_columns(model, domain), getattr(model, "n_features_in_", None)
+        columns, n = self.columns_in(domain), getattr(model, "n_features_in_", None)
         checked_columns(columns, name, domain)
         if columns is None and n is not None and n != len(domain.visible):
             got = f"{len(domain.visible)}: {', '.join(domain.visible)}"

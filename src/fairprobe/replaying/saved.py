@@ -21,7 +21,7 @@ from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
 from fairprobe.oracle import checked_threshold
-from fairprobe.searching.stored_cases import StoredCases, merged
+from fairprobe.searching.stored_search import StoredCases, merged
 from fairprobe.store.identity import hash_of_data
 from fairprobe.store.run_folder import ABOUT
 from fairprobe.store.whole_files import as_written
@@ -196,8 +196,8 @@ def _of_search(folder: Path) -> SavedCases:
 
     stored = StoredCases(folder)
     settings, (entries, most) = stored.run.about["settings"], stored.of_result()
-    frames = list(merged([(stored, entries)]))
-    cases = pd.concat(frames, ignore_index=True).head(most) if frames else pd.DataFrame(columns=stored.domain.names)
+    frames = list(merged([(stored, entries)], most))
+    cases = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=stored.domain.names)
     question = Question.of(stored.domain, settings["output"], settings["threshold"])
     return SavedCases(_named(cases), question, stored.domain)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,7 +14,7 @@ from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import in_dtype
 from fairprobe.errors import DataError, HealthWarning
-from fairprobe.retraining.labels import Labeller, chosen, labeller_of
+from fairprobe.retraining.labels import Labeller, chosen
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
 from fairprobe.searching import Found, search
@@ -29,60 +27,48 @@ if TYPE_CHECKING:
 _HUNTED: Final = 0.5
 """Fraction of the time left for rounds that a search for cases may take, as they must still be fitted to; chosen."""
 
-Hunt = Callable[[int, float], Found]
-"""Searches for a number of cases within some seconds, each time with another seed."""
-
 
 # Cases
 
 
-@dataclass
 class CasePool:
-    """Distinct cases: those given, and more that are searched for when a round needs them."""
+    """Distinct cases: those given, and more that are searched for in a model when a round needs them."""
 
-    domain: Domain
-    codes: Codes
-    """The cases so far."""
-    hunt: Hunt | None = None
-    seconds: float = math.inf
-    """Seconds left for all searches."""
-    may_take: Callable[[], float] = lambda: math.inf
-    """Gives the seconds that the next search may take at most."""
+    def __init__(self, task: Task, model: Any) -> None:
+        self.task = task
+        self.model = model
+        given = np.zeros((0, len(task.domain.names)), dtype=np.int64) if task.cases is None else task.cases
+        self.codes = distinct(task.domain, given)
+        """The cases so far."""
+        self.may_be_more = task.case_labels is None
+        """False if a search found all, or all that there was time for. Cases found have no label that is given."""
+        limit = task.settings.search_seconds
+        self.seconds = math.inf if limit is None else limit
+        """Seconds left for all searches."""
 
     def grow(self, n: int) -> Codes:
         """All cases, after a search until there are `n`, all are found, or the time for searches is used up."""
-        while self.hunt is not None and len(self.codes) < n:
-            seconds, clock = min(self.seconds, self.may_take()), Clock()
+        while self.may_be_more and len(self.codes) < n:
+            seconds, clock = min(self.seconds, _HUNTED * self.task.budget.left), Clock()
             if seconds <= 0:
                 break
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", HealthWarning)  # the result says if no case is found
-                # Of n cases, at least as many as are missing are new.
-                found = self.hunt(n, seconds)
-            if found.stop_reason == StopReason.INTERRUPTED:
-                raise KeyboardInterrupt  # it ends the whole retraining, and not only this search
+            found = self._searched(n, None if seconds == math.inf else seconds)
             self.seconds -= clock.seconds
-            if found.stop_reason != StopReason.MAX_CASES:
-                self.hunt = None  # it found all cases, or all that there was time for
-            self.codes = distinct(self.domain, np.concatenate([self.codes, self.domain.encode(found.cases)]))[:n]
+            self.may_be_more = found.stop_reason == StopReason.MAX_CASES
+            codes = np.concatenate([self.codes, self.task.domain.encode(found.cases)])
+            self.codes = distinct(self.task.domain, codes)[:n]
         return self.codes
 
-
-def pool_of(task: Task, reference: Any) -> CasePool:
-    """The cases given, which are searched for too unless their labels are given."""
-    its, domain = task.settings, task.domain
-    given = np.zeros((0, len(domain.names)), dtype=np.int64) if task.cases is None else distinct(domain, task.cases)
-    if task.case_labels is not None:
-        return CasePool(domain, given)
-    how = {name: getattr(its, name) for name in ("strategy", "threshold", "output", "batch")}
-
-    def hunt(n: int, seconds: float) -> Found:
-        seed = int(task.next_stream("hunt").generate_state(1)[0])
-        limit = None if seconds == math.inf else seconds
-        return search(reference, domain, max_cases=n, max_seconds=limit, seed=seed, **how)
-
-    seconds = math.inf if its.search_seconds is None else its.search_seconds
-    return CasePool(domain, given, hunt, seconds, lambda: _HUNTED * task.budget.left)
+    def _searched(self, n: int, seconds: float | None) -> Found:
+        """A search with another seed each time. Of `n` cases, at least as many as are missing are new."""
+        its, seed = self.task.settings, int(self.task.next_stream("hunt").generate_state(1)[0])
+        how = {name: getattr(its, name) for name in ("strategy", "threshold", "output", "batch")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HealthWarning)  # the result says if no case is found
+            found = search(self.model, self.task.domain, max_cases=n, max_seconds=seconds, seed=seed, **how)
+        if found.stop_reason == StopReason.INTERRUPTED:
+            raise KeyboardInterrupt  # it ends the whole retraining, and not only this search
+        return found
 
 
 def checked_cases(domain: Domain, cases: Any) -> Codes:
@@ -125,12 +111,6 @@ class Augmenter:
         self.classes = classes
         self.prior = np.asarray((original.labels[:, None] == classes).mean(axis=0))
         """The fraction of the original rows in each class."""
-
-    @classmethod
-    def of(cls, task: Task, reference: Any) -> Augmenter:
-        """An augmenter whose cases are those of a model. A committee is fitted."""
-        pool, labeller = pool_of(task, reference), labeller_of(task, reference)
-        return cls(task.linked, task.parts.fit, task.classes, pool, labeller)
 
     def rows(self, recipe: Recipe, rng: np.random.Generator, codes: Codes | None = None) -> LabelledRows:
         """The original rows and the rows that the recipe adds; its cases are drawn unless `codes` gives them."""

@@ -16,7 +16,8 @@ import numpy as np
 from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
-from fairprobe.model.categories import ADVICE, as_fitted, fitted_categories, fitted_columns
+from fairprobe.model.adapters import columns_of
+from fairprobe.model.categories import ADVICE, as_fitted, fitted_categories
 from fairprobe.model.sklearn import is_fitted as is_fitted_estimator
 from fairprobe.model.sklearn import is_regressor
 from fairprobe.retraining.parts import LabelledRows
@@ -49,7 +50,7 @@ class Fitter:
             raise SettingError.about("trainer", f"must be a function (X, y, sample_weight=None), got {train!r:.80}")
         self._train = train or _cloner(model, is_weighted=is_weighted)
         self._rule = "the model must fit the rows" if train is None else "the trainer must give a model"
-        self._columns = fitted_columns(model, domain)
+        self._columns = columns_of(model, domain)
         absent = ", ".join(name for name in self._columns or () if name not in domain.names)
         if absent:
             raise DataError(

@@ -31,8 +31,13 @@ NAMES: Final = ("vote", "mean", "given")
 _SVM_ROWS: Final = 4000
 """Rows that the kernel machine is fitted to at most, as its time grows with their square; chosen."""
 
-NEAREST: Final = {"boosting": "forest", "histogram-boosting": "forest", "libsvm": "kernel"}
-"""By kind of model that no member is of, the kind of the most similar member."""
+NEAREST: Final = {
+    **{kind: kind for kind in ("tree", "forest", "linear", "kernel", "network")},
+    "boosting": "forest",
+    "histogram-boosting": "forest",
+    "libsvm": "kernel",
+}
+"""By kind of model, the kind of the most similar member; models of all other kinds count as a vote."""
 
 Labels = NDArray[Any]
 Votes = Floats
@@ -220,8 +225,7 @@ def kind_of(model: Any) -> str:
     >>> kind_of(DecisionTreeClassifier()), kind_of(len)
     ('tree', 'vote')
     """
-    kind = kin(model) or ""
-    return NEAREST.get(kind, kind if kind in ("tree", "forest", "linear", "kernel", "network") else "vote")
+    return NEAREST.get(kin(model) or "", "vote")
 
 
 def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:

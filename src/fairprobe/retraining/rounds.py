@@ -13,8 +13,9 @@ from fairprobe.clock import Clock
 from fairprobe.errors import ModelError
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
-from fairprobe.retraining.augmenting import Augmenter
+from fairprobe.retraining.augmenting import Augmenter, CasePool
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss, inputs_to_judge, judge_of, labels_of
+from fairprobe.retraining.labels import labeller_of
 from fairprobe.retraining.recipes import Recipe, first_tries, less_flipped, neighbours, schedule
 from fairprobe.retraining.task import Settings, Task
 from fairprobe.wording import percent
@@ -190,7 +191,9 @@ def prepared(task: Task) -> Reference:
         # the accuracy that the clone gains on the rows that it was fitted to is subtracted.
         own = float((labels_of(model, task.domain, parts.fit, its) == parts.fit.labels).mean())
         least_accuracy = given.accuracy - max(0.0, own - judged.accuracy) - its.max_accuracy_loss
-    return Reference(model, judge, judged, given, least_accuracy, n_inputs, Augmenter.of(task, model))
+    pool, labeller = CasePool(task, model), labeller_of(task, model)
+    augmenter = Augmenter(task.linked, parts.fit, task.classes, pool, labeller)
+    return Reference(model, judge, judged, given, least_accuracy, n_inputs, augmenter)
 
 
 def run(task: Task, reference: Reference, rounds: Rounds) -> str:

@@ -31,10 +31,11 @@ class Hinter(Instead):
     def __init__(self, job: Job, counter: Asker, *, gradients: bool) -> None:
         super().__init__(counter)
         can = adapter_for(job.model)
-        self.tells_labels = can.labels_follow is not None and not gradients
+        follows = None if gradients else can.labels_follow
+        self.tells_labels = follows is not None
         """Whether labels should follow from what it asks for."""
         self._classes = can.classes
-        output = can.labels_follow if can.labels_follow is not None and not gradients else "score"
+        output = follows or "score"
         self.asker = Asker(job.model, job.domain, output=output, batch=job.batch)
         self._source: Answering = self.asker
         stand_in = job.stand_in.giving(output) if job.accelerate and job.stand_in is not None else None

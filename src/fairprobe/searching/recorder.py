@@ -1,4 +1,8 @@
-"""The recorder of a shard counts every judged input and every case once. It never asks the model."""
+"""The recorder of a shard counts every judged input and every case once; it never asks the model.
+
+What a stand-in proposed is confirmed by the model. Only a model that is known to repeat itself is taken at its word;
+any other is asked about its hits once more. So no case is reported that the model itself did not judge.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching.job import Cases, Known, Trace
+from fairprobe.standins import Screen
 from fairprobe.store import Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
@@ -55,6 +60,27 @@ class Confirmation:
     """The offsets of those that got other outputs, in order."""
     contradicted_rows: Codes
     """Some of the rows whose output was another one."""
+
+
+def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirmation:
+    """Ask the model about hits that it, or a screen in its place, judged."""
+    order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
+    asked = waiting.judgement.take(order, np.dtype(np.int64))
+    members = asked.members(oracle.families)
+    contradicted, rows = np.empty(0, dtype=np.int64), asked.codes[:0]
+    if screen is not None:
+        judged = oracle.judge(members)
+        screen.check(asked.outputs, judged.outputs)
+    else:
+        judged = oracle.again(asked)
+        assert judged.contradicted is not None
+        if judged.contradicted.any():
+            contradicted = np.sort(waiting.offsets[order][judged.contradicted.any(axis=0)])
+            rows = oracle.families.members(asked.codes)[judged.contradicted.ravel()][:ROWS_KEPT]
+    back = np.argsort(order)
+    hits = np.flatnonzero(judged.hits[back])
+    cases = Waiting(judged.take(back[hits], judged.codes.dtype), waiting.keys[hits], waiting.offsets[hits])
+    return Confirmation(cases, waiting.offsets, members.sizes[back], contradicted, rows)
 
 
 class Recorder:

@@ -29,6 +29,7 @@ from fairprobe.searching.settings import Limits, SearchSettings, settled
 from fairprobe.searching.shard import LOOK
 from fairprobe.searching.start_rows import StartRows, start_rows
 from fairprobe.searching.stored_search import StoredSearch
+from fairprobe.searching.strategy import Strategy
 from fairprobe.standins import may_screen
 from fairprobe.store.identity import checked_id
 from fairprobe.store.run_folder import recorded_settings
@@ -47,61 +48,84 @@ def _search(**arguments: Any) -> Found:
     """Do what `search` declares."""
     its = SimpleNamespace(**arguments)
     settings, limits = settled(**arguments)
-    given = domain = checked_domain(its.domain) if its.linked else checked_domain(its.domain).without_links()
+    domain = checked_domain(its.domain) if its.linked else checked_domain(its.domain).without_links()
     n_jobs = checked_jobs(its.n_jobs)
     checked_engine(its.engine, n_jobs)
     recorded = recorded_settings(its.store)
     settings = settled_strategy(settings, limits, its.model, its.output, recorded)
-    repeats = is_repeatable(its.model)
-    limits.check_affords(len(domain.families), asked_twice=not repeats)
-    chosen = load_strategy(strategy_path(settings.strategy))
-    chosen.check_model(its.model)
-    _check_start(settings, its.start, is_local=chosen.is_local)
+    limits.check_affords(len(domain.families), asked_twice=not is_repeatable(its.model))
+    strategy = _checked_strategy(settings, its)
     remarks: list[Remark] = []
-    density: Density | None = None
-    if its.density is not None:
-        density = checked_density(its.density, domain)
-        density.floor(its.min_plausibility)
-        remarks += density.health
     # A model that does not fit is refused before any work.
     asker = Asker(its.model, domain, output=its.output, batch=its.batch)
-    threshold = checked_threshold(its.threshold, its.output)
-    seed = checked_seed(recorded.get("seed") if its.seed is None else its.seed)
-    begun: StartRows | None = None
+    its.seed = checked_seed(recorded.get("seed") if its.seed is None else its.seed)
+    start = None
+    if its.density is not None:
+        its.density = checked_density(its.density, domain)
+        its.density.floor(its.min_plausibility)
+        remarks += its.density.health
     if its.start is not None:
-        begun = start_rows(domain, its.start, keep=its.max_changes is not None)
-        begun = begun if density is None else begun.plausible(density, its.min_plausibility)
-        domain, remarks = begun.domain, [*remarks, *begun.remarks]
-    checked_choice("accelerate", its.accelerate, ACCELERATE)
-    job = Job(
-        model=its.model,
-        domain=domain,
-        settings=settings,
-        strategy=chosen,
-        output=its.output,
-        batch=its.batch,
-        threshold=threshold,
-        seed=seed,
-        start=None if begun is None else begun.codes,
-        accelerate=its.accelerate == "auto" and limits.max_queries is None and may_screen(its.model),
-        is_repeatable=repeats,
-        resolution=resolution_of(asker, limits.max_queries),
-        density=density,
-        min_plausibility=its.min_plausibility,
-        model_id=checked_id(its.model_id, its.store),
-    )
-    if not repeats and limits.max_queries is not None:  # without it, it is asked when all that was found is safe
+        start = start_rows(domain, its.start, keep=its.max_changes is not None)
+        start = start if its.density is None else start.plausible(its.density, its.min_plausibility)
+        remarks += start.remarks
+    job = _job(its, settings, limits, strategy, start, asker)
+    if not job.is_repeatable and limits.max_queries is not None:  # without it, it is asked when all found is safe
         remarks += unsteadiness(asker, limits.max_queries)
     remarks += _health_of_budget(job, limits, its.engine)
-    run = Run(job, limits, begun, remarks, n_jobs, its.engine, teller(its.progress), asker)
+    run = Run(job, limits, start, remarks, n_jobs, its.engine, teller(its.progress), asker)
     if its.store is None:
         found = run.found()
     else:
-        with terminable(), StoredSearch.opened(its.store, job, limits, given, begun) as kept:
+        with terminable(), StoredSearch.opened(its.store, job, limits, domain, start) as kept:
             found = run.found(kept)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)  # where `search` was called
     return found
+
+
+def _checked_strategy(settings: SearchSettings, its: SimpleNamespace) -> type[Strategy]:
+    """The class of the strategy, if it suits the model, the rows to start from and the number of changes."""
+    strategy = load_strategy(strategy_path(settings.strategy))
+    strategy.check_model(its.model)
+    has_changes = settings.max_changes is not None
+    if has_changes != (settings.strategy == NEARBY) or (has_changes and its.start is None):
+        raise SettingError.about(
+            "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={settings.strategy!r}"
+        )
+    if its.start is not None and not strategy.is_local:
+        raise SettingError.about(
+            "start", f"needs a strategy that walks from the rows given, got strategy={settings.strategy!r}"
+        )
+    return strategy
+
+
+def _job(
+    its: SimpleNamespace,
+    settings: SearchSettings,
+    limits: Limits,
+    strategy: type[Strategy],
+    start: StartRows | None,
+    asker: Asker,
+) -> Job:
+    """All that the shards depend on."""
+    checked_choice("accelerate", its.accelerate, ACCELERATE)
+    return Job(
+        model=its.model,
+        domain=asker.domain if start is None else start.domain,
+        settings=settings,
+        strategy=strategy,
+        output=its.output,
+        batch=its.batch,
+        threshold=checked_threshold(its.threshold, its.output),
+        seed=its.seed,
+        start=None if start is None else start.codes,
+        accelerate=its.accelerate == "auto" and limits.max_queries is None and may_screen(its.model),
+        is_repeatable=is_repeatable(its.model),
+        resolution=resolution_of(asker, limits.max_queries),
+        density=its.density,
+        min_plausibility=its.min_plausibility,
+        model_id=checked_id(its.model_id, its.store),
+    )
 
 
 @done_by(_search, max_inputs="max_judged")
@@ -205,19 +229,6 @@ def search(
     1   49    1
     """
     raise NotImplementedError
-
-
-def _check_start(settings: SearchSettings, start: Any, *, is_local: bool) -> None:
-    """Refuse rows to start from, or a number of changes, that the strategy has no use for."""
-    has_changes = settings.max_changes is not None
-    if has_changes != (settings.strategy == NEARBY) or (has_changes and start is None):
-        raise SettingError.about(
-            "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={settings.strategy!r}"
-        )
-    if start is not None and not is_local:
-        raise SettingError.about(
-            "start", f"needs a strategy that walks from the rows given, got strategy={settings.strategy!r}"
-        )
 
 
 def _health_of_budget(job: Job, limits: Limits, engine: str | None) -> Iterator[Remark]:

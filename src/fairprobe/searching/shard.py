@@ -16,10 +16,9 @@ from fairprobe.engine.base import Counts, Report
 from fairprobe.engine.interrupts import deferred, interruptible, uninterrupted
 from fairprobe.errors import FairprobeError, ModelError, RunError
 from fairprobe.oracle import Judgement, Oracle
-from fairprobe.searching.confirm import confirm
 from fairprobe.searching.hints import make_hinter
 from fairprobe.searching.job import Job, Known, Trace
-from fairprobe.searching.recorder import Recorder
+from fairprobe.searching.recorder import Recorder, confirm
 from fairprobe.searching.settings import StopReason
 from fairprobe.searching.strategy import Hints
 from fairprobe.standins import DisagreementError, Screen

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain import density_file, toml
+from fairprobe.domain import toml
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError, SettingError
@@ -128,4 +128,4 @@ def domain_of(content: dict[str, Any]) -> Domain:
 
 def of_density(density: Density | None) -> str | None:
     """The hash of a density."""
-    return None if density is None else density_file.digest_of(density)
+    return None if density is None else density.digest

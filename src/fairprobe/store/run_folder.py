@@ -139,16 +139,13 @@ class StoredRun(RunReader):
             yield run
 
     def _remark_on_folder(self, begun: Mapping[str, Any], *, flushes: bool, is_locked: bool) -> None:
-        folder = self.path
-        if (why := _untold(begun)) is not None:
-            self.remarks.append(Remark("untold-model", f"{folder} cannot be taken up again: {why}"))
-        if not flushes:
-            text = "its file system cannot tell when a file is on the disk: what is finished outlives a kill of "
-            self.remarks.append(Remark("no-fsync", f"{folder}: {text}the process, not one of the machine"))
-        if not is_locked:
-            self.remarks.append(
-                Remark("no-lock", f"{folder}: its file system has no locks: see that nobody else is at it")
-            )
+        why, text = _untold(begun), "its file system cannot tell when a file is on the disk: what is finished outlives"
+        remarks = [
+            ("untold-model", why is not None, f" cannot be taken up again: {why}"),
+            ("no-fsync", not flushes, f": {text} a kill of the process, not one of the machine"),
+            ("no-lock", not is_locked, ": its file system has no locks: see that nobody else is at it"),
+        ]
+        self.remarks += [Remark(name, f"{self.path}{text}") for name, applies, text in remarks if applies]
 
     def _check_same(self, ours: Mapping[str, Any]) -> None:
         """Refuse the run of anything else; a remark lists other versions."""

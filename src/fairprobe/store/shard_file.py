@@ -100,7 +100,7 @@ def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
     for name in table.column_names:
         column, dtype = table[name].to_numpy(), np.dtype(about["dtypes"][name])
         known = about["labels"].get(name)
-        found[name] = column.astype(dtype, copy=False) if known is None else _array(known, dtype)[column]
+        found[name] = column.astype(dtype, copy=False) if known is None else np.array(known, dtype)[column]
     arrays = {name: unpacked(each) for name, each in about["arrays"].items()}
     return ShardContent(found, arrays, about["about"])
 
@@ -112,12 +112,6 @@ def summary_of(data: Any) -> tuple[int, dict[str, Any]]:
 
     found = pq.ParquetFile(pa.BufferReader(data))
     return found.metadata.num_rows, json.loads(found.schema_arrow.metadata[KEY])["about"]
-
-
-def _array(values: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    made = np.empty(len(values), dtype=dtype)
-    made[:] = values
-    return made
 
 
 def _numbered(column: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:

@@ -6,14 +6,14 @@ A box holds a set of cells of every axis, as bits in words of 64, so that many b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import shown
 from fairprobe.domain.allowed import Atoms
+from fairprobe.estimation.exact.trees import Nodes
 from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_BITS = 50_000_000
@@ -21,24 +21,10 @@ MAX_BITS = 50_000_000
 
 
 @dataclass(frozen=True)
-class Tests:
-    """Distinct tests on the columns of one parameter: whether a column is at most a threshold."""
-
-    columns: Codes
-    thresholds: Floats
-    missing_left: Mask
-    """Mask of the tests whose answer for a missing value is yes."""
-
-    def answers(self, rows: NDArray[Any], columns: Codes) -> Mask:
-        """Answers by test, then row. `columns` names the columns of the estimator that the rows have."""
-        values = rows[:, np.searchsorted(columns, self.columns)].T
-        return np.where(np.isnan(values), self.missing_left[:, None], values <= self.thresholds[:, None])
-
-
-@dataclass(frozen=True)
 class Axis:
     """The levels of one parameter in cells."""
 
+    parameter: int
     counts: Codes
     """Number of levels of each cell."""
     levels: Codes
@@ -53,44 +39,49 @@ class Axis:
         return self.cells[np.searchsorted(self.starts, levels, side="right") - 1]
 
 
-def make_axis(seen: Seen, parameter: int, tests: Tests, table: Table, atoms: Atoms | None = None) -> tuple[Axis, Mask]:
-    """A parameter's axis, and the answer of each test in each cell. With atoms, each of these is some of the cells."""
+def make_axis(
+    seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table, atoms: Atoms | None = None
+) -> tuple[Axis, Mask]:
+    """A parameter's axis, and whether the tests of some nodes say yes, by node, then cell.
+
+    With atoms, each of these is some of the cells.
+    """
     n_levels = seen.domain.parameters[parameter].levels
     if not seen.is_searchable(parameter):
         starts, rows = np.arange(n_levels), table.values
     else:
         more = np.zeros(0, dtype=np.int64) if atoms is None else atoms.starts
-        starts = np.unique(np.concatenate([[0, n_levels - 1], _first_no(seen, parameter, tests), more]))
+        starts = np.unique(np.concatenate([[0, n_levels - 1], _first_no(seen, parameter, nodes, tests), more]))
         starts = starts[starts < n_levels]
         rows = seen.at(parameter, starts)[:, table.columns]
     # Levels are one cell if in every column the same thresholds lie below them.
     cells = np.zeros(len(starts), dtype=np.int64) if atoms is None else atoms.of(starts)
     for column, numbers in zip(table.columns, rows.T.astype(np.float64), strict=True):
-        thresholds = np.unique(tests.thresholds[tests.columns == column])
+        thresholds = np.unique(nodes.threshold[tests][nodes.column[tests] == column])
         rank = np.where(np.isnan(numbers), len(thresholds) + 1, np.searchsorted(thresholds, numbers))
         # Numbered anew for each column, so that the numbers stay as small as there are cells.
         cells = np.unique(cells * (len(thresholds) + 2) + rank, return_inverse=True)[1].reshape(-1)
     _, first, cells = np.unique(cells, return_index=True, return_inverse=True)
     cells = cells.reshape(-1)
-    if len(tests.columns) * len(first) > MAX_BITS:
+    if len(tests) * len(first) > MAX_BITS:
         raise UnfitError(
-            f"{len(tests.columns):,} tests of one parameter and {len(first):,} sets of its levels make "
-            f"{shown(len(tests.columns) * len(first))} pairs, over the {shown(MAX_BITS)} allowed"
+            f"{len(tests):,} tests of one parameter and {len(first):,} sets of its levels make "
+            f"{shown(len(tests) * len(first))} pairs, over the {shown(MAX_BITS)} allowed"
         )
     counts = np.zeros(len(first), dtype=np.int64)
     np.add.at(counts, cells, np.diff(starts, append=n_levels))
-    return Axis(counts, starts[first], starts, cells), tests.answers(rows[first], table.columns)
+    axis = Axis(parameter, counts, starts[first], starts, cells)
+    return axis, nodes.answers(tests, rows[first], table.columns)
 
 
-def _first_no(seen: Seen, parameter: int, tests: Tests) -> Codes:
+def _first_no(seen: Seen, parameter: int, nodes: Nodes, tests: Codes) -> Codes:
     """The first level at which each test says no, found by halving, as the columns rise with the levels."""
     kind = seen.domain.parameters[parameter]
     n_values = kind.levels - kind.missing
-    every = np.arange(len(tests.columns))
-    low, high = np.zeros_like(every), np.full_like(every, n_values)
+    low, high = np.zeros_like(tests), np.full_like(tests, n_values)
     while (low < high).any():
         middle = np.minimum((low + high) // 2, n_values - 1)
-        yes = seen.at(parameter, middle)[every, tests.columns] <= tests.thresholds
+        yes = seen.at(parameter, middle)[np.arange(len(tests)), nodes.column[tests]] <= nodes.threshold[tests]
         is_open = low < high
         low = np.where(is_open & yes, middle + 1, low)
         high = np.where(is_open & ~yes, middle, high)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.estimation.exact.axes import Tests
 from fairprobe.model.known import known_kind
 from fairprobe.model.tables import Seen, UnfitError
 from fairprobe.standins.trees import member_weights
@@ -35,18 +35,23 @@ class Nodes:
     tolerance: float
     """Sums that are nearer than that are told apart by the model only."""
 
-    def tests(self, which: Codes) -> Tests:
-        """The tests of some nodes."""
-        return Tests(self.column[which], self.threshold[which], self.missing_left[which])
+    def answers(self, which: Codes, rows: NDArray[Any], columns: Codes) -> Mask:
+        """Mask of the tests of some nodes that say yes, by node, then row; the rows have these columns alone."""
+        values = rows[:, np.searchsorted(columns, self.column[which])].T
+        return np.where(np.isnan(values), self.missing_left[which, None], values <= self.threshold[which, None])
 
+    @cached_property
+    def spread(self) -> Floats:
+        """For each node, how far apart its leaves are: 0 at a leaf, or where all leaves below are alike."""
+        return np.asarray((self.high - self.low).max(axis=0))
 
-def inner_levels(left: Codes, right: Codes, roots: Codes) -> list[Codes]:
-    """The nodes that are no leaves by their depth, the roots first."""
-    levels, below = [], roots
-    while len(below):
-        levels.append(below[left[below] >= 0])
-        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
-    return levels
+    def from_below(self) -> list[Codes]:
+        """The nodes that are no leaves by their depth, the deepest first."""
+        levels, below = [], self.roots
+        while len(below):
+            levels.append(below[self.left[below] >= 0])
+            below = np.concatenate([self.left[levels[-1]], self.right[levels[-1]]])
+        return levels[::-1]
 
 
 # Reading a model
@@ -95,7 +100,7 @@ def read(seen: Seen) -> Nodes:
         roots=starts,
         tolerance=1e-9 * sum(float(np.abs(part).max()) for part in values),
     )
-    for inner in reversed(inner_levels(nodes.left, nodes.right, nodes.roots)):
+    for inner in nodes.from_below():
         left, right = nodes.left[inner], nodes.right[inner]
         nodes.low[:, inner] = np.minimum(nodes.low[:, left], nodes.low[:, right])
         nodes.high[:, inner] = np.maximum(nodes.high[:, left], nodes.high[:, right])

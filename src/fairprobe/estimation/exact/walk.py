@@ -50,11 +50,11 @@ class _Boxes:
         return self.who.shape[1] == 1
 
     def take(self, rows: Any) -> _Boxes:
-        return _Boxes(self.cells[rows], self.weights[rows], self.nodes[rows], self.who[rows])
+        return _Boxes(*(each[rows] for each in vars(self).values()))
 
     @classmethod
     def join(cls, parts: Sequence[_Boxes]) -> _Boxes:
-        return cls(*(np.concatenate([vars(part)[name] for part in parts]) for name in cls.__dataclass_fields__))
+        return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 class BoxWalk:
@@ -65,7 +65,7 @@ class BoxWalk:
         self._asker = asker
         self._classes = classes
         self._max_boxes = max_boxes
-        n_combinations, n_trees = plan.start.shape
+        n_combinations, n_trees = plan.ahead.shape[1], len(plan.nodes.roots)
         n_numbers = n_combinations * n_trees * len(classes) + len(plan.axes) * plan.n_words
         self._block = max(64, _BLOCK_NUMBERS // n_numbers)
         self._pending: list[_Boxes] = []
@@ -89,7 +89,8 @@ class BoxWalk:
 
     def _started(self, cells: Codes, weights: NDArray[Any], who: Codes) -> _Boxes:
         """Boxes whose combinations went from the roots as far as they go together."""
-        boxes = _Boxes(cells, weights, self._plan.start[who], who.astype(np.int32))
+        nodes = self._plan.ahead[self._plan.nodes.roots, who[:, :, None]]
+        boxes = _Boxes(cells, weights, nodes, who.astype(np.int32))
         return self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool))
 
     def n_inputs(self) -> tuple[int, int]:
@@ -112,8 +113,8 @@ class BoxWalk:
         codes = domain.sample_codes(N_RANDOM, rng)
         edges = codes.copy()
         for row in edges if self._plan.axes else ():
-            place = rng.integers(len(self._plan.axes))
-            row[self._plan.parameters[place]] = max(0, rng.choice(self._plan.axes[place].levels) - rng.integers(2))
+            axis = self._plan.axes[rng.integers(len(self._plan.axes))]
+            row[axis.parameter] = max(0, rng.choice(axis.levels) - rng.integers(2))
         members = domain.families.of(np.concatenate([codes, edges]))
         blocks = np.split(members.codes, range(self._block, len(members), self._block))
         labels = np.concatenate([*map(self._labels, blocks)]).T[members.allowed]
@@ -123,7 +124,7 @@ class BoxWalk:
 
     def _labels(self, codes: Codes) -> Small:
         """Labels that the walk gives, by input, then combination; undecided where only the model can say."""
-        who = np.tile(np.arange(len(self._plan.start)), (len(codes), 1))
+        who = np.tile(np.arange(self._plan.ahead.shape[1]), (len(codes), 1))
         return self._plan.labels(self._started(self._plan.cells_of(codes), np.ones(len(codes)), who).nodes)
 
     def _push(self, boxes: _Boxes) -> None:
@@ -152,7 +153,7 @@ class BoxWalk:
         is_open = ~self._count(boxes, labels) & (labels == UNDECIDED).any(axis=1)
         boxes, labels = boxes.take(is_open), labels[is_open]
         # Each box is cut where it matters most for what is undecided.
-        pull = plan.spread[boxes.nodes] * (labels == UNDECIDED)[:, :, None]
+        pull = plan.nodes.spread[boxes.nodes] * (labels == UNDECIDED)[:, :, None]
         if not boxes.are_alone:
             # While no combination has left the others, only a node that may part them matters.
             together = (boxes.nodes == boxes.nodes[:, :1]).all(axis=(1, 2))
@@ -196,8 +197,8 @@ class BoxWalk:
             settled = np.flatnonzero(goes_left != goes_right)
             box, combination, tree, node = box[settled], combination[settled], tree[settled], node[settled]
             who = boxes.who[box, combination]
-            ahead = np.where(goes_left[settled], plan.to_left[node, who], plan.to_right[node, who])
-            boxes.nodes[box, combination, tree] = ahead
+            child = np.where(goes_left[settled], plan.nodes.left[node], plan.nodes.right[node])
+            boxes.nodes[box, combination, tree] = plan.ahead[child, who]
         return boxes
 
     def _count(self, boxes: _Boxes, labels: Small) -> Mask:

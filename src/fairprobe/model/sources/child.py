@@ -67,11 +67,14 @@ def _loaded(job: Mapping[str, Any]) -> Any:
 
 
 def _described(model: Any) -> dict[str, Any]:
-    """The attributes of a model that its adapter looks at, as plain values."""
-    told: dict[str, Any] = {"name": getattr(model, "__name__", type(model).__name__)}
-    told["has"] = [name for name in METHODS if callable(getattr(model, name, None))]
-    told["is_torch"], told["is_regressor"] = TorchAdapter.accepts(model), is_regressor(model)
-    told["works_on_float32"] = not told["is_torch"] and works_on_float32(model)
+    """The methods of a model, and the attributes that its adapter looks at, as plain values."""
+    is_torch = TorchAdapter.accepts(model)
+    told: dict[str, Any] = {
+        "__name__": getattr(model, "__name__", type(model).__name__),
+        "is_torch_": is_torch,
+        "is_regressor_": is_regressor(model),
+        "works_on_float32_": not is_torch and works_on_float32(model),
+    }
     for name in ("classes_", "feature_names_in_"):
         if isinstance(given := getattr(model, name, None), np.ndarray):
             told[name] = list(map(_plain_label, given.tolist()))
@@ -80,8 +83,9 @@ def _described(model: Any) -> dict[str, Any]:
     categories = getattr(model, "categories_in_", None)
     if categories is None and hasattr(model, "get_booster"):
         categories = xgboost_categories(model.get_booster(), list(getattr(model, "feature_names_in_", ())))
-    told["categories_in_"] = {name: list(map(_plain_label, values)) for name, values in (categories or {}).items()}
-    return told
+    if categories:
+        told["categories_in_"] = {name: list(map(_plain_label, values)) for name, values in categories.items()}
+    return {"has": [name for name in METHODS if callable(getattr(model, name, None))], "attributes": told}
 
 
 def _asked(model: Any, message: bytes) -> tuple[dict[str, Any], bytes]:

@@ -22,7 +22,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -165,18 +165,7 @@ class IsolatedModel:
     def _describe(self, said: Mapping[str, Any]) -> None:
         """Take over what the model says of itself, if it is something that a model may say."""
         try:
-            self.__name__ = _text(said["name"])[:80]
-            self.is_torch_, self.is_regressor_ = said["is_torch"] is True, said["is_regressor"] is True
-            self.works_on_float32_ = said["works_on_float32"] is True
-            for name in ("classes_", "feature_names_in_"):
-                if name in said:
-                    values = list(map(_checked_label, said[name]))
-                    setattr(self, name, np.array(values, dtype=object if str in map(type, values) else None))
-            if "n_features_in_" in said:
-                self.n_features_in_ = int(said["n_features_in_"])
-            if said["categories_in_"]:
-                told = said["categories_in_"].items()
-                self.categories_in_ = {str(name): tuple(map(_checked_label, values)) for name, values in told}
+            self.__dict__.update({name: TOLD[name](value) for name, value in said["attributes"].items()})
             self._has = tuple(name for name in METHODS if name in said["has"])
             texts = list(map(_text, said["warnings"]))
             if said["missing"]:
@@ -318,6 +307,11 @@ def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
         raise DiedError(f"an answer that is no array: {type(error).__name__}") from None
 
 
+def _labels(values: Any) -> NDArray[Any]:
+    labels = list(map(_checked_label, values))
+    return np.array(labels, dtype=object if str in map(type, labels) else None)
+
+
 def _checked_label(value: Any) -> Any:
     """A label out of JSON, if it is one."""
     if isinstance(value, str):
@@ -325,3 +319,16 @@ def _checked_label(value: Any) -> Any:
     elif value is not None and not isinstance(value, (bool, int, float)):
         raise TypeError("no label")
     return value
+
+
+TOLD: Final[dict[str, Callable[[Any], Any]]] = {
+    "__name__": lambda said: _text(said)[:80],
+    "is_torch_": bool,
+    "is_regressor_": bool,
+    "works_on_float32_": bool,
+    "n_features_in_": int,
+    "classes_": _labels,
+    "feature_names_in_": _labels,
+    "categories_in_": lambda said: {str(name): tuple(map(_checked_label, values)) for name, values in said.items()},
+}
+"""By attribute that a model may tell of itself, the check of its value."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.model.sources.node_checks import check_nodes, must
-from fairprobe.model.sources.reading import Content, Permission, imported
-from fairprobe.model.sources.saved import SavedModel, classifier
+from fairprobe.model.sources.reading import Content, Permission, SavedModel, classifier, imported
 
 _NUMBER: Final = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)")
 

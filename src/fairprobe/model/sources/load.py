@@ -6,6 +6,7 @@ a line in `SCHEMES`.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import sys
@@ -17,9 +18,10 @@ from typing import Any
 
 from fairprobe.arguments import AllowsCode, ModelSource, ReadFile, TrustedTypes
 from fairprobe.checks import nearest
-from fairprobe.errors import SettingError
+from fairprobe.errors import DataError, SettingError
 from fairprobe.model.redaction import shown_source
-from fairprobe.model.sources.reading import Permission, read_file
+from fairprobe.model.sources.reading import ADVICE, Content, Permission, imported, read_file, shortened
+from fairprobe.model.torch import TorchAdapter
 
 SUBJECT = "subject"
 SCHEMES: dict[str, str] = {
@@ -87,11 +89,7 @@ def load_model(
 
         return isolated({"source": str(source), "weights": None if weights is None else Path(weights).absolute()})
     model = load_object(str(source), "a model")
-    if weights is None:
-        return model
-    from fairprobe.model.sources.weights import with_weights
-
-    return with_weights(model, Path(weights), str(source))
+    return model if weights is None else _with_weights(model, Path(weights), str(source))
 
 
 def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> Any:
@@ -115,6 +113,38 @@ def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> 
     ):
         if value:
             raise SettingError.about(name, f"is for {what}, got {shown_source(str(source))!r}")
+
+
+def _with_weights(named: Any, path: Path, source: str) -> Any:
+    """A copy of a module, or the one that a class or a function makes, with the weights in a file."""
+    module = copy.deepcopy(named) if TorchAdapter.accepts(named) else _made(named, source)
+    imported("safetensors", "torch", "a file of weights")
+    content = Content(path, "weights")
+    try:
+        tensors = imported("safetensors.torch", "torch", "a file of weights").load(content.data)
+    except Exception as error:
+        rule = f"weights must be a whole safetensors file, got {shortened(error)}"
+        raise DataError(f"{rule}: {path}{ADVICE}") from None
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as error:
+        rule = f"weights must be those of {source}, got {path} of another architecture"
+        raise DataError(f"{rule}: {shortened(error)}") from None
+    return module
+
+
+def _made(maker: Any, source: str) -> Any:
+    if not callable(maker):
+        got = f"{source}: {type(maker).__name__}"
+        raise SettingError.about("weights", f"is for a torch module, or what makes one, got {got}")
+    try:
+        module = maker()
+    except Exception as error:
+        rule = f"is for a torch module, or what makes one when it is called; {source} gave {what_happened(error)}"
+        raise SettingError.about("weights", rule) from error
+    if not TorchAdapter.accepts(module):
+        raise SettingError.about("weights", f"is for a torch module, got {source}, which makes {type(module).__name__}")
+    return module
 
 
 def load_object(reference: str, option: str) -> Any:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
 from fairprobe.model.categories import own_name
-from fairprobe.model.sources.reading import Content, Permission, imported
-from fairprobe.model.sources.saved import SavedModel, likeliest, two_columns
+from fairprobe.model.sources.reading import Content, Permission, SavedModel, imported, likeliest, two_columns
 
 _TAGS: Final = frozenset(number << 3 | wire for number in range(2, 27) for wire in (0, 2))
 """First bytes that the second field of a model may have, after its version of the format."""

@@ -1,17 +1,21 @@
-"""Files of models: which kind one is, by its content, and what reads it."""
+"""Files of models: which kind one is, by its content, what reads it, and what all readers share."""
 
 from __future__ import annotations
 
 import os
 import re
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Floats
 from fairprobe.checks import opened_regular
 from fairprobe.errors import DataError, FairprobeError, SettingError
 
@@ -162,3 +166,46 @@ def shortened(error: BaseException) -> str:
     """The error of another package in a line."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+class SavedModel:
+    """A model that answers by the functions given as its `methods`; it describes itself by scikit-learn's names."""
+
+    def __init__(
+        self,
+        n_columns: int | None,
+        columns: Sequence[str] | None = None,
+        categories: Mapping[str, tuple[Any, ...]] | None = None,
+        *,
+        classes: Any = None,
+        **methods: Callable[[Any], Any],
+    ) -> None:
+        if n_columns is not None:
+            self.n_features_in_ = n_columns
+        if columns is not None:
+            self.feature_names_in_ = np.array(columns, dtype=object)
+        if categories:
+            self.categories_in_ = dict(categories)
+        if classes is not None:
+            self.classes_ = np.asarray(classes)
+        vars(self).update(methods)
+
+
+def classifier(ask: Callable[[Any], Any], classes: Sequence[Any], *told: Any) -> SavedModel:
+    """A model that gives a probability for each class, or of the second of two; the highest tells the label."""
+    likely = partial(two_columns, ask)
+    label = partial(likeliest, np.asarray(classes), likely)
+    return SavedModel(*told, classes=classes, predict=label, predict_proba=likely)
+
+
+def two_columns(ask: Callable[[Any], Any], batch: Any) -> Floats:
+    """Probabilities, one column for each class; one for each row is that of the second of two."""
+    given = np.asarray(ask(batch), dtype=np.float64)
+    given = given.reshape(len(given), -1)
+    return given if given.shape[1] > 1 else np.column_stack([1 - given, given])
+
+
+def likeliest(classes: NDArray[Any] | None, ask: Callable[[Any], Floats], batch: Any) -> NDArray[Any]:
+    """The class of the highest number of each row, or its place where no classes are told."""
+    places = ask(batch).argmax(axis=1)
+    return places if classes is None else np.asarray(classes[places])

@@ -1,17 +1,32 @@
-"""Files of skops: scikit-learn's estimators, made of types that are known to be harmless, or that the user trusts."""
+"""Files of skops: scikit-learn's estimators.
+
+A file is read if it is made of types that are known to be harmless, or that the user trusts. A file is written only if
+what it holds answers as the model does.
+"""
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import re
+import shlex
+import warnings
 import zipfile
 from collections import Counter
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from fairprobe.errors import SettingError
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import FairprobeError, RunError, SettingError
+from fairprobe.model.asking import Asker
 from fairprobe.model.sources.node_checks import QUIET, attributes, check_model, must, parts, quieten
-from fairprobe.model.sources.reading import Content, Permission
+from fairprobe.model.sources.reading import Content, Permission, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _HARMLESS: Final = (
     ("numpy", "dtype"),
@@ -54,6 +69,13 @@ SHOWN: Final = 10
 UNPACKED: Final = 2**28
 UNPACKED_A_BYTE: Final = 20
 """Bytes that an archive may unpack to, and how many more a byte of it: forests were measured at 5 to 8."""
+
+SUFFIXES: Final = (".skops",)
+
+_TRIED: Final = 1000
+"""Rows that the model and its copy are both asked about. Chosen."""
+
+_RULE: Final = "a model that is written must be one that skops can write and read again"
 
 _SETTINGS: Final = re.compile("param|grid|args|keywords")
 """Names of dictionaries whose keys are names of parameters."""
@@ -128,3 +150,55 @@ def _refuse(name: str, part: Any, trusted: frozenset[str]) -> None:
         must(name == first or last not in QUIET or part in (None, 1), f"no setting to be tried says {last!r}")
         must(not isinstance(part, str) or not _PATH.search(last), f"no parameter names a file, as {name!r}")
         must(last != "input" or part not in ("file", "filename"), "no parameter has files read, as 'input'")
+
+
+def check_writable(model: Any) -> None:
+    """Refuse a model that could not be written, before it is fitted; what fitting adds is checked only later."""
+    _dumped(model, SettingError, "; put functions of a module in the place of lambdas, or leave --out out")
+
+
+def write_model(model: Any, path: Path, domain: Domain, rows: pd.DataFrame, batch: str | None = None) -> None:
+    """Write a model, and check that the file gives it back: skops writes some things that it cannot read."""
+    data, saved = _dumped(model, RunError, ". Nothing is written")
+    said, again = (Asker(each, domain, batch=batch).ask_frame(rows.head(_TRIED)) for each in (model, saved))
+    if not np.array_equal(said, again):
+        raise RunError(f"{_RULE}, got a copy that answers otherwise. Nothing is written")
+    path.write_bytes(data)
+
+
+def _dumped(model: Any, kind: type[FairprobeError], advice: str) -> tuple[bytes, Any]:
+    """The content of a file, and the model that it gives back."""
+    import skops.io
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data = skops.io.dumps(_with_lists(model, {}), compression=zipfile.ZIP_DEFLATED)
+            # All types come from the model that this process holds anyway.
+            return data, skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+    except Exception as error:
+        raise kind(f"{_RULE}, got {shortened(error)}{advice}") from error
+
+
+def _with_lists(value: Any, done: dict[int, Any]) -> Any:
+    """A copy with lists in the place of pandas' indexes, which skops cannot write."""
+    import pandas as pd
+
+    if isinstance(value, pd.Index):
+        return value.tolist()
+    if id(value) in done:
+        return done[id(value)]
+    done[id(value)] = value
+    if type(value) in (list, tuple):
+        done[id(value)] = type(value)(_with_lists(each, done) for each in value)
+    elif type(value) is dict or (hasattr(value, "get_params") and not isinstance(value, type)):
+        done[id(value)] = copied = copy.copy(value)
+        held = copied if type(value) is dict else vars(copied)
+        held.update({name: _with_lists(each, done) for name, each in held.items()})
+    return done[id(value)]
+
+
+def loading_line(name: str) -> str:
+    """A command that loads a model and shows it."""
+    code = f"import skops.io as s; f = {json.dumps(name)}; print(s.load(f, trusted=s.get_untrusted_types(file=f)))"
+    return f"python -c {shlex.quote(code)}"

@@ -12,8 +12,7 @@ import numpy as np
 from fairprobe.arrays import Floats
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.sources.node_checks import check_nodes, must
-from fairprobe.model.sources.reading import Content, Permission, check_nesting, imported
-from fairprobe.model.sources.saved import SavedModel, classifier
+from fairprobe.model.sources.reading import Content, Permission, SavedModel, check_nesting, classifier, imported
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
