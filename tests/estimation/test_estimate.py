@@ -252,7 +252,9 @@ BAD = {
     "n_experiments must be a whole number of at least 1, got": [("n_experiments", value) for value in (0, -1)],
     "exact_limit must": [("exact_limit", "all")],
     "method must be auto, sample or exact, got": [("method", value) for value in ("guess", None)],
-    "population must be 'domain', 'valid', a frame of rows or a Density, got 'everyone'": [("population", "everyone")],
+    "population must be 'domain', 'valid', a frame of rows or a Density, got": [
+        ("population", value) for value in ("everyone", "density", "rows")
+    ],
     "seed must be a whole number of at least 0, got": [("seed", value) for value in (-1, 0.5)],
     "output='score' needs a threshold": [("output", "score")],
     "output must be one of": [("output", "rank")],

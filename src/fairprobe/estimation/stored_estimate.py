@@ -23,7 +23,6 @@ from fairprobe.store.answers import AnswerLog, Canaries
 from fairprobe.store.identity import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
 
-
 FIGURES = ("sensitive", "linked", "n", "hits", "method", "confidence", "n_queries", "value", "low", "high")
 """Figures of a share that its run keeps."""
 
