@@ -82,8 +82,8 @@ def _ordered(rng: Generator, n: int, columns: Columns) -> list[str]:
     start = rng.integers(0, 50, n)
     age = rng.integers(18, 80, n)
     columns |= {"start": start, "end": start + rng.integers(0, 40, n)}
-    columns |= {"age": age, "employed": np.floor(rng.random(n) * (age - 16)).astype(int)}
-    return ["start <= end", "employed <= age - 17"]
+    columns |= {"age": age, "employed": np.floor(rng.random(n) * age).astype(int)}
+    return ["start <= end", "employed < age"]
 
 
 def _missing(rng: Generator, n: int, columns: Columns) -> list[str]:

@@ -66,6 +66,12 @@ def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def check_above_0(name: str, value: Any) -> None:
+    """Refuse what is neither None nor a number above 0, as a limit of time."""
+    if value is not None and not (is_number(value) and value > 0):
+        raise SettingError.about(name, f"must be a number above 0 or None, got {value!r}")
+
+
 def shown(number: int) -> str:
     """A number as a sentence shows it.
 

@@ -28,6 +28,7 @@ def test_limits_and_counts_are_above_zero(search, flag, value):
         (["--delta-v", "-0.5"], ["--delta-v must be", "got -0.5"]),
         (["--delta-pr", "nan"], ["--delta-pr must be", "got nan"]),
         (["--jobs", "0"], ["--jobs must be", "got 0"]),
+        (["--engine", "dusk"], ["--engine must be one of local, processes, dask, or dask://host:port"]),
         (["--batch", "list"], ["batch must be", "'list'"]),
         (["--threshold", "-1"], ["threshold must be", "got -1"]),
         (["--strategy", "anchord"], ["did you mean 'anchored'?"]),

@@ -79,7 +79,7 @@ def test_link_is_followed(search, folder):
     (folder / "shelf").mkdir()
     (folder / "shelf" / "real.csv").touch()
     (folder / "cases.csv").symlink_to(folder / "shelf" / "real.csv")
-    search("--out", "cases.csv", "--max-cases", 5)
+    search("-o", "cases.csv", "--max-cases", 5)
     assert (folder / "cases.csv").is_symlink()
     assert len(pd.read_csv(folder / "shelf" / "real.csv")) == 5
 
@@ -143,8 +143,3 @@ def test_values_to_compare_are_those_of_the_parameter():
     assert values_of(Category("code", ("1", "2")), ["1", "3"]) == ["1", 3]
     assert values_of(Category("flag", (False, True)), ["true", "False"]) == [True, False]
     assert values_of(Integer("age", 0, 99), ["25", "4.5", "old"]) == [25, 4.5, "old"]
-
-
-def test_short_for_out(search, folder):
-    assert search("-o", "cases.csv", "--max-cases", 5).code == 0
-    assert (folder / "cases.csv").exists()

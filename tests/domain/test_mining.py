@@ -105,11 +105,6 @@ def test_orders_of_numbers(rng):
     assert sorted(texts(frame)) == ["middle < end", "start <= middle"]
 
 
-def test_an_order_with_a_distance(rng):
-    frame = pd.DataFrame({"sex": SEX, "age": AGE, "years": np.floor(rng.random(N) * (AGE - 15))})
-    assert texts(frame) == ["years <= age - 16"]
-
-
 # Dependencies
 
 

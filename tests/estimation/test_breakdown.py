@@ -22,14 +22,6 @@ def arbitrary(X):
     return (X @ [7, 5, 3, 11]) % 8 < 3
 
 
-def test_together_is_what_estimate_says():
-    options = {"method": "sample", "n_experiments": 3}
-    both = breakdown(arbitrary, DOMAIN, **options)["sex x race"]
-    alone = estimate(arbitrary, DOMAIN, **options)
-    assert (both.hits, both.n) == (alone.hits, alone.n)
-    np.testing.assert_array_equal(both.history, alone.history)
-
-
 # One pass
 
 POPULATIONS = {
@@ -50,14 +42,9 @@ def test_all_sets_take_one_pass(population, options):
     assert {share.n_queries for share in shares.values()} == {one.n_rows}
 
 
-# Confidence
-
-
-@pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_no_set_costs_another_confidence(confidence):
-    shares = breakdown(arbitrary, DOMAIN, confidence=confidence, method="sample", n_experiments=2)
-    for share in shares.values():
-        assert share.confidence == pytest.approx(confidence)
+def test_no_set_costs_another_confidence():
+    for share in breakdown(arbitrary, DOMAIN, confidence=0.9, method="sample", n_experiments=2).values():
+        assert share.confidence == pytest.approx(0.9)
         counts = (share.hits, share.n, share.confidence)
         assert (share.low, share.high) == clopper_pearson(*counts)
         assert (share.lower, share.upper) == (lower_bound(*counts), upper_bound(*counts))
@@ -73,21 +60,11 @@ def test_sets_can_be_chosen():
     assert [share.hits for share in shares.values()] == [whole["race"].hits, whole["sex x race"].hits]
 
 
-@pytest.mark.parametrize("sets", [[["x"]], [["sex", "age"]], [[]], [""], ["sex", "x"]])
+@pytest.mark.parametrize("sets", [[["x"]], [["sex", "age"]], [[]], [""], ["sex", "x"], []])
 def test_a_set_names_sensitive_parameters(sets):
-    with pytest.raises(SettingError, match="sets must each name some of sex, race; got"):
+    rule = "sets must each name some of sex, race; got" if sets else "sets must hold one set of sensitive parameters"
+    with pytest.raises(SettingError, match=rule):
         breakdown(arbitrary, DOMAIN, sets=sets)
-
-
-def test_no_sets():
-    with pytest.raises(SettingError, match="sets must hold one set of sensitive parameters at least, got none"):
-        breakdown(arbitrary, DOMAIN, sets=[])
-
-
-# Trees
-
-
-# Who is worse off
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "sample", "n_experiments": 5}])

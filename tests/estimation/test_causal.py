@@ -61,7 +61,7 @@ def test_an_error_is_a_number_between_0_and_a_half(error):
 @pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
 @pytest.mark.parametrize(
     ("min_share", "found"),
-    [(0.4, ["a", "b"]), (0.6, ["a x b"]), (0.95, ["a x b"])],
+    [(0.4, ["a", "b"]), (0.95, ["a x b"])],
 )
 def test_the_smallest_sets_above_a_threshold(free, min_share, found):
     sets = causal_search(both, domain(free), min_share=min_share)
@@ -77,12 +77,6 @@ def test_two_parameters_that_only_change_it_together(free):
     assert list(sets) == ["a x b"]
     assert sets["a x b"].value == 1
     assert sets["a x b"].sensitive == ("a", "b")
-
-
-def test_sets_that_hold_one_found_are_not_looked_at():
-    """c alone changes it, so only sets without it are tried further: a x b, of which nothing comes."""
-    sets = causal_search(lambda X: X[:, 3], domain(LARGE), min_share=0.1)
-    assert list(sets) == ["c"]
 
 
 def test_the_confidence_is_split_over_all_sets_there_are():

@@ -16,11 +16,10 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, 
 @pytest.mark.parametrize(("hits", "n"), [(0, 100), (1, 30), (3, 100), (50, 500), (500, 500), (1, 3)])
 def test_rows_that_count_alike_have_the_exact_interval(hits, n):
     said = clustered(np.arange(n) < hits, None, None, 0.95)
+    one_sided = (lower_bound(hits, n, 0.95), upper_bound(hits, n, 0.95))
     assert said.share == hits / n
     assert said.two_sided == pytest.approx(clopper_pearson(hits, n, 0.95), rel=0.005, abs=6e-4)
-    assert said.one_sided == pytest.approx(
-        (lower_bound(hits, n, 0.95), upper_bound(hits, n, 0.95)), rel=0.005, abs=6e-4
-    )
+    assert said.one_sided == pytest.approx(one_sided, rel=0.005, abs=6e-4)
 
 
 @pytest.mark.parametrize("confidence", [0.05, 0.5, 0.95])

@@ -54,20 +54,6 @@ def test_an_outcome_that_is_never_seen_is_refused(call, labels):
     CALLS[call](model_of(good, bad), np.asarray(good)[()])
 
 
-def test_nothing_is_asked_of_a_model_that_tells_its_classes():
-    class Told:
-        feature_names_in_ = np.array(["x", "sex"])
-        classes_ = np.array(["no", "never", "yes"])
-
-        def predict(self, frame):
-            return model_of("yes", "no")(frame).to_numpy()
-
-    with pytest.raises(SettingError, match="one of 'no', 'never', 'yes'; got 'maybe'"):
-        estimate(Told(), DOMAIN, favourable="maybe")
-    assert estimate(Told(), DOMAIN, ROWS, favourable="yes").worse_off == "sex=F"
-    assert estimate(Told(), DOMAIN, ROWS, favourable="never").worse_off is None  # no hit gets it
-
-
 @pytest.mark.parametrize("wrong", ["1", True, "yes", 2])
 def test_classes_that_are_told_are_held_to_as_well(wrong):
     from sklearn.tree import DecisionTreeClassifier

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairprobe import estimate, retrain, testing
-from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
+from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
 from fairprobe.estimation.estimate_run import JudgingTask
@@ -32,17 +32,6 @@ def test_two_processes_estimate_the_same(warm_workers, options):
     one, two = (estimate(toy.model, toy.domain, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
     assert figures(one) == figures(two)
     assert one.cases is None or one.cases.equals(two.cases)
-
-
-def test_a_failing_model_fails_the_same_in_two_processes(warm_workers):
-    def sick(X):
-        if (X[:, :3] == 7).all(axis=1).any():
-            raise ArithmeticError("three sevens")
-        return BOX.model(X)
-
-    for n_jobs in (1, 2):
-        with pytest.raises(ModelError, match="got ArithmeticError: three sevens"):
-            estimate(sick, BOX.domain, n_jobs=n_jobs, **SAMPLE)
 
 
 @pytest.fixture

@@ -36,14 +36,13 @@ def make(hits, n, *, confidence=0.95, exact=False, **fields):
 FLIP = "get another outcome when sex changes"
 
 
-def test_none_found_is_said_by_the_one_sided_bound():
-    text = f"none of 400,000 inputs {FLIP}: with 95% confidence fewer than 0.00075% of the domain"
-    assert make(0, 400_000).sentence() == text
-
-
 @pytest.mark.parametrize(
     ("share", "text"),
     [
+        (
+            make(0, 400_000),
+            f"none of 400,000 inputs {FLIP}: with 95% confidence fewer than 0.00075% of the domain",
+        ),
         (
             make(0, 1000, population="valid"),
             f"none of 1,000 inputs {FLIP}: with 95% confidence fewer than 0.3% of the allowed part",
@@ -53,8 +52,6 @@ def test_none_found_is_said_by_the_one_sided_bound():
             f"none of 1,000 inputs {FLIP}: with 99% confidence fewer than 0.46% of the domain",
         ),
         (make(20, 148, exact=True), f"exactly 13.51% of the domain (20 of 148 inputs) {FLIP}"),
-        (make(0, 148, exact=True), "exactly 0% of the domain (0 of 148 inputs)"),
-        (make(7, 7, exact=True), "exactly 100% of the domain (7 of 7 inputs)"),
         (make(50, 1000), f"5% of the domain (50 of 1,000 inputs) {FLIP} (95% interval 3.73% to 6.54%)"),
         (
             make(62, 1000, population="rows", method="rows"),

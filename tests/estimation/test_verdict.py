@@ -53,21 +53,6 @@ def test_an_exact_share_always_decides(limit, outcome):
     assert verdict(estimate(TOY.model, TOY.domain), limit).outcome == outcome
 
 
-# A limit of 0
-
-
-def test_any_case_violates_a_limit_of_0():
-    share = sampled(TOY, n=100, seed=2)
-    assert share.hits > 0
-    assert verdict(share, 0).outcome is Outcome.VIOLATED
-
-
-def test_a_run_that_stopped_when_tight_decides_at_its_own_limit():
-    for limit, outcome in ((0.01, Outcome.VIOLATED), (0.05, Outcome.PASSED)):
-        share = estimate(TOY.model, TOY.domain, method="sample", max_share=limit)
-        assert verdict(share, limit).outcome is outcome
-
-
 # Which population
 
 ROWS = TOY.domain.sample(200, seed=0)
@@ -81,12 +66,11 @@ def by_population():
     }
 
 
-@pytest.mark.parametrize("gate", ["domain", "valid", "rows"])
-def test_a_gate_can_be_chosen(gate):
+def test_a_gate_can_be_chosen():
     shares = by_population()
-    result = verdict(shares, 0.5, gate=gate)
-    assert result.population == gate
-    assert result.share is shares[gate]
+    for gate in shares:
+        result = verdict(shares, 0.5, gate=gate)
+        assert (result.population, result.share) == (gate, shares[gate])
 
 
 def test_a_gate_that_is_not_there():

@@ -124,9 +124,8 @@ def test_max_seconds_ends_a_sample_with_a_valid_interval(monkeypatch):
     monkeypatch.setattr("fairprobe.clock.now", lambda: next(clock))
     domain = Domain([Integer("age", 0, 10**6), Integer("sex", 0, 1)], sensitive=["sex"])
     share = estimate(lambda X: X[:, 0] > X[:, 1] + 10**5, domain, width=1e-9, max_seconds=3.0)
-    assert share.method == "sequential"
+    assert (share.method, [name for name, _ in share.health]) == ("sequential", ["wide-interval"])
     assert 0 < share.n < 10**6
-    assert "wide-interval" in [name for name, _ in share.health]
 
 
 class Flips:
@@ -140,7 +139,7 @@ class Flips:
         return (X[:, 0] > 50) ^ (self.rng.random(len(X)) < self.chance)
 
 
-@pytest.mark.parametrize("chance", [0.1, 1e-2, 1e-3])
+@pytest.mark.parametrize("chance", [0.1, 1e-3])
 def test_noise_is_found_out_in_an_estimate(chance):
     domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
     rows = pd.DataFrame({"age": np.arange(5000) % 100, "sex": np.arange(5000) % 2})

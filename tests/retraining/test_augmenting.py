@@ -31,7 +31,7 @@ class Setting:
         self.domain = domain
         self.codes = domain.sample_codes(n_rows, rng)
         self.rows = LabelledRows(
-            domain.decode(self.codes), rng.permutation(np.resize(CLASSES, n_rows)), rng.random(n_rows)
+            domain, domain.decode(self.codes), rng.permutation(np.resize(CLASSES, n_rows)), rng.random(n_rows)
         )
         self.cases = distinct(domain, domain.sample_codes(n_cases, rng))
         self.key = rng.integers(1, 1000, len(domain.names))
@@ -171,7 +171,7 @@ def test_dtypes_are_those_of_the_training_rows(parts):
     own = training_frame()
     domain = Domain.from_frame(own, ["sex", "married"])
     setting = Setting(domain, len(own), 30, 0)
-    setting.rows = LabelledRows(own, setting.rows.labels)
+    setting.rows = LabelledRows(domain, own, setting.rows.labels)
     rows = setting.augmented(parts)
     assert rows.frame.dtypes.to_dict() == own.dtypes.to_dict()
     assert (domain.encode(rows.frame.iloc[len(own) :]) >= 0).all()
@@ -180,7 +180,9 @@ def test_dtypes_are_those_of_the_training_rows(parts):
 
 def test_rows_outside_the_domain_are_flipped_as_they_are():
     domain = Domain([Integer("age", 20, 60), Integer("sex", 0, 1)], ["sex"])
-    rows = LabelledRows(pd.DataFrame({"age": [100, 30, -1], "sex": [0, 9, 1]}), np.array(["high", "low", "mid"]))
+    rows = LabelledRows(
+        domain, pd.DataFrame({"age": [100, 30, -1], "sex": [0, 9, 1]}), np.array(["high", "low", "mid"])
+    )
     made = augmenter_of(domain, rows).rows(Recipe(("flip",), 1.0), np.random.default_rng(0))
     added = list(zip(made.frame["age"][3:], made.frame["sex"][3:], made.labels[3:], strict=True))
     assert sorted(added) == [(-1, 0, "mid"), (30, 0, "low"), (30, 1, "low"), (100, 1, "high")]

@@ -35,7 +35,7 @@ def tree():
 @pytest.mark.parametrize("as_frame", [True, False])
 def test_a_trainer_gets_what_the_caller_gave(as_frame):
     keeping = Keeping(tree())
-    fitted = Fitter(Planted(), keeping, DOMAIN, as_frame=as_frame).fit(LabelledRows(X, y))
+    fitted = Fitter(Planted(), keeping, DOMAIN, as_frame=as_frame).fit(LabelledRows(DOMAIN, X, y))
     batch, labels, options = keeping.calls[0]
     assert isinstance(batch, pd.DataFrame if as_frame else np.ndarray)
     assert hasattr(fitted, "feature_names_in_") == as_frame
@@ -51,7 +51,7 @@ def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
     model = tree()
     if fitted_on != "nothing":
         model.fit(X if fitted_on == "frame" else X.to_numpy(), y)
-    new = Fitter(model, None, DOMAIN, as_frame=as_frame).fit(LabelledRows(X, 1 - y))
+    new = Fitter(model, None, DOMAIN, as_frame=as_frame).fit(LabelledRows(DOMAIN, X, 1 - y))
     expected = as_frame if fitted_on == "nothing" else fitted_on == "frame"
     assert hasattr(new, "feature_names_in_") == expected
     assert new is not model
@@ -62,8 +62,8 @@ def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
 
 def test_what_fits_warn_of_is_kept():
     trainer = Fitter(LogisticRegression(max_iter=1), None, DOMAIN, as_frame=True)
-    trainer.fit(LabelledRows(X, y))
-    trainer.fit(LabelledRows(X, y))
+    trainer.fit(LabelledRows(DOMAIN, X, y))
+    trainer.fit(LabelledRows(DOMAIN, X, y))
     assert len(trainer.times) == 2
     [(text, n)] = trainer.warned.items()
     assert text.startswith("ConvergenceWarning: ")
@@ -80,7 +80,7 @@ def test_what_fits_warn_of_is_kept():
 )
 def test_trainers_that_fail(trainer, message):
     with pytest.raises(ModelError, match=message):
-        Fitter(Planted(), trainer, DOMAIN, as_frame=True).fit(LabelledRows(X, y))
+        Fitter(Planted(), trainer, DOMAIN, as_frame=True).fit(LabelledRows(DOMAIN, X, y))
 
 
 class Stubborn(ClassifierMixin, BaseEstimator):
@@ -113,7 +113,7 @@ def test_models_that_cannot_be_cloned(model, message):
     with pytest.raises(SettingError, match=message):
         Fitter(model, None, DOMAIN, as_frame=True)
     script = Script(Planted())
-    assert Fitter(model, script, DOMAIN, as_frame=True).fit(LabelledRows(X, y)) is script.given[0]
+    assert Fitter(model, script, DOMAIN, as_frame=True).fit(LabelledRows(DOMAIN, X, y)) is script.given[0]
 
 
 def test_is_fitted():
@@ -160,7 +160,7 @@ def test_weights_reach_whatever_predicts(name):
     labels = (X["x"] + rng.normal(0, 20, len(X)) > 10).astype(int).to_numpy()
     trainer = Fitter(WEIGHTED[name], None, DOMAIN, as_frame=True, is_weighted=True)
     plain, new = (
-        trainer.fit(LabelledRows(X, labels, weights)) for weights in (None, np.where(labels == 1, 100.0, 1.0))
+        trainer.fit(LabelledRows(DOMAIN, X, labels, weights)) for weights in (None, np.where(labels == 1, 100.0, 1.0))
     )
     assert plain.predict(X).mean() < 0.75 < 0.95 < new.predict(X).mean()
     again = pickle.loads(pickle.dumps(new))
@@ -173,7 +173,7 @@ def test_what_is_said_by_routing_of_ones_own_counts():
         model = piped(LogisticRegression().set_fit_request(sample_weight=True))
         model[0].set_fit_request(sample_weight=False)
         trainer = Fitter(model, None, DOMAIN, as_frame=True, is_weighted=True)
-        assert trainer.fit(LabelledRows(X, labels, np.where(labels == 1, 100.0, 1.0))).predict(X).mean() == 1
+        assert trainer.fit(LabelledRows(DOMAIN, X, labels, np.where(labels == 1, 100.0, 1.0))).predict(X).mean() == 1
 
 
 @pytest.mark.parametrize(

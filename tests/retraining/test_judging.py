@@ -22,7 +22,7 @@ FIGURES = ("value", "low", "high", "lower", "upper", "n", "hits", "method", "pop
 
 def part(domain, n=150, seed=5, classes=(0, 1)):
     frame = domain.sample(n, seed=seed)
-    return LabelledRows(frame, np.random.default_rng(seed).choice(list(classes), n))
+    return LabelledRows(domain, frame, np.random.default_rng(seed).choice(list(classes), n))
 
 
 def limited(domain):
@@ -91,7 +91,7 @@ def test_changes_are_those_of_compare(confidence, with_constraint):
 )
 def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
     model = estimator.fit(*noisy_rows(300, 1))
-    own = LabelledRows(*noisy_rows(200, 2))
+    own = LabelledRows(DOMAIN, *noisy_rows(200, 2))
     quick, slow = (assessed(model, DOMAIN, own, 3000, 4, settings_of(), quick=is_quick) for is_quick in (True, False))
     for population in ("domain", "rows"):
         np.testing.assert_array_equal(quick.hits[population], slow.hits[population])
@@ -126,7 +126,7 @@ def test_groups_against_a_plain_computation():
     labels = rng.choice(["no", "yes"], 200)
     answers = {when: rng.choice(["no", "yes"], 200) for when in ("before", "after")}
     judged = {when: Assessment({}, {}, answer, labels) for when, answer in answers.items()}
-    table = by_group(domain, LabelledRows(frame, labels), judged, "yes")
+    table = by_group(LabelledRows(domain, frame, labels), judged, "yes")
     plain = frame.assign(label=labels, **answers)
     plain = plain[plain["race"] < 5]
     expected = {}

@@ -86,7 +86,7 @@ def test_most_votes_win_and_ties_go_to_the_commoner_label(votes, labels):
 
 
 def test_a_committee_is_fitted_if_it_is_not_and_left_alone():
-    rows = LabelledRows(DOMAIN.decode(EVERY), all_labels(3))
+    rows = LabelledRows(DOMAIN, DOMAIN.decode(EVERY), all_labels(3))
     fitted = DecisionTreeClassifier(random_state=0).fit(rows.frame, all_labels(4))
     plain = DecisionTreeClassifier(random_state=0)
     members = fitted_members([fitted, plain, LogisticRegression()], rows)
@@ -141,7 +141,7 @@ def test_votes_on_any_columns():
     frame.loc[3, "job"] = "never seen"
     frame.loc[5, "age"] = np.nan
     noise = np.random.default_rng(0).random(120) < 0.05
-    rows = LabelledRows(frame, np.where((frame["age"] > 40) ^ noise, "yes", "no"))
+    rows = LabelledRows(PEOPLE, frame, np.where((frame["age"] > 40) ^ noise, "yes", "no"))
     codes = PEOPLE.sample_codes(300, np.random.default_rng(3))
     members = other_kinds(PEOPLE, DecisionTreeClassifier(), 120, seed=7)
     votes, again = (by_vote(fitted_members(members, rows), PEOPLE, np.array(["no", "yes"]))(codes) for _ in range(2))

@@ -35,7 +35,7 @@ def make(n, seed, classes=("no", "yes")):
 def split_of(frame, labels, seed, held_out=None, weights=None):
     given = checked_rows(DOMAIN, frame, labels, weights)
     unseen = None if held_out is None else checked_rows(DOMAIN, *held_out)
-    return split(DOMAIN, given, unseen, np.random.default_rng(seed))
+    return split(given, unseen, np.random.default_rng(seed))
 
 
 def stratum_sizes(table):

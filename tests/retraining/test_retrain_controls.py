@@ -139,8 +139,8 @@ WORDS = Domain([Integer("x", 0, 9), Category("sex", ["X", "F", "M"], dtype="cate
 )
 def test_held_constant_at_a_value_that_may_be_missing_elsewhere(own, value):
     """The commonest value of the rows may be none of the domain's, whose inputs are asked about."""
-    rows = LabelledRows(pd.DataFrame({"x": [1, 2, 3], "sex": pd.Categorical(own)}), np.zeros(3))
-    values = commonest(WORDS, rows, ["sex"])
+    rows = LabelledRows(WORDS, pd.DataFrame({"x": [1, 2, 3], "sex": pd.Categorical(own)}), np.zeros(3))
+    values = commonest(rows, ["sex"])
     assert values == {"sex": value}
     for frame in (rows.frame, WORDS.sample(5, seed=0)):
         assert held_constant(frame, values)["sex"].tolist() == [value] * len(frame)

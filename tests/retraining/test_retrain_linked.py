@@ -99,7 +99,7 @@ def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints)
     frame = pd.concat([X, pd.DataFrame({"x": [10], "relation": [HUSBAND], "sex": [0]})], ignore_index=True)
     frame = frame[frame["x"] != 3] if constraints else frame
     domain = LINKED.with_constraints(constraints)
-    rows = LabelledRows(frame, np.zeros(len(frame)))
+    rows = LabelledRows(domain.without_links(), frame, np.zeros(len(frame)))
     judged = assessed(model, domain, rows, 500, 0, settings_of())
     assert list(judged.shares) == ["domain", *(["valid"] if constraints else []), "rows", "linked"]
     goes_together = ~((frame["relation"] == HUSBAND) & (frame["sex"] == 0))
@@ -143,7 +143,7 @@ def test_a_share_is_to_be_lower_and_none_higher_the_linked_one_too(before, after
 
 
 def test_rows_with_their_linked_twins_under_one_label():
-    rows = LabelledRows(X, y, np.arange(len(X), dtype=float))
+    rows = LabelledRows(PLAIN, X, y, np.arange(len(X), dtype=float))
     made = augmenter_of(LINKED, rows).rows(Recipe(("linked",), 10.0), np.random.default_rng(0))
     added = made.frame.iloc[len(X) :].assign(label=made.labels[len(X) :], weight=made.weights[len(X) :])
     expected = as_linked(X).assign(label=y, weight=rows.weights)

@@ -47,7 +47,7 @@ class Reference:
     def __post_init__(self):
         to_split, schedule, self.rounds, _, select, _, _ = np.random.SeedSequence(self.seed).spawn(7)
         unseen = checked_rows(self.domain, *self.held_out)
-        self.select = split(self.domain, unseen, unseen, np.random.default_rng(to_split)).select
+        self.select = split(unseen, unseen, np.random.default_rng(to_split)).select
         self.draws = np.random.default_rng(schedule)
         self.select_seed = int(select.generate_state(1)[0])
         self.commonest = [label for label, _ in Counter(self.y.tolist()).most_common()]

@@ -18,7 +18,9 @@ from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
 from fairprobe.retraining.rounds import Round, decide, front_of, left_of, round_confidence
 
-SHARE = assessed(Planted(cells(0, 40)), DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, settings_of()).shares["domain"]
+SHARE = assessed(Planted(cells(0, 40)), DOMAIN, LabelledRows(DOMAIN, *rows(20, 0)), 100, 0, settings_of()).shares[
+    "domain"
+]
 
 
 def change(low, high):

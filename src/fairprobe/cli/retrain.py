@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from fairprobe.arguments import Flag, ReadFile, WrittenFile, filled
+from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
@@ -78,7 +78,7 @@ class Retrain(Command):
         keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
-        Settings(**filled(retrain, keywords))
+        Settings(**keywords)
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fairprobe.arrays import Mask
 from fairprobe.checks import nearest
 from fairprobe.domain.derived import Derived
@@ -78,7 +76,7 @@ class Rule:
             raise DataError(f"the data must have a column for every name in {self.text!r}, got none for {absent[0]!r}")
         if self.parameters and names:
             return Restrictions(self.parameters, [bind(self, self.parameters)], ()).allows_rows(frame)
-        operands = {name: _operand_of(frame[name]) for name in names}
+        operands = {name: as_operand(frame[name].tolist()) for name in names}
         for leaf in leaves_of(self.formula):
             if leaf.symbol in ORDERS and any(_is_listed(side, operands) for side in leaf.parts):
                 raise DataError(
@@ -96,16 +94,6 @@ def _is_listed(side: Any, operands: Mapping[str, Operand]) -> bool:
     if isinstance(side, Name):
         return is_listed(operands[side.name])
     return isinstance(getattr(side, "value", 0.0), (str, bool))
-
-
-def _operand_of(column: pd.Series[Any]) -> Operand:
-    """A column as `evaluate` takes it."""
-    import pandas as pd
-
-    if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):
-        return column.to_numpy(dtype=np.float64)
-    places, values = pd.factorize(column)
-    return as_operand([*values, None])[places]
 
 
 def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) -> tuple[Rule | Constraint, ...]:

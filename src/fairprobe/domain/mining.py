@@ -5,7 +5,7 @@ then together in about npq of them. Where that is many rows and next to none are
 
 - two values, or sets of values, that do not go together, also the value of a number that stands out (a gain of 0);
 - a parameter that follows from another, which is then proposed as a `Derived` one;
-- an order of two numbers, if it cuts sharply.
+- one number that is never above another, if that cuts sharply.
 
 The count seen is held against the Poisson distribution (which gives no smaller a probability than the hypergeometric of
 such pairs has), and the error is split over all pairs of values that are looked at.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -111,8 +111,7 @@ def _checked(min_expected: Any, tolerance: Any, error: Any) -> Standard:
 # Values that do not go together
 
 
-@dataclass(frozen=True)
-class _Pair:
+class _Pair(NamedTuple):
     """Two columns with the number of rows for each pair of atoms, seen and expected by chance."""
 
     one: Column
@@ -126,27 +125,25 @@ class _Pair:
         by_chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / max(int(seen.sum()), 1)
         return cls(one, other, seen, by_chance)
 
-    def forbidden(self, standard: Standard, error: float) -> Mask:
-        """Boolean mask of the pairs of atoms that rows lack although chance would give them."""
-        from scipy.special import pdtr
 
-        support = np.minimum.outer(self.seen.sum(axis=1), self.seen.sum(axis=0))
-        rare = (self.expected >= standard.min_expected) & (self.seen <= standard.most_broken(support, self.expected))
-        rare[rare] = pdtr(self.seen[rare], self.expected[rare]) <= error
-        if not rare.any():
-            return rare
-        return rare | self._unseen(rare) | self.turned()._unseen(rare.T).T
+def _forbidden(seen: Codes, expected: Floats, standard: Standard, error: float) -> Mask:
+    """Boolean mask of the pairs of atoms that rows lack although chance would give them."""
+    from scipy.special import pdtr
 
-    def turned(self) -> _Pair:
-        """The pair with the columns exchanged."""
-        return _Pair(self.other, self.one, self.seen.T, self.expected.T)
+    support = np.minimum.outer(seen.sum(axis=1), seen.sum(axis=0))
+    rare = (expected >= standard.min_expected) & (seen <= standard.most_broken(support, expected))
+    rare[rare] = pdtr(seen[rare], expected[rare]) <= error
+    if not rare.any():
+        return rare
+    return rare | _unseen(seen, expected, rare) | _unseen(seen.T, expected.T, rare.T).T
 
-    def _unseen(self, rare: Mask) -> Mask:
-        """Unseen pairs that are too rare for a rule alone and join forbidden ones, where few pairs then remain."""
-        unseen = (self.seen == 0) & ~rare
-        weight = (self.expected * unseen).sum(axis=1) <= UNSEEN * (self.expected * rare).sum(axis=1)
-        n_left = (~rare & ~unseen).sum(axis=1)
-        return unseen & (weight & (n_left <= rare.sum(axis=1)))[:, None]
+
+def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
+    """Unseen pairs that are too rare for a rule alone and join forbidden ones, where few pairs then remain."""
+    unseen = (seen == 0) & ~rare
+    weight = (expected * unseen).sum(axis=1) <= UNSEEN * (expected * rare).sum(axis=1)
+    n_left = (~rare & ~unseen).sum(axis=1)
+    return unseen & (weight & (n_left <= rare.sum(axis=1)))[:, None]
 
 
 def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[_Pair, Mask, Mask]]:
@@ -154,7 +151,7 @@ def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple
     pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
     n_looked_at = sum(int((pair.expected >= standard.min_expected).sum()) for pair in pairs)
     for pair in pairs:
-        forbidden = pair.forbidden(standard, standard.error / max(n_looked_at, 1))
+        forbidden = _forbidden(pair.seen, pair.expected, standard, standard.error / max(n_looked_at, 1))
         for some, others in _kept(pair, forbidden, standard):
             if pair.expected[np.ix_(some, others)].sum() >= standard.min_expected:
                 yield pair, some, others

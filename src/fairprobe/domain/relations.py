@@ -296,17 +296,12 @@ def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: boo
 # Sharp edges of numbers
 
 
-class _Sharpness(NamedTuple):
-    """Rows looked at next to an edge, and the smallest ratio of the nearer half's density to the farther half's."""
+NEXT_TO = 60
+SHARP = 0.58
+"""Rows looked at next to an edge, and the smallest ratio of the nearer half's density to the farther half's.
 
-    n_rows: int
-    least: float
-
-
-SHARP = _Sharpness(60, 0.58)
-"""22 of 60: a flat density has as many in 98.6% of the cases, the tail of a normal one in 0.03%."""
-SHARPER = _Sharpness(120, 0.7)
-"""Where the edge of an order may be anywhere: 50 of 120, which a flat density has in 97%."""
+22 of 60 in the nearer half: a flat density has as many in 98.6% of the cases, the tail of a normal one in 0.03%.
+"""
 LOCALLY_EXPECTED = 15
 """Rows that would lie past the edge if they were as dense there as next to it; chosen."""
 LEAST_ROWS = 150
@@ -318,7 +313,7 @@ OFTEN = 0.01
 
 
 def orders(columns: Sequence[Column], standard: Standard) -> list[Candidate]:
-    """Orders of two numbers, such as a <= b or a <= b - 16, without those that follow from two others."""
+    """Orders of two numbers, a <= b or a < b, without those that follow from two others."""
     found = dict(_orders(columns, standard))
     offsets = {pair: offset for pair, (offset, _) in found.items()}
 
@@ -341,20 +336,19 @@ def _orders(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[tup
             continue
         a, b = lows[known], highs[known]
         step = float(max(getattr(column.parameter, "step", 1) for column in (low, high)))
-        widest = float(f"{np.floor((b - a).min() / step + 1e-6) * step:.12g}")  # on the grid
-        for offset, sharpness in ((0.0, SHARP), (widest, SHARPER)):
+        for offset, symbol in ((0.0, "<="), (step, "<")):
             n_broken = int((b - a < offset - step / 2).sum())
             if n_broken > standard.most_broken(n, n):
                 continue
-            expected = _order(a, b, step, offset, sharpness, max(standard.min_expected, OFTEN * n))
+            expected = _order(a, b, step, offset, max(standard.min_expected, OFTEN * n))
             if expected and n_broken <= standard.most_broken(n, expected):
                 absent = [missing(Name(column.name)) for column in (low, high) if column.parameter.missing]
-                formula = joined("or", [_ordered(low, high, offset), *absent])
+                formula = joined("or", [Operation(symbol, (Name(low.name), Name(high.name))), *absent])
                 yield (low.name, high.name), (offset, Candidate(formula, n, expected))
                 break
 
 
-def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpness, least: float) -> float:
+def _order(a: Floats, b: Floats, step: float, offset: float, least: float) -> float:
     """The expected number of rows that break b - a >= offset by chance; 0 if it is small or the edge is not sharp."""
     everyone = np.sort(b)
 
@@ -366,22 +360,12 @@ def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpne
         return 0.0
     distance = np.sort(b - a)
     distance = distance[np.searchsorted(distance, offset - step / 2) :]
-    if len(distance) < sharpness.n_rows or distance[-1] - distance[0] < step:
+    if len(distance) < NEXT_TO or distance[-1] - distance[0] < step:
         return 0.0  # no rows, or a number in other words
-    far = distance[sharpness.n_rows - 1] - offset
+    far = distance[NEXT_TO - 1] - offset
     half = max(1, round((far + step) / step / 2))  # whole steps
     ends = offset + step * (np.array([0, half, 2 * half]) - 0.5)
     nearer, farther = np.diff(np.searchsorted(distance, ends))
     locally = nearer * expected / max(by_chance(ends[1]) - expected, 1e-9)
-    is_sharp = nearer >= sharpness.least * farther and locally >= LOCALLY_EXPECTED
+    is_sharp = nearer >= SHARP * farther and locally >= LOCALLY_EXPECTED
     return expected if is_sharp else 0.0
-
-
-def _ordered(low: Column, high: Column, offset: float) -> Formula:
-    left, right = Name(low.name), Name(high.name)
-    if offset == 0:
-        return Operation("<=", (left, right))
-    if offset == 1 and {low.parameter.kind, high.parameter.kind} == {"integer"}:
-        return Operation("<", (left, right))
-    shifted = Operation("-" if offset > 0 else "+", (right, Constant(constant(abs(offset)))))
-    return Operation("<=", (left, shifted))

@@ -7,9 +7,9 @@ another order, repeated labels in their index. Only what no later step could wor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,16 +83,16 @@ class Rows:
 
         return None if self.groups is None else np.asarray(pd.factorize(self.groups)[0], dtype=np.int64)
 
-    def take(self, which: Mask | Codes | slice) -> Rows:
+    def take(self, which: Mask | Codes | slice) -> Self:
         """Some of the rows: those of a mask, of a slice, or at these places."""
         labels, weights, groups = (
             None if each is None else each[which] for each in (self.labels, self.weights, self.groups)
         )
-        return Rows(self.domain, self.frame.iloc[which], labels, weights, groups)
+        return replace(self, frame=self.frame.iloc[which], labels=labels, weights=weights, groups=groups)
 
-    def reindexed(self) -> Rows:
+    def reindexed(self) -> Self:
         """The rows with an index that counts them from 0."""
-        return Rows(self.domain, self.frame.reset_index(drop=True), self.labels, self.weights, self.groups)
+        return replace(self, frame=self.frame.reset_index(drop=True))
 
 
 def rows_of(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from fairprobe.arguments import filled
-from fairprobe.checks import checked_count, is_number
+from fairprobe.checks import check_above_0, checked_count, is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_limit
@@ -54,8 +54,7 @@ class Settings(SimpleNamespace):
             raise SettingError.about("width", f"must lie between 0 and 1, got {self.width!r}")
         if self.max_share is not None:
             checked_limit("max_share", self.max_share)
-        if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
-            raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
+        check_above_0("max_seconds", self.max_seconds)
 
     def but(self, **changes: Any) -> Settings:
         """The settings with some of them changed."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arguments import SecretHeaders, TrustedFile
-from fairprobe.checks import checked_count, is_number
+from fairprobe.checks import check_above_0, checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
@@ -68,8 +68,7 @@ def connect(
         if name not in OUTPUTS:
             raise SettingError.about("answers", f"must be names by output, {', '.join(OUTPUTS)}; got {name!r}")
     for setting, number in (("timeout", timeout), ("rate_limit", rate_limit)):
-        if number is not None and not (is_number(number) and number > 0):
-            raise SettingError.about(setting, f"must be a number above 0, got {number!r}")
+        check_above_0(setting, number)
     patience = Persistence(
         connections=checked_count("connections", connections),
         timeout=timeout,

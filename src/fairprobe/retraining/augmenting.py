@@ -104,7 +104,7 @@ class Augmenter:
     ) -> None:
         self.domain = domain
         """Gives linked twins, if it has links."""
-        self.plain = domain.without_links() if domain.links else domain
+        self.plain = original.domain
         self.original = original
         self.pool = pool
         self.labeller = labeller
@@ -126,6 +126,7 @@ class Augmenter:
         parts *= recipe.copies
         weights = [part.weights for part in parts if part.weights is not None]
         return LabelledRows(
+            self.plain,
             pd.concat([part.frame for part in parts if len(part)], ignore_index=True),
             np.concatenate([part.labels for part in parts]),
             np.concatenate(weights) if weights else None,
@@ -159,12 +160,12 @@ class Augmenter:
         frame, original = self.plain.decode(codes), self.original
         columns = {name: in_dtype(frame[name], original.frame[name].dtype) for name in frame.columns}
         weights = None if original.weights is None else np.full(len(codes), original.weights.mean())
-        return LabelledRows(frame.assign(**columns), labels, weights)
+        return LabelledRows(self.plain, frame.assign(**columns), labels, weights)
 
 
 def _twins_of(rows: LabelledRows, domain: Domain) -> list[LabelledRows]:
     """The rows in all other combinations of sensitive values, each with the label and the weight of its row."""
     return [
-        LabelledRows(twins, rows.labels[which], None if rows.weights is None else rows.weights[which])
+        LabelledRows(domain, twins, rows.labels[which], None if rows.weights is None else rows.weights[which])
         for which, twins in domain.families.of_frame(rows.frame).twins()
     ]

@@ -96,7 +96,7 @@ def _tied(domain: Domain) -> list[str]:
 
 def _held(task: Task, names: Sequence[str]) -> Made:
     rows = task.parts.fit
-    values = commonest(task.domain, rows, names)
+    values = commonest(rows, names)
     model = task.fitter.fit(replace(rows, frame=held_constant(rows.frame, values)))
     return HeldConstant(model, task.domain, values), 0, ""
 
@@ -154,9 +154,10 @@ class HeldConstant(Wrapper):
         return function(held)
 
 
-def commonest(domain: Domain, rows: LabelledRows, names: Sequence[str]) -> dict[str, Any]:
+def commonest(rows: LabelledRows, names: Sequence[str]) -> dict[str, Any]:
     """The commonest value of each column among the rows; the domain's first value if none is known."""
     modes = {name: rows.frame[name].mode().tolist() for name in names}
+    domain = rows.domain
     return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}
 
 

@@ -111,10 +111,9 @@ def assessed(
     If the domain has links, the rows are judged a second time with linked twins; all else has plain twins. If `quick`,
     a stand-in answers for the model where it has one.
     """
-    plain = domain.without_links() if domain.links else domain
-    populations: dict[str, tuple[Domain, Any]] = {"domain": (plain, "domain")}
-    populations |= {"valid": (plain, "valid")} if domain.constraints else {}
-    populations["rows"] = plain, rows.frame
+    populations: dict[str, tuple[Domain, Any]] = {"domain": (rows.domain, "domain")}
+    populations |= {"valid": (rows.domain, "valid")} if domain.constraints else {}
+    populations["rows"] = rows.domain, rows.frame
     populations |= {"linked": (domain, rows.frame)} if domain.links else {}
     shares, hits = {}, {}
     for name, (judged_in, population) in populations.items():
@@ -123,7 +122,7 @@ def assessed(
         with target.quiet():
             hits[name] = np.concatenate([survey.add(batch)[0] for batch in target.families(n, seed)])
         shares[name] = survey.shares()[0]
-    return Assessment(shares, hits, labels_of(model, plain, rows, settings), rows.labels)
+    return Assessment(shares, hits, labels_of(model, rows, settings), rows.labels)
 
 
 def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
@@ -134,9 +133,9 @@ def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
     )
 
 
-def labels_of(model: Any, domain: Domain, rows: LabelledRows, settings: Settings) -> NDArray[Any]:
+def labels_of(model: Any, rows: LabelledRows, settings: Settings) -> NDArray[Any]:
     """The model's labels of rows, whichever output is compared over twins."""
-    return Asker(model, domain, batch=settings.batch).ask_frame(rows.frame)
+    return Asker(model, rows.domain, batch=settings.batch).ask_frame(rows.frame)
 
 
 def target_of(
@@ -149,19 +148,18 @@ def target_of(
     return target
 
 
-def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], favourable: Any) -> pd.DataFrame:
+def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any) -> pd.DataFrame:
     """Accuracy and rate of the favourable label for each model, with a row for each group of sensitive values."""
     import pandas as pd
 
     figures: dict[str, Any] = {"n": np.ones(len(rows))}
     for when, model in judged.items():
         figures |= {f"accuracy_{when}": model.correct, f"selected_{when}": model.labels == favourable}
-    own = np.column_stack([domain[name].encode(rows.frame[name]) for name in domain.sensitive])
     # Rows whose sensitive values are not compared belong to no group.
-    is_of = (own[:, None] == domain.combinations).all(axis=2)
+    is_of = (rows.own[:, None] == rows.domain.combinations).all(axis=2)
     table = pd.DataFrame(figures)[is_of.any(axis=1)].groupby(is_of.argmax(axis=1)[is_of.any(axis=1)])
     groups = table.mean().assign(n=table.size())
-    return groups.rename(index=lambda place: combination_words(domain, place)).rename_axis("group")
+    return groups.rename(index=lambda place: combination_words(rows.domain, place)).rename_axis("group")
 
 
 # Within the time

@@ -230,7 +230,9 @@ def kind_of(model: Any) -> str:
 
 def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
     """The members of a committee, fitted in parallel as shards of one run."""
-    made = make_engine(partial(_fitted_shard, list(members), rows), n_jobs, engine=engine, n_shards=len(members))
+    made = make_engine(
+        partial(_fitted_shard, list(members), rows.frame, rows.labels), n_jobs, engine=engine, n_shards=len(members)
+    )
     try:
         fitted = list(made.results())
     finally:
@@ -241,7 +243,7 @@ def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, 
     return fitted
 
 
-def _fitted_shard(members: list[Any], rows: LabelledRows, shard: int, seconds: Any, report: Any) -> Any:
+def _fitted_shard(members: list[Any], X: pd.DataFrame, y: Labels, shard: int, seconds: Any, report: Any) -> Any:
     """One member as it is if it is fitted, otherwise a clone of it, fitted."""
     member = members[shard]
     if is_fitted(member):
@@ -251,7 +253,7 @@ def _fitted_shard(members: list[Any], rows: LabelledRows, shard: int, seconds: A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a member that has not converged may vote
         try:
-            return clone(member).fit(rows.frame, rows.labels)
+            return clone(member).fit(X, y)
         except Exception as error:
             raise _unfit(member, f"{type(error).__name__}: {error}") from error
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
 from fairprobe.frames import as_values
 
@@ -47,23 +48,11 @@ _CHANCE: Final = 0.001
 """Probability below which it is not by chance that held-out rows equal rows of X so often; chosen."""
 
 
-@dataclass(frozen=True)
-class LabelledRows:
-    """Rows and their labels."""
+@dataclass(frozen=True, eq=False)
+class LabelledRows(Rows):
+    """Rows with a known label each. Their domain has no links."""
 
-    frame: pd.DataFrame
     labels: NDArray[Any]
-    weights: Floats | None = None
-    groups: NDArray[Any] | None = None
-    """The group of each row; rows of one group stay together."""
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def take(self, places: Codes) -> LabelledRows:
-        """The rows at these places."""
-        weights, groups = (None if each is None else each[places] for each in (self.weights, self.groups))
-        return LabelledRows(self.frame.iloc[places].reset_index(drop=True), self.labels[places], weights, groups)
 
 
 @dataclass(frozen=True)
@@ -97,7 +86,7 @@ def checked_rows(
     if unknown:
         rule = f"must have a known label for every row, got {unknown:,} unknown: leave these rows out"
         raise DataError.about((called or {}).get("y", "y"), rule)
-    return LabelledRows(rows.reindexed().typed, rows.labels, rows.weights, rows.groups)
+    return LabelledRows(domain, rows.reindexed().typed, rows.labels, rows.weights, rows.groups)
 
 
 def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
@@ -145,7 +134,7 @@ def check_labels(argument: str, rule: str, labels: Iterable[Any], known: NDArray
         raise DataError.about(argument, f"{rule}, {', '.join(map(repr, names))}; got {wrong!r}{who}")
 
 
-def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Generator) -> Parts:
+def split(given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Generator) -> Parts:
     """Split the rows held out into select and report, or the rows given into fit, select and report.
 
     The split is random, but keeps the proportions of labels and sensitive values, and keeps equal rows together. If
@@ -153,9 +142,9 @@ def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rn
     """
     rows, sizes = (given, (1 - SELECT - REPORT, SELECT, REPORT)) if held_out is None else (held_out, (0.5, 0.5))
     strata = np.unique(rows.labels, return_inverse=True)[1].astype(np.int64)
-    for name in domain.sensitive:
-        strata = strata * (domain[name].levels + 1) + domain[name].encode(rows.frame[name])
-    copies, units = _units(domain, rows)
+    for name, own in zip(rows.domain.sensitive, rows.own.T, strict=True):
+        strata = strata * (rows.domain[name].levels + 1) + own
+    copies, units = _units(rows)
     n_of_unit = np.bincount(units)
     order = rng.permutation(len(rows))
     # One row stands for its unit; with equal strata, the largest units come first, so that all parts get some.
@@ -166,9 +155,9 @@ def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rn
     ends = np.cumsum(sizes)
     part = np.empty(len(n_of_unit), dtype=np.int64)
     part[units[order]] = np.minimum(np.searchsorted(ends, marks, side="right"), len(sizes) - 1)
-    parts = [rows.take(np.flatnonzero(part[units] == i)) for i in range(len(sizes))]
-    select, report = (each.take(np.flatnonzero(_ranks(_with_labels(each)[0]) % copies == 0)) for each in parts[-2:])
-    fit = parts[0] if held_out is None else given
+    parts = [rows.take(part[units] == i) for i in range(len(sizes))]
+    select, report = (each.take(_ranks(_with_labels(each)[0]) % copies == 0).reindexed() for each in parts[-2:])
+    fit = parts[0].reindexed() if held_out is None else given
     if min(map(len, (fit, select, report))) < _FEWEST:
         rule = f"each part needs {_FEWEST} at least, where equal rows, and rows of one group, stay in one part"
         raise DataError(f"the rows must be enough to be split, got {len(rows):,}: {rule}")
@@ -216,12 +205,10 @@ def _joined(first: Codes, second: Codes) -> Codes:
     return np.unique(connected_components(edges, directed=False)[1][first], return_inverse=True)[1]
 
 
-def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
+def _units(rows: LabelledRows) -> tuple[int, Codes]:
     """Number of times that every row is given; and by row, the number of the unit that stays in one part."""
-    import pandas as pd
-
     n = len(rows)
-    [same], [alike] = _with_labels(rows), _numbered([rows.frame.drop(columns=list(domain.sensitive))])
+    [same], [alike] = _with_labels(rows), _numbered([rows.frame.drop(columns=list(rows.domain.sensitive))])
     n_same, n_alike = _n_alike(same), _n_alike(alike)
     copies = int(np.gcd.reduce(n_same))
     alone = np.unique(same * n + _ranks(same) // copies, return_inverse=True)[1]
@@ -229,9 +216,8 @@ def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
     agree = ((n_same - copies)[others] / (n_alike - copies)[others]).mean() if others.any() else 1.0
     are_copies = agree >= _COPIED and n >= _FEWEST_KINDS * n_alike.mean()
     units = alike if n_alike.mean() <= _MOST_ALIKE * copies or are_copies else alone
-    if rows.groups is not None:
-        groups = np.asarray(pd.factorize(rows.groups)[0], dtype=np.int64)
-        alone, units = _joined(alone, groups), _joined(units, groups)
+    if rows.group_numbers is not None:
+        alone, units = _joined(alone, rows.group_numbers), _joined(units, rows.group_numbers)
         # Equal rows of different people may link one group to the next until all are one.
         units = units if _n_alike(units).mean() <= _MOST_ALIKE * _n_alike(alone).mean() else alone
     return copies, units

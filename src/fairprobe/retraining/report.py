@@ -43,7 +43,7 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
         accuracy_before=before.accuracy,
         accuracy_after=after.accuracy,
         loss=before.loss_to(after, its.confidence),
-        groups=by_group(task.domain, part, {"before": before, "after": after}, task.favourable),
+        groups=by_group(part, {"before": before, "after": after}, task.favourable),
         favourable=task.favourable,
         first=reference.judged,
         rounds=rounds.tried,

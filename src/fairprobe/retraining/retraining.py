@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from fairprobe.progress import Progress
 from fairprobe.retraining.fitting import Fitter, Train
 from fairprobe.retraining.judging import inputs_to_judge
 from fairprobe.retraining.labels import other_kinds
-from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import LONGEST, first_tries
 from fairprobe.retraining.report import reported
 from fairprobe.retraining.retrained import Retrained
@@ -190,7 +190,7 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
 
 def _seconds_of(member: Any, task: Task) -> float:
     """Foreseen seconds of fitting a member of the committee."""
-    rows = LabelledRows(task.parts.fit.frame, task.parts.fit.labels)
+    rows = replace(task.parts.fit, weights=None)
     fitter = Fitter(member, None, task.domain, as_frame=True)
     fitter.fit_some(rows)
     return fitter.foreseen(len(rows))

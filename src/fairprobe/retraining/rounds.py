@@ -189,7 +189,7 @@ def prepared(task: Task) -> Reference:
     if task.refits and given is not None:
         # The clone may be worse by chance, as it has fewer rows. The model given may know the select rows by heart. So
         # the accuracy that the clone gains on the rows that it was fitted to is subtracted.
-        own = float((labels_of(model, task.domain, parts.fit, its) == parts.fit.labels).mean())
+        own = float((labels_of(model, parts.fit, its) == parts.fit.labels).mean())
         least_accuracy = given.accuracy - max(0.0, own - judged.accuracy) - its.max_accuracy_loss
     pool, labeller = CasePool(task, model), labeller_of(task, model)
     augmenter = Augmenter(task.linked, parts.fit, task.classes, pool, labeller)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fairprobe.checks import checked_choice, checked_count, checked_seed, is_number
+from fairprobe.checks import check_above_0, checked_choice, checked_count, checked_seed, is_number
 from fairprobe.domain.domain import checked_domain
 from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.errors import SettingError
@@ -24,8 +24,6 @@ from fairprobe.retraining.parts import check_labels, checked_held_out, checked_r
 from fairprobe.retraining.recipes import checked_augment
 from fairprobe.searching.registry import strategy_path
 
-ACCEPT: Final = ("shown", "paper")
-
 STREAMS: Final = ("split", "schedule", "rounds", "hunt", "select", "report", "committee")
 """The uses of random numbers; each has a stream of its own, by its place in this list."""
 
@@ -38,16 +36,14 @@ class Settings(SimpleNamespace):
         checked_augment(self.augment)
         check_choice(self.labels, self.committee)
         strategy_path(self.strategy)
-        checked_choice("accept", self.accept, ACCEPT)
+        checked_choice("accept", self.accept, ("shown", "paper"))
         checked_confidence(self.confidence)
         checked_threshold(self.threshold, self.output)
         for name in ("max_rounds", "n_select", "n_report"):
             if arguments[name] is not None or name == "max_rounds":
                 checked_count(name, arguments[name])
         for name in ("search_seconds", "max_seconds"):
-            seconds = arguments[name]
-            if seconds is not None and not (is_number(seconds) and seconds > 0):
-                raise SettingError.about(name, f"must be a number above 0, got {seconds!r}")
+            check_above_0(name, arguments[name])
         if not (is_number(self.max_accuracy_loss) and 0 <= self.max_accuracy_loss <= 1):
             rule = f"must lie between 0 and 1, as 0.01 for one point, got {self.max_accuracy_loss!r}"
             raise SettingError.about("max_accuracy_loss", rule)
@@ -91,7 +87,7 @@ class Task:
         unseen = None if its.held_out is None else checked_held_out(domain, its.held_out, classes, unseen_groups)
         weighted = its.sample_weight is not None
         self.fitter = Fitter(its.model, its.trainer, domain, as_frame=not is_array(its.X), is_weighted=weighted)
-        self.parts = split(domain, rows, unseen, np.random.default_rng(self.streams["split"]))
+        self.parts = split(rows, unseen, np.random.default_rng(self.streams["split"]))
         names = classes.tolist()
         self.favourable = names[-1] if its.favourable is None else favourable_label(its.favourable, names)
         self.is_fitted = is_fitted(its.model)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from fairprobe.checks import checked_count, is_number
+from fairprobe.checks import check_above_0, checked_count, is_number
 from fairprobe.errors import SettingError
 
 
@@ -80,8 +80,7 @@ class Limits:
         for name in ("max_cases", "max_queries", "max_judged", "max_barren"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else checked_count(name, value))
-        if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
-            raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
+        check_above_0("max_seconds", self.max_seconds)
 
     def check_affords(self, n_members: int, *, asked_twice: bool = False) -> None:
         """Refuse a limit on queries that is not enough for one input."""

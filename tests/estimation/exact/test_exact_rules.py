@@ -217,20 +217,21 @@ def reason(domain, model=None):
     return solve(model or grown(BASE), domain).reason
 
 
-def test_callables_beside_rules():
-    domain = BASE.with_constraints(["x > 3", lambda frame: frame["y"] > 1])
-    assert reason(domain) == "the domain has constraints or links, which only sampling can follow"
+DERIVED = Domain([Integer("x", 0, 9), Derived("y", "x", {x: x // 3 for x in range(10)}), Integer("s", 0, 1)], ["s"])
+WIDE = Domain([Integer("x", 0, 10**5), Integer("y", 0, 10**5), Integer("s", 0, 1)], ["s"], ["x < y"])
 
 
-def test_rules_without_a_table():
-    wide = Domain([Integer("x", 0, 10**5), Integer("y", 0, 10**5), Integer("s", 0, 1)], ["s"], ["x < y"])
-    assert reason(wide) == "the domain has constraints or links, which only sampling can follow"
-
-
-def test_derived_parameters():
-    derived = Domain([Integer("x", 0, 9), Derived("y", "x", {x: x // 3 for x in range(10)}), Integer("s", 0, 1)], ["s"])
-    for domain in (derived, derived.with_constraints(["y > 0"])):
-        assert reason(domain) == "the domain has derived parameters, which only sampling can follow"
+@pytest.mark.parametrize(
+    ("domain", "what"),
+    [
+        (BASE.with_constraints(["x > 3", lambda frame: frame["y"] > 1]), "constraints or links"),
+        (WIDE, "constraints or links"),  # rules without a table
+        (DERIVED, "derived parameters"),
+        (DERIVED.with_constraints(["y > 0"]), "derived parameters"),
+    ],
+)
+def test_what_only_sampling_can_follow(domain, what):
+    assert reason(domain) == f"the domain has {what}, which only sampling can follow"
 
 
 def test_more_boxes_than_allowed(monkeypatch):

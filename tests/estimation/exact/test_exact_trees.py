@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
-    RandomForestClassifier,
     VotingClassifier,
 )
 from sklearn.impute import SimpleImputer
@@ -122,12 +121,6 @@ def test_a_wide_domain_is_counted_beyond_machine_integers(wide, preparing):
     solved = solve(model, domain)
     assert solved.n > 2**63
     assert_sampled(solved, model, domain)
-
-
-def test_a_wide_forest_with_missing_values(wide):
-    domain, X, y = wide
-    model = make_pipeline(prepared("passthrough"), RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
-    assert_sampled(solve(model, domain), model, domain, n=30_000)
 
 
 def test_a_tree_rounds_its_inputs_and_so_does_the_count():
