@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import arguments_of, filled
 from fairprobe.auditing.auditing import audit, begin, checked_inputs, failed, go
-from fairprobe.auditing.evidence import case_order
+from fairprobe.auditing.content import case_order
 from fairprobe.auditing.gating import Judged
 from fairprobe.auditing.state import AuditSettings, AuditState
 from fairprobe.checks import checked_count

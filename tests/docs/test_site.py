@@ -14,13 +14,6 @@ pytestmark = pytest.mark.slow  # scripts/docs runs them
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data"), ("link", "href")}
 NOT_LOADED = {"canonical", "next", "prev", "license"}
 
-THEIRS = {
-    "https://unpkg.com/mermaid@": "a diagram of mermaid on a page",
-    "https://unpkg.com/resize-observer-polyfill": "a browser without ResizeObserver",
-    "https://api.github.com/": "a repository in the header",
-}
-"""What the theme's script would load, and when. None of it is on our pages; tests in a browser watch that."""
-
 
 class Page(HTMLParser):
     """The links, the anchors and what else is loaded of a page."""
@@ -80,13 +73,3 @@ def test_nothing_is_loaded_from_another_host(site, html):
         loaded += [(path, each) for each in re.findall(r"<(?:image|use|script)[^>]* (?:xlink:)?href=\"([^\"]+)", text)]
     assert len(loaded) > 50
     assert not [f"{path.relative_to(site)}: {each}" for path, each in loaded if is_elsewhere(each)]
-
-
-def test_scripts_load_only_what_no_page_asks_for(site, html):
-    loading = re.compile(r"(?:fetch|import|importScripts|open|src\s*=|\w+\()\s*\(?[\"'`](https?://[^\"'`]+)")
-    named = {each for path in site.rglob("*.js") for each in loading.findall(path.read_text(encoding="utf-8"))}
-    assert {each for each in named if not each.startswith(tuple(THEIRS)) and "w3.org" not in each} == set()
-    for path in html:
-        text = path.read_text(encoding="utf-8")
-        assert 'class="mermaid"' not in text
-        assert 'data-md-component="source"' not in text

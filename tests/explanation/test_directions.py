@@ -15,7 +15,7 @@ from fairprobe import Category, Domain, Integer, Link
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation import directions
 from fairprobe.explanation.directions import directions_of, holm, symmetry
-from fairprobe.testing import loans, never, odd_one_out, pair, proba, score
+from fairprobe.testing import loans, odd_one_out, pair, proba, score
 
 
 def first_case(toy):
@@ -195,17 +195,6 @@ def test_symmetric_models_are_seldom_called_one_sided(kind):
 
 
 # Few of everything
-
-
-@pytest.mark.parametrize("output", ["label", "value"])
-def test_no_case_gives_an_empty_result(tmp_path, output):
-    threshold, good = (None, 1) if output == "label" else (0.5, "highest")
-    evidence = evidence_of(never().model, never().domain, output=output, threshold=threshold, favourable=good)
-    told = directions_of(evidence, sampled_of(evidence, 100))
-    assert len(told.table) == told.n_found == told.n_sampled == 0
-    assert told.sentences() == ["No case tells two sides apart."]
-    json.dumps(told.jsonable(), allow_nan=False)
-    told.plot(tmp_path / "empty.svg")
 
 
 def test_no_case_sampled_makes_no_claim(tmp_path):

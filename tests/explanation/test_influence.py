@@ -12,7 +12,7 @@ from benchmarks.label_worlds import made_evidence as evidence_of
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
 from fairprobe.explanation import influence as moving
 from fairprobe.explanation.influence import Mover, influence_of
-from fairprobe.testing import loans, never, score
+from fairprobe.testing import loans, score
 from random_domains import domains
 
 
@@ -243,34 +243,11 @@ def test_moved_cases_are_plausible():
 # Few of everything
 
 
-def test_no_case_gives_an_empty_result(tmp_path):
-    toy = never()
-    influence = influence_of(evidence_of(toy.model, toy.domain))
-    assert (influence.n_cases, influence.n_queries, len(influence.table), len(influence.pairs)) == (0, 0, 0, 0)
-    assert influence.curves == {}
-    assert "No case was moved" in repr(influence)
-    json.dumps(influence.jsonable(), allow_nan=False)
-    influence.plot(tmp_path / "bars.svg")
-    influence.plot_curves(tmp_path / "curves.svg")
-
-
 def test_no_free_parameter():
     domain = Domain([Integer("group", 0, 1), Integer("fixed", 3, 3)], sensitive=["group"])
     influence = influence_of(evidence_of(lambda X: X[:, 0], domain, n=20))
     assert influence.n_queries == 0
     assert "another value to be moved to" in influence.sentences()[0]
-
-
-@pytest.mark.parametrize("max_queries", [0, 50, 700, 5000])
-def test_a_budget_is_kept(max_queries):
-    toy = loans()
-    evidence = evidence_of(toy.model, toy.domain, max_queries=max_queries)
-    influence = influence_of(evidence)
-    assert influence.n_queries <= max_queries
-    assert influence.n_cases < 296
-    assert (max_queries < 700) == (influence.n_cases == 0)
-    assert influence.health[0][0] == "fewer-moves"
-    assert "limit on queries" in influence.health[0][1]
 
 
 def test_hidden_parameters():
@@ -294,14 +271,14 @@ def test_hidden_parameters():
 
 def test_the_same_bytes_again(tmp_path):
     toy = loans()
-    for name in ("one", "other"):
+    drawn = []
+    for _ in range(2):
         influence = influence_of(evidence_of(toy.model, toy.domain))
-        influence.plot(tmp_path / f"{name}.svg")
-        influence.plot_curves(tmp_path / f"{name}-curves.svg")
-    for end in (".svg", "-curves.svg"):
-        one, other = ((tmp_path / f"{name}{end}").read_bytes() for name in ("one", "other"))
-        assert one == other
-    bars = (tmp_path / "one.svg").read_text()
+        influence.plot(tmp_path / "bars.svg")
+        influence.plot_curves(tmp_path / "curves.svg")
+        drawn.append([(tmp_path / name).read_text() for name in ("bars.svg", "curves.svg")])
+    bars, curves = drawn[0]
+    assert drawn[0] == drawn[1]
     assert all(f">{name}<" in bars for name in toy.domain.names if name != "sex")
-    assert "missing" in (tmp_path / "one-curves.svg").read_text()
+    assert "missing" in curves
     assert "<table" in influence._repr_html_()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections import Counter
 from dataclasses import replace
 
@@ -13,14 +12,12 @@ import pandas as pd
 import pytest
 
 from benchmarks.label_worlds import made_evidence
-from fairprobe import Category, Domain, Integer, Link, Real, estimate
+from fairprobe import Category, Domain, Integer, Link
 from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.explanation.boxes import Axes, Span
 from fairprobe.explanation.evidence import DrawnFrom
 from fairprobe.explanation.remedies import Decision, remedies_of
-from fairprobe.testing.toys import CountingModel
 
 SPOUSE = Link("role", "sex", [{"Male": "Husband", "Female": "Wife"}])
 PARAMETERS = [
@@ -31,7 +28,7 @@ PARAMETERS = [
 PLAIN = Domain(PARAMETERS, ["sex"])
 LINKED = Domain(PARAMETERS, ["sex"], links=[SPOUSE])
 FORBIDDEN = Domain(PARAMETERS, ["sex"], constraints=["sex != 'Other' or x < 7"])
-RULES = [Rule("x >= 6"), Rule("x <= 2 and role == 'Single'")]
+RULES = [Rule("x >= 6"), Rule("x <= 2 and (sex != 'Female' or role == 'Single')")]
 FEW = 300
 
 
@@ -78,23 +75,31 @@ def decided(decision, answers, favourable, constant):
     return favourable if favourable in level else min(level)
 
 
+def is_inside(row, rules):
+    """In one of the regions; of the second one's twins some may be outside."""
+    below = row["x"] <= 2 and (row["sex"] != "Female" or row["role"] == "Single")
+    return (RULES[0] in rules and row["x"] >= 6) or (RULES[1] in rules and below)
+
+
 def brute_force(frame, labels, domain, rules, decision, favourable, constant):
     """The shares before and after and the accuracies, row by row."""
     n = before = after = right_before = right_after = n_labelled = 0
-    insides = np.logical_or.reduce([rule.matches(frame) for rule in rules])
-    for row, truth, inside in zip(frame.to_dict("records"), labels, insides, strict=True):
-        answers = {sex: label(twin) for sex, twin in members(row, domain).items()}
-        own = label(row)
-        outcome = decided(decision, answers, favourable, constant) if inside else None
+    for row, truth in zip(frame.to_dict("records"), labels, strict=True):
+        family = members(row, domain)
+        answers = {sex: label(twin) for sex, twin in family.items()}
+        outcome = decided(decision, answers, favourable, constant)
+
+        def then(twin, outcome=outcome):
+            return label(twin) if outcome is None or not is_inside(twin, rules) else outcome
+
         if not pd.isna(truth):
             n_labelled += 1
-            right_before += own == truth
-            right_after += (own if outcome is None else outcome) == truth
+            right_before += label(row) == truth
+            right_after += then(row) == truth
         if len(answers) >= 2:
             n += 1
-            is_case = len(set(answers.values())) > 1
-            before += is_case
-            after += is_case and outcome is None
+            before += len(set(answers.values())) > 1
+            after += len({then(twin) for twin in family.values()}) > 1
     return n, before, after, right_before / max(1, n_labelled), right_after / max(1, n_labelled)
 
 
@@ -152,20 +157,6 @@ def test_outputs_say_that_it_is_a_simulation(domain):
 
 
 # What is asked
-
-
-@pytest.mark.parametrize("max_queries", [0, 5, 40, 1000])
-@pytest.mark.parametrize("domain", [PLAIN, LINKED])
-def test_the_budget_holds(max_queries, domain):
-    X, y = rows_of(40)
-    counting = CountingModel(model)
-    evidence = made_evidence(counting, domain, X, y, n=10, max_queries=max_queries)
-    counting.n_rows = 0
-    found = remedies_of(RULES, evidence, n=100)
-    assert counting.n_rows == evidence.oracle.asker.n_queries <= max_queries
-    assert max_queries < 1000 or domain.links or counting.n_rows == 3 * (100 + 40)  # each member once
-    assert bool(len(found)) == (max_queries >= 3)
-    assert (found.table["n"] <= 100).all()
 
 
 def test_nothing_to_do():
@@ -256,86 +247,3 @@ def test_a_population_that_sets_the_rules_aside():
     whole = replace(evidence, population=DrawnFrom("domain", FORBIDDEN.without_constraints()))
     one, other = (remedies_of(RULES[:1], each, n=FEW).table for each in (whole, made_evidence(model, PLAIN, n=50)))
     assert one.equals(other)
-
-
-# Twins on both sides of a region
-
-SEXES = Category("sex", ["F", "M"])
-OTHERS = [*PARAMETERS[:2], Real("tall", 0, 6, 1)]
-TALL = {
-    "table": Domain([*OTHERS, SEXES], ["sex"], links=[Link("role", "sex", [{"M": "Husband", "F": "Wife"}])]),
-    "shift": Domain([*OTHERS, SEXES], ["sex"], links=[Link("tall", "sex", shift={"F": 0, "M": 2})]),
-    "per": Domain([*OTHERS, Integer("age", 0, 2)], ["age"], links=[Link("tall", "age", per=2)]),
-}
-
-
-def any_label(seed):
-    """A model whose answers are as good as drawn at random."""
-
-    def answers(X):
-        words = X.astype(str).agg(" ".join, axis=1) + f" {seed}"
-        return np.array([zlib.crc32(each.encode()) % 3 == 0 for each in words])
-
-    return answers
-
-
-def some_region(domain, rng):
-    """Conditions on two axes, as they are learned: on the one that is linked, and on another."""
-    axes = Axes(domain)
-    conditions = {}
-    for place, axis in enumerate(axes.each):
-        if axis.is_ordered and (axis.link is not None or rng.random() < 0.5):
-            low = int(rng.integers(1, axis.n // 2))
-            conditions[place] = Span(low, low + axis.n // 2)
-        elif not axis.is_ordered:
-            conditions[place] = frozenset(rng.choice(axis.n, 2, replace=False).tolist())
-    return axes.rule(axes.box(conditions))
-
-
-@pytest.mark.parametrize("kind", TALL)
-def test_twins_on_both_sides_of_a_region(kind):
-    """What would be left is what `estimate` finds of a model that decides so, row by row."""
-    check_both_sides(kind, seed=0, n_rules=1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", TALL)
-def test_twins_on_both_sides_of_many_regions(kind):
-    for seed in range(1, 7):
-        check_both_sides(kind, seed, n_rules=2)
-
-
-def check_both_sides(kind, seed, n_rules):
-    domain, rng, asked = TALL[kind], np.random.default_rng(seed), any_label(seed)
-    rules = [some_region(domain, rng) for _ in range(n_rules)]
-    rows = domain.without_links().sample(80, seed=seed)
-    rows["tall"] += rng.choice([0, 0.25], len(rows))  # off the grid, too
-    (name,) = domain.sensitive
-    values = domain[name].decode(np.arange(domain[name].levels)).tolist()
-    constant = values[int(np.argmax([(rows[name] == value).sum() for value in values]))]
-    evidence = made_evidence(asked, domain, rows, n=100, favourable=True)
-    n_both = 0
-    regions = {f"region {place}": [rule] for place, rule in enumerate(rules, start=1)} | {"the first 2 regions": rules}
-    for each in remedies_of(rules, evidence, n=len(rows)).table.itertuples():
-        side = domain if each.twins == "linked" else domain.without_links()
-
-        def decided(X, each=each):
-            inside = np.logical_or.reduce([rule.matches(X) for rule in regions[each.region]])
-            as_each = np.stack([asked(X.assign(**{name: value})) for value in values])
-            told = {
-                Decision.FAVOURABLE: np.ones(len(X), dtype=bool),
-                Decision.CONSTANT: as_each[values.index(constant)],
-                Decision.MEAN: as_each.mean(axis=0) >= 0.5,  # of two that are level, the favourable one
-            }
-            return np.where(inside, told[each.remedy], asked(X))
-
-        if each.twins == "linked" and each.remedy != Decision.FAVOURABLE:
-            continue  # the twins' outcomes are those of linked twins
-        drawn = (
-            rows if each.population == "rows" else side.decode(side.sample_codes(len(rows), evidence.rng("remedies")))
-        )
-        now, then = (estimate(one, side, drawn, linked=None, batch="frame") for one in (asked, decided))
-        assert (each.n, each.share_before, each.share_after) == (now.n, now.value, then.value)
-        inside = np.logical_or.reduce([rule.matches(drawn) for rule in regions[each.region]])
-        n_both += each.twins == "plain" and then.hits > (now.record.hits & ~inside[: now.n]).sum()
-    assert (n_both > 0) == (kind != "table")

@@ -243,16 +243,9 @@ def test_scores_and_probabilities_have_a_direction(output):
 
 
 @pytest.mark.parametrize("expected", WORLDS)
-def test_planted(expected):
-    right = sum(verdict(WORLDS[expected](seed)) is expected for seed in range(10))
-    assert right >= 9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("expected", WORLDS)
-def test_planted_in_a_hundred_seeds(expected):
-    right = sum(verdict(WORLDS[expected](seed)) is expected for seed in range(100))
-    assert right >= 95
+@pytest.mark.parametrize(("n_seeds", "least"), [(10, 9), pytest.param(100, 95, marks=pytest.mark.slow)])
+def test_planted(expected, n_seeds, least):
+    assert sum(verdict(WORLDS[expected](seed)) is expected for seed in range(n_seeds)) >= least
 
 
 @pytest.mark.slow
@@ -275,25 +268,6 @@ def alike(n_female, n_male, no_female, no_male):
     return [(sex, 7, label, k) for sex, n, no in counts for label, k in (("no", no), ("yes", n - no))]
 
 
-def test_that_a_test_does_not_reject_shows_no_absence():
-    """57.1% against 70.6%, p = 0.12, was taken for no difference."""
-    found = looked_at(*alike(63, 68, 27, 20))
-    assert found.differences["p_value"][0] > 0.1
-    assert (found.differences["rows"][0], found.differences["at_most"][0] > 0.25) == (-1.0, True)
-
-    def some(X):  # the model's own rates on these rows are 40% apart
-        place = np.arange(len(X)) % 5
-        return np.where((X["x"] >= 5) & np.where(X["sex"] == "Female", place < 3, place < 1), "no", "yes")
-
-    X, y = rows(*alike(65, 70, 28, 21))
-    evidence = made_evidence(refuse_women, DOMAIN, X, y, n=500, favourable="yes")
-    evidence.oracle.asker.ask_frame = some
-    found = region_in_data(RULE, evidence)
-    assert found.differences["rows"][0] == pytest.approx(-0.4, abs=0.02)
-    assert found.verdict is InData.UNCLEAR
-    assert found.sentence().endswith(": whether the difference was in the data cannot be told from these 135 rows")
-
-
 def test_absence_is_told_with_its_margin():
     found = looked_at(*alike(200, 200, 40, 40))
     assert found.verdict is InData.NOT_IN_THE_DATA
@@ -301,18 +275,6 @@ def test_absence_is_told_with_its_margin():
     assert "the labels differ by at most 1" in found.sentence()
     assert "the model's answers by 100%" in found.sentence()
     assert looked_at(*alike(8, 8, 4, 4)).verdict is InData.UNCLEAR
-
-
-def test_the_model_is_compared_on_the_same_rows():
-    """Where the rows are, the model hardly differs, though it does in the cases that were found."""
-
-    def model(X):
-        return np.where((X["x"] == 5) & (X["sex"] == "Female"), "no", "yes")
-
-    groups = [("Female", 7, "yes", 198), ("Female", 5, "yes", 2), ("Male", 7, "yes", 200)]
-    found = looked_at(*groups, model=model)
-    assert (found.differences["model"][0], found.differences["rows"][0]) == (-1.0, pytest.approx(-0.01))
-    assert found.verdict is InData.UNCLEAR
 
 
 def test_without_room_to_ask_about_the_rows_nothing_is_absent():
@@ -336,36 +298,33 @@ def test_a_few_equal_numbers_show_nothing(labels):
     assert region_in_data(RULE, evidence).verdict is InData.UNCLEAR
 
 
-def errors_of_absence(n_runs, n, own, chance, *, sign=1, seed=0, n_regions=1):
-    """How often absence is claimed where the labels differ by the very margin; `own` is the model's difference."""
-    rng = np.random.default_rng([seed, n, n_runs])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("n_runs", "n", "own", "chance", "sign", "least", "most"),
+    [
+        (60, 100, 0.8, 0.7, 1, 0, 8),
+        (20, 300, 1.0, 0.5, 0, 15, 20),
+        pytest.param(1500, 12, 1.0, 0.75, 1, 0, 75, marks=SLOW),
+        pytest.param(1500, 40, 0.9, 0.9, 1, 0, 75, marks=SLOW),
+        pytest.param(1500, 100, 0.5, 0.5, 1, 0, 75, marks=SLOW),
+        pytest.param(1500, 400, 0.3, 0.97, 1, 0, 75, marks=SLOW),
+        pytest.param(300, 300, 0.8, 0.5, 0, 270, 300, marks=SLOW),
+    ],
+)
+def test_a_difference_of_the_margin_is_seldom_called_absent(n_runs, n, own, chance, sign, least, most):
+    """The labels differ by the very margin, or not at all (sign 0); `own` is the model's difference."""
+    rng = np.random.default_rng([0, n, n_runs])
     X = pd.DataFrame({"x": 7, "sex": ["Female", "Male"] * n})
     place = np.repeat(np.arange(n), 2)
     answers = np.where((X["sex"] == "Female") & (place < own * n), "no", "yes")
     evidence = made_evidence(refuse_women, DOMAIN, X, ["yes", "no"] * n, n=50, favourable="yes")
     evidence.oracle.asker.ask_frame = lambda frame: answers
-    told = []
+    n_absent = 0
     for _ in range(n_runs):
         rate = np.where(X["sex"] == "Female", chance - sign * own / 2, chance)
         labels = pd.Series(np.where(rng.random(2 * n) < rate, "yes", "no"))
-        told.append(region_in_data(RULE, dataclasses.replace(evidence, labels=labels), n_regions=n_regions).verdict)
-    return told
-
-
-def test_a_difference_of_the_margin_is_seldom_called_absent():
-    told = errors_of_absence(60, 100, 0.8, 0.7)
-    assert told.count(InData.NOT_IN_THE_DATA) <= 8
-    assert errors_of_absence(20, 300, 1.0, 0.5, seed=1, sign=0).count(InData.NOT_IN_THE_DATA) >= 15
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "own", "chance"), [(12, 1.0, 0.75), (40, 0.9, 0.9), (100, 0.5, 0.5), (400, 0.3, 0.97)])
-def test_a_difference_of_the_margin_is_called_absent_in_a_twentieth_of_runs_at_most(n, own, chance):
-    told = errors_of_absence(1500, n, own, chance)
-    assert told.count(InData.NOT_IN_THE_DATA) <= 0.05 * 1500
-
-
-@pytest.mark.slow
-def test_labels_that_do_not_differ_are_mostly_called_so():
-    told = errors_of_absence(300, 300, 0.8, 0.5, sign=0)
-    assert told.count(InData.NOT_IN_THE_DATA) >= 0.9 * 300
+        found = region_in_data(RULE, dataclasses.replace(evidence, labels=labels))
+        n_absent += found.verdict is InData.NOT_IN_THE_DATA
+    assert least <= n_absent <= most

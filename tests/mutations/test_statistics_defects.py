@@ -25,26 +25,6 @@ def module(name):
     return importlib.import_module(f"fairprobe.estimation.{name}")
 
 
-# A13
-
-
-def check_that_no_share_leaves_out_links():
-    """Whatever estimates a share of a domain takes links into account; what did not is gone."""
-    assert not {"estimate_strata", "propose_strata"} & {
-        *fairprobe.__all__,
-        *dir(importlib.import_module("fairprobe.estimation")),
-    }
-    with pytest.raises(AttributeError):
-        fairprobe.estimate_strata  # noqa: B018
-
-
-def strata_are_back(patch):
-    patch.setattr(fairprobe, "__all__", [*fairprobe.__all__, "estimate_strata"])
-
-
-# A18
-
-
 def check_that_chance_is_no_proxy():
     """Of columns that have nothing to do with the group, hardly ever one is said to tell it."""
     called = 0
@@ -75,9 +55,6 @@ def what_is_tried_was_learned_from(patch):
     patch.setattr(proxies, "_alone", of_all)
 
 
-# A19
-
-
 def check_that_alike_rows_tell_little():
     """Forty groups of fifty rows, all hits in one of them: the bound allows for what so few groups can hide."""
     hits = np.zeros(2000, dtype=int)
@@ -106,9 +83,6 @@ def few_groups_pass(patch):
     patch.setattr(Share, "has", lambda share, check: check != "few-groups" and has(share, check))
 
 
-# A21
-
-
 def check_that_weight_is_compared():
     rows = pd.DataFrame({"age": 30, "sex": ["F", "M"] * 100})
     rows.loc[0, "sex"] = None
@@ -123,9 +97,6 @@ def rows_are_compared_not_weight(patch):
         return share.n / (share.n + share.n_not_comparable + share.n_left_out)
 
     patch.setattr(Share, "comparable", property(by_rows))
-
-
-# A22
 
 
 def check_that_rows_are_counted():
@@ -149,9 +120,6 @@ def labels_are_counted(patch):
     patch.setattr(survey, "RowAnswers", by_label)
 
 
-# A23
-
-
 def check_that_nobody_is_no_group():
     rows = pd.DataFrame({"age": range(20, 60), "group": pd.Categorical(["a", "b"] * 20, categories=["a", "none", "b"])})
     domain = Domain.from_frame(rows, sensitive=["group"])
@@ -164,7 +132,6 @@ def all_categories_are_compared(patch):
 
 
 MUTATIONS = [
-    (strata_are_back, check_that_no_share_leaves_out_links),
     (what_is_tried_was_learned_from, check_that_chance_is_no_proxy),
     (rows_count_as_if_they_were_people, check_that_alike_rows_tell_little),
     (few_groups_pass, check_that_alike_rows_tell_little),

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Link
 from fairprobe.cli import main
-from fairprobe.errors import DataError, ModelError
-from fairprobe.replaying import CaseStatus, Replayed, replay
+from fairprobe.errors import DataError
+from fairprobe.replaying import CaseStatus, replay
 from fairprobe.replaying.saved import Question, SavedCases
 
 HOLDS, FIXED, UNSURE, UNASKABLE = CaseStatus.HOLDS, CaseStatus.FIXED, CaseStatus.UNSURE, CaseStatus.UNASKABLE
@@ -75,14 +75,6 @@ def test_a_model_that_answers_otherwise_fixes_nothing():
 def test_scores_have_a_threshold():
     assert replay(CASES, score, domain(), output="score", threshold=0.2).n(HOLDS) == 2
     assert replay(CASES, score, domain(), output="score", threshold=0.4).n(FIXED) == 2
-
-
-def test_a_model_that_raises_is_no_case():
-    def raises(frame):
-        raise KeyError("town")
-
-    with pytest.raises(ModelError, match="town"):
-        replay(CASES, raises, domain())
 
 
 def test_saved_cases_come_back(tmp_path):
@@ -155,14 +147,6 @@ def test_a_question_says_what_differs():
     assert "output label, not score" in asked.difference(Question.of(domain(), "score", 0.1))
     aged = Domain(domain().parameters, ["age"])
     assert "sensitive sex, not age" in asked.difference(Question.of(aged, "label", None))
-
-
-def test_joined():
-    parts = [replay(CASES, flips, domain()), Replayed.unasked(CASES.iloc[:1], "masked")]
-    both = Replayed.join(parts)
-    assert both.statuses == (HOLDS, HOLDS, UNASKABLE)
-    assert both.jsonable()["n_unaskable"] == 1
-    assert Replayed.join([parts[0]]).sentence() == "of 2 cases 2 still hold, 0 were fixed"
 
 
 # Models that take other columns than those that the cases were found with

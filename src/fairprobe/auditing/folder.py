@@ -88,24 +88,20 @@ class RunFolder:
 
     def write(self, audit: Audit) -> None:
         """Everything; each file is whole or as it was before. What needs no other part of the report goes first."""
-        self.write_by(AUDIT, audit.to_json)
-        config = json.dumps(audit.content["about"]["config"], indent=1, ensure_ascii=False, sort_keys=True)
-        self.write_by("config.json", lambda part: part.write_text(f"{config}\n", encoding="utf-8"))
-        self.write_by("cases.csv", lambda part: write_csv(audit.cases_table(), part))
-        density, domain = audit.density, audit.domain
-        if not audit.content["about"]["masked"]:  # bins and values would tell what is masked
-            if not domain.restrictions.callables:  # which no file can hold
-                self.write_by(DOMAIN, domain.to_toml)
-            if density is not None:
-                self.write_by("density.parquet", density.to_parquet)
-        self.write_by("report.html", audit.to_html)
-        self.write_by("report.md", audit.to_markdown)
-        self.write_by("junit.xml", audit.to_junit)
-        self.write_by("model-card.md", audit.to_model_card)
-
-    def write_by(self, name: str, write: Callable[[Path], object]) -> None:
-        """Let a function write a file under another name, which becomes the right one when all is written."""
-        write_results(self.path / name, write)
+        about, density, domain = audit.content["about"], audit.density, audit.domain
+        config = json.dumps(about["config"], indent=1, ensure_ascii=False, sort_keys=True)
+        files: dict[str, Callable[[Path], object]] = {
+            AUDIT: audit.to_json,
+            "config.json": lambda part: part.write_text(f"{config}\n", encoding="utf-8"),
+            "cases.csv": lambda part: write_csv(audit.cases_table(), part),
+        }
+        if not about["masked"]:  # bins and values would tell what is masked
+            files |= {} if domain.restrictions.callables else {DOMAIN: domain.to_toml}  # no file can hold a function
+            files |= {} if density is None else {"density.parquet": density.to_parquet}
+        files |= {"report.html": audit.to_html, "report.md": audit.to_markdown}
+        files |= {"junit.xml": audit.to_junit, "model-card.md": audit.to_model_card}
+        for name, write in files.items():
+            write_results(self.path / name, write)
 
 
 def told(attempt: Attempt, *, is_this: bool) -> Attempt:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.errors import SettingError
@@ -95,18 +94,20 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
     limit = 0.0 if settings.limit is None else settings.limit
     said = verdict(shares, limit, gate=settings.gate, min_comparable=settings.min_comparable)
     sides = Gate.of(settings.gate).bound(shares[said.population])
-    made = partial(Judged, population=said.population, bound=tuple(map(id_of, sides)))
+    about = (said.population, tuple(map(id_of, sides)))
     if settings.directions:
         directions = _directions(sides, settings, good)
         worst = max(directions, key=lambda each: SEVERITY.index(each.outcome))
         sentence = f"{qualified(worst.outcome, worst.share)}: {worst.sentence()}"
         condition = condition_of(worst.outcome, worst.share)
-        return made(worst.outcome, sentence, directions=directions, condition=condition)
+        return Judged(worst.outcome, sentence, *about, directions=directions, condition=condition)
     if settings.limit is None:
         unused = unused_words(shares, said.share)
-        return made("no-limit", f"no limit was given, so there is no verdict: {said.share.sentence()}{unused}")
+        return Judged(
+            "no-limit", f"no limit was given, so there is no verdict: {said.share.sentence()}{unused}", *about
+        )
     alone = {id_of(side): held_against(side, limit, settings.min_comparable)[0] for side in sides}
-    return made(said.outcome, said.sentence, outcomes=alone, condition=said.condition)
+    return Judged(said.outcome, said.sentence, *about, outcomes=alone, condition=said.condition)
 
 
 def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> tuple[Direction, ...]:

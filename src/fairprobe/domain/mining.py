@@ -22,13 +22,12 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import is_number
-from fairprobe.domain.constraints import Rule, bind
+from fairprobe.domain.constraints import MAX_LENGTH, Rule, bind, text_of
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import joint_counts
 from fairprobe.domain.expressions import Formula, joined, leaves_of, names_in, negated
 from fairprobe.domain.relations import Candidate, Column, Standard, columns_of, dependencies, orders
 from fairprobe.domain.restrictions import Restrictions
-from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:

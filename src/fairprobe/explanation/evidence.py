@@ -271,20 +271,21 @@ def explained_cases(
     population: str | Density | None,
     *,
     domain: Domain | None,
-    output: str | None,
-    threshold: float | None,
     seed: int,
-    **settings: Any,
+    **asked: Any,
 ) -> Evidence:
-    """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`."""
+    """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`.
+
+    The other arguments are those of `asked_cases`.
+    """
     own, kept = found if isinstance(found, Found) else None, None
     if own is not None and any(each.own is not each for each in own.domain.parameters):
         # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
-        domain, output, threshold = own.domain.without_held(), own.output, own.threshold
+        domain, asked = own.domain.without_held(), asked | {"output": own.output, "threshold": own.threshold}
         codes = domain.encode(own.cases, nearest=True)
         kept = (codes >= 0).all(axis=1)
         found = domain.decode(codes[kept])
-    evidence = asked_cases(found, model, domain, output=output, threshold=threshold, **settings)
+    evidence = asked_cases(found, model, domain, **asked)
     if kept is not None:
         evidence = replace(evidence, n_off=int((~kept).sum()), numbers=np.flatnonzero(kept)[evidence.numbers])
     who = DrawnFrom.of(own, evidence.domain, population)

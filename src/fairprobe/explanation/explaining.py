@@ -262,19 +262,8 @@ def explain(
     """
     clock, tell = Clock(), teller(progress)
     checked_count("max_regions", max_regions)
-    evidence = explained_cases(
-        found,
-        model,
-        X,
-        y,
-        population,
-        domain=domain,
-        output=output,
-        threshold=threshold,
-        max_queries=max_queries,
-        seed=checked_seed(seed),
-        batch=batch,
-    )
+    asked = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
+    evidence = explained_cases(found, model, X, y, population, domain=domain, seed=checked_seed(seed), **asked)
 
     def step(what: str) -> None:
         if tell is not None:
@@ -286,10 +275,9 @@ def explain(
     evidence = replace(evidence, favourable=favourable_among(favourable, evidence, sampled))
     step("where they are")
     axes = Axes(evidence.domain)
-    learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
-    pool = Pool(learning, axes, "learning")
+    pool = Pool(replace(evidence, budget=evidence.budget.part(LEARNING_PART)), axes, "learning")
     # Without cases, or without other parameters, there is no region.
-    boxes = learn(learning, axes, max_regions, pool) if evidence.n_cases and len(axes) else []
+    boxes = learn(pool, max_regions) if evidence.n_cases and len(axes) else []
     step("how good the regions are")
     regions = measured_regions(evidence, axes, boxes) if boxes else []
     covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))

@@ -189,6 +189,14 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
     return min(n_cases, room // a_case(values)), values
 
 
+class _Moves(NamedTuple):
+    """Cases at other values, judged."""
+
+    table: pd.DataFrame
+    """By move: the number of its `case`; whether it is `ended`, and its `gap`."""
+    codes: Codes
+
+
 def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves:
     """Each case with one parameter after the other at other values; `turn` numbers the moves of a case."""
     import pandas as pd
@@ -198,14 +206,6 @@ def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves
     table = pd.concat([pd.DataFrame({"column": [], "case": []}, dtype=np.int64), *case], ignore_index=True)
     table["turn"] = table.groupby(["column", "case"]).cumcount()
     return _judged(mover, table, np.concatenate([mover.cases[:0], *(codes for _, codes in parts)]))
-
-
-class _Moves(NamedTuple):
-    """Cases at other values, judged."""
-
-    table: pd.DataFrame
-    """By move: the number of its `case`; whether it is `ended`, and its `gap`."""
-    codes: Codes
 
 
 def _judged(mover: Mover, table: pd.DataFrame, codes: Codes) -> _Moves:
@@ -312,7 +312,11 @@ def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
 
 
 class Mover:
-    """Moves some cases."""
+    """Moves one parameter of some cases to another plausible value, while the others stay.
+
+    Values are taken from other inputs: drawn from the density, real rows, or inputs of the domain. Linked columns move
+    by role: the other input is seen with the case's own sensitive values, so that a woman gets "Wife" from a husband.
+    """
 
     def __init__(self, evidence: Evidence, cases: Codes, rng: np.random.Generator) -> None:
         self.evidence = evidence

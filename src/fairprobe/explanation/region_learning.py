@@ -60,9 +60,9 @@ LEAST_DRAWN = 20
 """Smallest number of these in a box that inputs are drawn from: a thinner box is left out. Chosen."""
 
 
-def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: Pool | None = None) -> list[Box]:
+def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
     """Learn regions that cover the cases of the population, in no order; the inputs judged are added to the pool."""
-    pool = pool or Pool(evidence, axes, "learning")
+    evidence, axes = pool.evidence, pool.axes
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
     chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
@@ -71,7 +71,7 @@ def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: 
         pool.add(list(dict.fromkeys(around)), N_EACH, part=0.5)
         if not pool.hits.any():
             return []
-        before, chosen = chosen, _choose(axes, pool, [*chosen, *candidates], max_regions)
+        before, chosen = chosen, _choose(pool, [*chosen, *candidates], max_regions)
         if chosen == before:
             break
     return chosen
@@ -108,19 +108,18 @@ def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]
     return order
 
 
-def _choose(axes: Axes, pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
+def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
     """Choose the boxes of the highest F1 among those that cover enough, over all prices; else those that cover most.
 
     Prices start at 1 and fall until other inputs hardly count, or the price is lower than the F1 reached implies.
     """
-    masks: dict[Box, Mask] = {}
-    of_trees = [box for price in TREE_PRICES for box in _Worth(axes, pool, masks, price).of_trees()]
+    of_trees = [box for price in TREE_PRICES for box in _Worth(pool, price).of_trees()]
     boxes = list(dict.fromkeys([*candidates, *of_trees]))
     hits = pool.weights * pool.hits
     best, best_f1, best_coverage, price = list[Box](), 0.0, 0.0, 1.0
     while price > LEAST_PRICE:
-        chosen = _Worth(axes, pool, masks, price).best_of([*best, *boxes], max_regions)
-        inside = axes.inside_any(chosen, pool.coordinates)
+        chosen = _Worth(pool, price).best_of([*best, *boxes], max_regions)
+        inside = pool.inside_any(chosen)
         found, mass = float(hits[inside].sum()), float(pool.weights[inside].sum())
         coverage, precision = float(hits[inside].sum() / hits.sum()), found / mass if mass else 0.0
         f1 = 2 * coverage * precision / (coverage + precision) if coverage else 0.0
@@ -133,20 +132,12 @@ def _choose(axes: Axes, pool: Pool, candidates: Sequence[Box], max_regions: int)
 
 
 class _Worth:
-    """The worth of boxes at a price. Masks of boxes over the pool are computed once and shared by all prices."""
+    """The worth of boxes at a price."""
 
-    def __init__(self, axes: Axes, pool: Pool, masks: dict[Box, Mask], price: float) -> None:
-        self._axes, self._price, self._masks = axes, price, masks
+    def __init__(self, pool: Pool, price: float) -> None:
+        self._pool, self._axes, self._price = pool, pool.axes, price
         self._coordinates, self._hits, self._weights = pool.coordinates, pool.hits, pool.weights
         self._gains: Floats = pool.weights * np.where(pool.hits, 1.0, -price)
-
-    def _inside(self, box: Box) -> Mask:
-        if box not in self._masks:
-            self._masks[box] = self._axes.inside(box, self._coordinates)
-        return self._masks[box]
-
-    def _inside_any(self, boxes: Iterable[Box]) -> Mask:
-        return np.logical_or.reduce([np.zeros(len(self._coordinates), dtype=bool), *map(self._inside, boxes)])
 
     # Candidates from trees
 
@@ -222,11 +213,13 @@ class _Worth:
 
     def _greedy(self, candidates: Sequence[Box], most: int) -> list[Box]:
         """The box of the highest worth, then the one that adds most to it, and so on while that is not too little."""
-        worth = {box: float(self._gains[self._inside(box)].sum()) for box in dict.fromkeys(candidates)}
+        worth = {box: float(self._gains[self._pool.inside(box)].sum()) for box in dict.fromkeys(candidates)}
         boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
         if not boxes:
             return []
-        inside = np.stack([self._inside(box) for box in boxes]).astype(np.float32)  # one product is quicker than a loop
+        inside = np.stack([self._pool.inside(box) for box in boxes]).astype(
+            np.float32
+        )  # one product is quicker than a loop
         chosen: list[Box] = []
         total = 0.0
         for _ in range(most):
@@ -241,10 +234,10 @@ class _Worth:
 
     def _left(self, chosen: Iterable[Box]) -> Floats:
         """The worth of each input that no chosen box holds; 0 for the others."""
-        return np.where(self._inside_any(chosen), 0.0, self._gains)
+        return np.where(self._pool.inside_any(chosen), 0.0, self._gains)
 
     def _together(self, boxes: Iterable[Box]) -> float:
-        return float(self._gains[self._inside_any(boxes)].sum())
+        return float(self._gains[self._pool.inside_any(boxes)].sum())
 
     def _improved(self, box: Box, gains: Floats) -> Box:
         """Move each side in turn to its highest worth, while the others stay, until none moves."""
@@ -288,11 +281,11 @@ class _Worth:
         """Leave out boxes that the others make superfluous, the least needed first."""
         while len(boxes) > 1:
             total = self._together(boxes)
-            losses = [total - self._together(boxes[:i] + boxes[i + 1 :]) for i in range(len(boxes))]
-            least = int(np.argmin(losses))
-            if losses[least] > LEAST_GAIN * total:
+            without = [boxes[:place] + boxes[place + 1 :] for place in range(len(boxes))]
+            others = max(without, key=self._together)
+            if total - self._together(others) > LEAST_GAIN * total:
                 break
-            boxes = boxes[:least] + boxes[least + 1 :]
+            boxes = others
         return boxes
 
     def _simplified(self, boxes: list[Box]) -> list[Box]:
@@ -310,10 +303,16 @@ class _Worth:
 
 
 class Pool:
-    """Judged inputs and their weights."""
+    """Judged inputs and their weights: many where cases are, and the weights still represent the population.
+
+    Uniform inputs say next to nothing about a region of one in ten thousand. Some inputs are therefore drawn from the
+    population and others from boxes of known mass. The weight of an input is the inverse of its probability to be drawn
+    at all (the balance heuristic of multiple importance sampling). Sums of weights estimate the population, whichever
+    boxes inputs were drawn from.
+    """
 
     def __init__(self, evidence: Evidence, axes: Axes, name: str) -> None:
-        self._evidence = evidence
+        self.evidence = evidence
         self.axes = axes
         self._rng = evidence.rng(name)
         self._parts: list[tuple[Box, float, int]] = []
@@ -323,10 +322,21 @@ class Pool:
         self.coordinates: Codes = np.empty((0, len(axes)), dtype=small)
         self.hits: Mask = np.empty(0, dtype=bool)
         self.weights: Floats = np.empty(0)
+        self._masks: dict[Box, Mask] = {}
+
+    def inside(self, box: Box) -> Mask:
+        """Boolean mask over the inputs: in a box. It is computed once."""
+        if box not in self._masks:
+            self._masks[box] = self.axes.inside(box, self.coordinates)
+        return self._masks[box]
+
+    def inside_any(self, boxes: Iterable[Box]) -> Mask:
+        """Boolean mask over the inputs: in one of the boxes."""
+        return np.logical_or.reduce([np.zeros(len(self.coordinates), dtype=bool), *map(self.inside, boxes)])
 
     def add(self, boxes: Sequence[Box], n: int, part: float = 1.0) -> None:
         """Draw `n` inputs from each box, or fewer if a part of the budget left is too small, and judge them."""
-        n = self._evidence.budget.inputs(n * len(boxes), part) // max(1, len(boxes))
+        n = self.evidence.budget.inputs(n * len(boxes), part) // max(1, len(boxes))
         drawn = list[Codes]()
         for box in boxes if n else ():
             codes, mass = self._draw(box, n)
@@ -336,15 +346,13 @@ class Pool:
         if not drawn:
             return
         codes = np.concatenate(drawn)
-        judgement = self._evidence.judge(codes)
+        judgement = self.evidence.judge(codes)
         known = judgement.comparable
         # By column and in few bytes: all that follows looks at one column after the other.
         more = self.axes.coordinates(codes[known]).astype(self.coordinates.dtype)
         self.coordinates = np.asfortranarray(np.concatenate([self.coordinates, more]))
         self.hits = np.concatenate([self.hits, judgement.hits[known]])
-        self._weigh()
-
-    def _weigh(self) -> None:
+        self._masks = {}
         chances = np.zeros(len(self.coordinates))
         for box, mass, n in self._parts:
             chances += self.axes.inside(box, self.coordinates) * (n / mass)
@@ -352,7 +360,7 @@ class Pool:
 
     def _draw(self, box: Box, n: int) -> tuple[Codes, float]:
         """Draw inputs of a box and return its mass too; no inputs if it is too thin."""
-        population = self._evidence.population
+        population = self.evidence.population
         if not box.conditions:
             return population.sample(n, self._rng), 1.0
         if population.density is not None:
@@ -368,7 +376,7 @@ class Pool:
     def _draw_from_before(self, box: Box, n: int) -> tuple[Codes, float]:
         """Take inputs of a box from those that were drawn from the population before."""
         if self._unjudged is None:
-            codes = self._evidence.population.sample(N_UNJUDGED, self._rng)
+            codes = self.evidence.population.sample(N_UNJUDGED, self._rng)
             self._unjudged = codes, self.axes.coordinates(codes)
         codes, coordinates = self._unjudged
         inside = np.flatnonzero(self.axes.inside(box, coordinates))

@@ -20,6 +20,7 @@ from fairprobe.checks import parsed_toml
 from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
+from fairprobe.files import write_results
 from fairprobe.oracle import checked_threshold
 from fairprobe.searching.stored_search import StoredCases, merged
 from fairprobe.store.identity import hash_of_data
@@ -109,20 +110,21 @@ class SavedCases:
         """The cases, with those told by their index looked up among rows of data; what is left, and the reason."""
         import pandas as pd
 
-        if self.in_part is None or not len(self.in_part):
-            return self.cases, self.cases.iloc[:0], ""
+        none, lost = self.cases.iloc[:0], self.in_part
+        if lost is None or not len(lost):
+            return self.cases, none, ""
         if self.rows is None:
-            return self.cases, self.in_part, "values are masked in the run"
+            return self.cases, lost, "values are masked in the run"
         why = "a real row is told by its index alone"
         if data is None:
-            return self.cases, self.in_part, f"{why}, and no --data were given"
+            return self.cases, lost, f"{why}, and no --data were given"
         held = data[[name for name in names if name in data.columns]]
         if self.data_hash not in (hash_of_data(held), hash_of_data(held, labels)):
-            return self.cases, self.in_part, f"{why}, and --data are other rows than those audited"
+            return self.cases, lost, f"{why}, and --data are other rows than those audited"
         places = {plain(index): place for place, index in enumerate(data.index.tolist())}
-        found = held.iloc[[places[row] for row in self.rows]].astype(object).set_axis(self.in_part.index)
-        found[self.in_part.columns] = self.in_part
-        return pd.concat([self.cases, found] if len(self.cases) else [found]), self.in_part.iloc[:0], ""
+        found = held.iloc[[places[row] for row in self.rows]].astype(object).set_axis(lost.index)
+        found[lost.columns] = lost
+        return pd.concat([self.cases, found] if len(self.cases) else [found]), none, ""
 
     # A file of its own
 
@@ -130,9 +132,9 @@ class SavedCases:
         """Write the file, and its folder where there is none."""
         file, domain = Path(path), self.domain
         is_new = not file.parent.is_dir()
-        folder = RunFolder(file.parent)
+        folder = RunFolder(file.parent).path
         if is_new:
-            folder.write_by(".gitignore", lambda part: part.write_text(GITIGNORE, encoding="utf-8"))
+            write_results(folder / ".gitignore", lambda part: part.write_text(GITIGNORE, encoding="utf-8"))
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -142,7 +144,7 @@ class SavedCases:
             "cases": plain(self.cases.astype(object).to_dict("records")),
         }
         text = f"{json.dumps(content, indent=1, ensure_ascii=False)}\n"
-        folder.write_by(file.name, lambda part: part.write_text(text, encoding="utf-8", errors="backslashreplace"))
+        write_results(file, lambda part: part.write_text(text, encoding="utf-8", errors="backslashreplace"))
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> SavedCases:

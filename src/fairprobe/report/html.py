@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fairprobe import wording
-from fairprobe.blocks import Block, Interval, Table
+from fairprobe.blocks import Block, Interval
 from fairprobe.checks import is_number
 from fairprobe.report.content import Content, changes_of, held_of, population_title, scale_of
 from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head
@@ -90,11 +90,6 @@ def _data_url(svg: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(wording.visible(svg).encode()).decode()}"
 
 
-def _label(table: Table) -> str:
-    """The name of a table for those who do not see it."""
-    return f"Table: {', '.join(filter(None, table.columns))}"
-
-
 def _rendered(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
@@ -113,7 +108,7 @@ def _environment() -> Environment:
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
     environment.filters |= {"value": wording.value, "percent": wording.percent, "count": wording.magnitude}
     environment.filters |= {"attribute": _attribute, "closed": wording.closed, "data_url": _data_url}
-    environment.filters |= {"kind": lambda of: type(of).__name__, "label": _label}
+    environment.filters["kind"] = lambda of: type(of).__name__
     outcomes = {title: outcome for outcome, title in wording.OUTCOMES.items()}
     environment.globals |= {"TAGS": TAGS, "ASKED_BY": ASKED_BY, "OUTCOMES": wording.OUTCOMES, "OUTCOME_OF": outcomes}
     return environment
