@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, audit, breakdown, compare, estimate
 from fairprobe.asserting import DiscriminationError, assert_no_discrimination
@@ -56,13 +57,9 @@ def test_an_outcome_that_is_never_seen_is_refused(call, labels):
 
 @pytest.mark.parametrize("wrong", ["1", True, "yes", 2])
 def test_classes_that_are_told_are_held_to_as_well(wrong):
-    from sklearn.tree import DecisionTreeClassifier
-
     X = pd.DataFrame({"x": np.arange(40) % 10, "sex": np.arange(40) // 20})
-    tree, domain = (
-        DecisionTreeClassifier().fit(X, X["sex"]),
-        Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], ["sex"]),
-    )
+    domain = Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], ["sex"])
+    tree = DecisionTreeClassifier().fit(X, X["sex"])
     with pytest.raises(SettingError, match="one of 0, 1; got"):
         estimate(tree, domain, X, favourable=wrong)
     limit = {"domain": domain, "max_share": {"sex=0": 0.9}, "favourable": wrong}

@@ -74,24 +74,6 @@ def test_rows_may_be_many_calls(monkeypatch):
     pd.testing.assert_frame_equal(parts.outcomes, whole.outcomes)
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=["None", "NaN", "NA"])
-def test_an_unknown_sensitive_value_leaves_a_row_out(missing):
-    frame = people()
-    frame["sex"] = frame["sex"].astype(object)
-    frame.loc[[3, 5, 8], "sex"] = missing
-    frame.loc[[5, 9], "race"] = None
-    before = frame.copy()
-
-    def model(rows):
-        assert not rows["sex"].isna().any()
-        return arbitrary(rows)
-
-    share = estimate(model, ROWS_DOMAIN, frame)
-    hits = n_flipped(model, frame.drop(index=[3, 5, 8, 9]), COMPARED)
-    assert (share.hits, share.n, share.n_left_out) == (hits, 76, 4)
-    pd.testing.assert_frame_equal(frame, before)
-
-
 def test_rows_all_of_which_are_unknown():
     frame = people(5)
     frame["sex"] = None

@@ -203,17 +203,16 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
     columns = {name: column for name, column in columns.items() if 0 < column.max() < MOST_VALUES}
     found = sorted(_dependencies(columns, domain.sensitive), key=lambda pair: pair[0] in domain.sensitive, reverse=True)
     with_sensitive = [pair for pair in found if pair[0] in domain.sensitive]
-    links = propose(domain.without_links(), rows, error=ERROR, columns=[other for _, other, _ in with_sensitive])
-    texts = [
-        f"the sensitive parameter {one!r} {how} {other!r}: twins that change {one!r} and not {other!r} may be people "
-        f"who cannot exist, and a model that uses {other!r} in its place is not found out by them"
-        + "".join(
-            f"; a link to read and edit, as propose_links gives it: {link.words()}"
-            for link in links
-            if (link.column, link.sensitive) == (other, one)
+    proposed = propose(domain.without_links(), rows, error=ERROR, columns=[other for _, other, _ in with_sensitive])
+    links = {(link.sensitive, link.column): link.words() for link in proposed}
+    texts = []
+    for one, other, how in with_sensitive:
+        link = links.get((one, other))
+        texts.append(
+            f"the sensitive parameter {one!r} {how} {other!r}: twins that change {one!r} and not {other!r} may be "
+            f"people who cannot exist, and a model that uses {other!r} in its place is not found out by them"
+            + (f"; a link to read and edit, as propose_links gives it: {link}" if link else "")
         )
-        for one, other, how in with_sensitive
-    ]
     others = [f"{one!r} {how} {other!r}" for one, other, how in found[len(with_sensitive) :]]
     if others:
         more = f", and {len(others) - MOST_PAIRS:,} more pairs" if len(others) > MOST_PAIRS else ""

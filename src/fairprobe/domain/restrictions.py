@@ -36,7 +36,7 @@ class Restrictions:
         self, parameters: Sequence[Parameter], rules: Sequence[Formula], callables: Sequence[Constraint]
     ) -> None:
         self._parameters = parameters
-        self._names = [parameter.name for parameter in parameters]
+        self._by_name = {parameter.name: (parameter, column) for column, parameter in enumerate(parameters)}
         self._rules = list(rules)
         self.callables = tuple(callables)
 
@@ -73,8 +73,8 @@ class Restrictions:
 
     def _source(self, name: str) -> int:
         """The column of a parameter, or of its source if it is derived."""
-        parameter = self._parameter(name)
-        return self._names.index(parameter.source if isinstance(parameter, Derived) else name)
+        parameter, column = self._by_name[name]
+        return self._by_name[parameter.source][1] if isinstance(parameter, Derived) else column
 
     def _block(self, columns: Sequence[int], rules: Sequence[Formula]) -> Block | _Rejecting:
         try:
@@ -129,14 +129,11 @@ class Restrictions:
 
     def hold_for(self, codes: Codes) -> Mask:
         """Boolean mask of the inputs that keep all rules, one by one and without tables."""
-        return self.hold(lambda name: (self._parameter(name), codes[:, self._source(name)]), len(codes))
-
-    def _parameter(self, name: str) -> Parameter:
-        return self._parameters[self._names.index(name)]
+        return self.hold(lambda name: (self._by_name[name][0], codes[:, self._source(name)]), len(codes))
 
     def allows_rows(self, frame: pd.DataFrame) -> Mask:
         """Boolean mask of the real rows that are allowed; their values may lie off the grid."""
-        kept = self.hold(lambda name: Held.of(self._parameter(name), frame[name]), len(frame))
+        kept = self.hold(lambda name: Held.of(self._by_name[name][0], frame[name]), len(frame))
         return kept & self.callables_hold(frame)
 
     def callables_hold(self, frame: pd.DataFrame) -> Mask:
@@ -172,20 +169,17 @@ class _Rejecting:
     def __init__(self, restrictions: Restrictions, columns: Sequence[int]) -> None:
         self.allows = restrictions.hold_for
         self.columns = list(columns)
-        self._levels = restrictions.levels
+        self._levels = restrictions.levels[self.columns]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns."""
-        n = len(codes)
-        drawn = draw_until(
-            codes.shape, lambda n_kept, _: self._draw(max(n - n_kept, 1024), rng), self.allows, check_yield
-        )
-        codes[:, self.columns] = drawn[:, self.columns]
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Codes:
-        codes = np.zeros((n, len(self._levels)), dtype=np.int64)
-        codes[:, self.columns] = uniform_rows(n, self._levels[self.columns], rng)
-        return codes
+        def draw(n_kept: int, _: int) -> Codes:
+            drawn = np.zeros((max(len(codes) - n_kept, 1024), codes.shape[1]), dtype=np.int64)
+            drawn[:, self.columns] = uniform_rows(len(drawn), self._levels, rng)
+            return drawn
+
+        codes[:, self.columns] = draw_until(codes.shape, draw, self.allows, check_yield)[:, self.columns]
 
 
 def draw_until(

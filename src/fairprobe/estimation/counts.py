@@ -31,8 +31,6 @@ class Count:
         self._oracle = oracle
         self._changed = [name in sensitive for name in oracle.domain.sensitive]
         self._n_samples = n_samples
-        self._hits_by_experiment: list[int] = []
-        """Hits from the start to the end of each whole experiment."""
         self.by_outcome: Counter[tuple[int, Any]] = Counter()
         """Hits by combination of what changes, and the outcome that it gets."""
         self.n = 0
@@ -64,12 +62,8 @@ class Count:
 
         hits = hits[counted]
         self.bits.append((np.packbits(hits), len(hits)))
-        # Experiments are of `n_samples` comparable inputs each, wherever batches begin and end.
-        ends = np.arange(self._n_samples - self.n % self._n_samples, len(hits) + 1, self._n_samples)
-        hits_so_far = self.hits + np.concatenate([[0], np.cumsum(hits)])
-        self._hits_by_experiment += hits_so_far[ends].tolist()
         self.n += len(hits)
-        self.hits = int(hits_so_far[-1])
+        self.hits += int(hits.sum())
         return hits
 
     def compared(self, batch: JudgedFamilies) -> Mask | None:
@@ -97,8 +91,10 @@ class Count:
 
     @property
     def rates(self) -> Floats:
-        """The fraction of hits in each whole experiment."""
-        return np.diff(self._hits_by_experiment, prepend=0) / self._n_samples
+        """The fraction of hits in each whole experiment: of so many comparable inputs, wherever batches end."""
+        n = self._n_samples
+        hits = Record(tuple(self.bits)).hits
+        return np.asarray(hits[: len(hits) // n * n].reshape(-1, n).sum(axis=1) / n)
 
     def outcomes(self) -> pd.DataFrame | None:
         """Table of the hits: a row for each combination of what changes, a column for each outcome; None without."""

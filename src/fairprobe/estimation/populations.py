@@ -181,7 +181,7 @@ class Population:
             beside = {"sample_weight": sample_weight, "groups": groups}
             for name in (name for name, values in beside.items() if values is not None):
                 raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
-            if self.name not in ("domain", "valid", "density"):
+            if self.density is None and population not in ("domain", "valid"):
                 rule = "must be 'domain', 'valid', a frame of rows or a Density"
                 near = nearest(population, ("domain", "valid"))
                 raise SettingError.about("population", f"{rule}, got {population!r}{near}")

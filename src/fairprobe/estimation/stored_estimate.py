@@ -17,11 +17,14 @@ from fairprobe.estimation.estimate_run import EstimateRun
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.settings import Settings
-from fairprobe.estimation.share import Share, as_number
+from fairprobe.estimation.share import Share
 from fairprobe.store import identity
 from fairprobe.store.answers import AnswerLog, Canaries
 from fairprobe.store.identity import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
+
+FIGURES = ("sensitive", "linked", "n", "hits", "method", "confidence", "n_queries", "value", "low", "high")
+"""Figures of a share that its run keeps."""
 
 
 def stored_shares(
@@ -42,17 +45,9 @@ def stored_shares(
         runs = [EstimateRun(target, sets, settings, log) for target, log in zip(targets, logs, strict=True)]
         found = [each.shares() for each in runs]
         canaries.check()
-        run.note_end(shares=[_figures(share) for shares in found for share in shares])
+        figures = [share.jsonable() for shares in found for share in shares]
+        run.note_end(shares=[{name: each[name] for name in FIGURES} for each in figures])
     return [[replace(share, health=(*run.remarks, *share.health)) for share in shares] for shares in found]
-
-
-def _figures(share: Share) -> dict[str, Any]:
-    return {
-        "sensitive": list(share.sensitive),
-        "linked": list(share.linked),
-        **{name: getattr(share, name) for name in ("n", "hits", "method", "confidence", "n_queries")},
-        **{name: as_number(getattr(share, name)) for name in ("value", "low", "high")},
-    }
 
 
 def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:

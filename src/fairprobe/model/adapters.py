@@ -188,7 +188,7 @@ class Elsewhere(Adapter):
     def __init__(self, name: str, make: Callable[[], Any], answers: Collection[str] = ()) -> None:
         from fairprobe.model.background import PerProcess  # imports asyncio, which takes its time
 
-        super().__init__(self)
+        super().__init__(None)  # not itself: a cycle of references would keep what it holds open
         self.name = name
         """What runs, without secrets."""
         self._here = PerProcess(make)

@@ -93,9 +93,7 @@ def shown_source(source: str) -> str:
 def guard_logs() -> None:
     """Keep secrets out of what httpx logs of a request."""
     for name in _LOGGERS:  # httpx logs every address it asks
-        logger = logging.getLogger(name)
-        if not any(isinstance(each, _Redacting) for each in logger.filters):
-            logger.addFilter(_Redacting())
+        logging.getLogger(name).addFilter(_redacting)
 
 
 def headers_from_environment(named: Mapping[str, str]) -> dict[str, str]:
@@ -115,12 +113,9 @@ def headers_from_environment(named: Mapping[str, str]) -> dict[str, str]:
     return headers
 
 
-class _Redacting(logging.Filter):
-    """Takes secrets out of log records."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = redacted(record.getMessage()), ()
-        return True
+def _redacting(record: logging.LogRecord) -> bool:
+    record.msg, record.args = redacted(record.getMessage()), ()
+    return True
 
 
 def _is_secret(name: str, value: str) -> bool:

@@ -67,14 +67,14 @@ Answer = TypeVar("Answer")
 class Persistence:
     """The settings by which a service is asked."""
 
-    connections: int = 4
-    timeout: float = 60.0
-    retries: int = 8
-    rate_limit: float | None = None
-    ca_file: str | None = None
-    batch_rows: int | None = None
-    cache_rows: int = 500_000
-    headers: tuple[tuple[str, str], ...] = ()
+    connections: int
+    timeout: float
+    retries: int
+    rate_limit: float | None
+    ca_file: str | None
+    batch_rows: int | None
+    cache_rows: int
+    headers: tuple[tuple[str, str], ...]
     """By header, the environment's variable that holds its value."""
 
 
@@ -242,10 +242,11 @@ class Transport:
         most = 1 + self.patience.retries
         if tries >= (most if self._has_answered else min(most, FIRST_TRIES)):
             times = "" if tries == 1 else f" ({tries} times in a row)"
-            rule = f"answer every request within {self.patience.timeout:g} s"
+            rule, advice = f"answer every request within {self.patience.timeout:g} s", ""
             if isinstance(failure, InvalidAnswerError):
                 rule = "give one answer a row by the protocol it was asked in"
-            advice = "" if self._has_answered else "; is it running, and is the address right?"
+            elif not self._has_answered:
+                advice = "; is it running, and is the address right?"
             self._why = f"the service at {self._shown} must {rule}, got {failure}{times}{advice}"
             self._opened = time.monotonic()
             raise ModelError(self._why)

@@ -142,19 +142,6 @@ def grown(domain, seed=0, n=2_000, **options):
     return DecisionTreeClassifier(max_leaf_nodes=60, random_state=0, **options).fit(as_array(X), y)
 
 
-def test_the_very_numbers():
-    """Two of the three groups are allowed at x=0, one at x=1, all at x=2, and the tree tells the last from the rest."""
-    domain = Domain(
-        [Integer("x", 0, 2), Integer("y", 0, 4), Integer("s", 0, 2)], ["s"], ["x == 2 or s + x <= 1", "y != 3"]
-    )
-    X = as_array(domain.without_constraints().sample(300, seed=0))
-    solved = solve(DecisionTreeClassifier(random_state=0).fit(X, X[:, 2] == 2), domain)
-    # Families of the values of y, 4 of them allowed: of two members at x=0, one at x=1, three at x=2.
-    assert (solved.n, solved.n_not_comparable) == (4 * (2 + 3), 4)
-    assert solved.hits == 4 * 3
-    assert solved.by_label == {False: [12, 12, 0], True: [0, 0, 12]}
-
-
 @pytest.mark.parametrize(
     "rules",
     [

@@ -108,16 +108,12 @@ def wide():
     return domain, X, np.where(score + rng.normal(0, 0.2, len(X)) > 1.6, "yes", "no")
 
 
-def prepared(*numbers):
-    return make_column_transformer(
-        (OneHotEncoder(), ["sex"]), (make_pipeline(*numbers), ["amount", "rate"]), remainder=StandardScaler()
-    )
-
-
 @pytest.mark.parametrize("preparing", ["passthrough", SimpleImputer()], ids=["missing", "imputed"])
 def test_a_wide_domain_is_counted_beyond_machine_integers(wide, preparing):
     domain, X, y = wide
-    model = make_pipeline(prepared(preparing), DecisionTreeClassifier(random_state=0)).fit(X, y)
+    numbers = (preparing, ["amount", "rate"])
+    prepared = make_column_transformer((OneHotEncoder(), ["sex"]), numbers, remainder=StandardScaler())
+    model = make_pipeline(prepared, DecisionTreeClassifier(random_state=0)).fit(X, y)
     solved = solve(model, domain)
     assert solved.n > 2**63
     assert_sampled(solved, model, domain)

@@ -60,6 +60,9 @@ WARNINGS: Final = 10
 ERRORS: Final = {kind.__name__: kind for kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)}
 """Errors of a model that are raised here as what they are there."""
 
+PIPE_BYTES: Final = 2**20
+"""Size of a pipe: the most that anybody may set (Linux)."""
+
 METHODS: Final = ("predict", "predict_proba", "decision_function")
 
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -221,6 +224,10 @@ class _Process:
         self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
         for number in (self._in, self._out):
             os.set_blocking(number, False)
+            with contextlib.suppress(ImportError, AttributeError, OSError):  # so that a batch is sent in one turn
+                import fcntl
+
+                fcntl.fcntl(number, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def ask(self, message: Any, seconds: float, most: int) -> tuple[dict[str, Any], bytes]:
         """The answer to a message; DiedError unless it comes in time and has at most that many bytes."""

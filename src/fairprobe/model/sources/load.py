@@ -1,7 +1,7 @@
 """`load_model`: a model out of a file, a module, an address or a command.
 
-A new kind of file is one new module, with what `Reading` lists, and one line in `FILES`; a new scheme is a function and
-a line in `SCHEMES`.
+A new kind of file is one new module with `knows` and `read`, and one line in `FILES` of `reading.py`; a new scheme is a
+function and a line in `SCHEMES`.
 """
 
 from __future__ import annotations
@@ -94,9 +94,6 @@ def load_model(
 
 def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> Any:
     module, _, function = SCHEMES[scheme].partition(":")
-    if scheme == SUBJECT and options:
-        name = next(iter(options))
-        raise SettingError.about(name, f"is for services and programs, got it with {source!r}")
     called = getattr(import_module(module), function)
     for name in options:
         if name not in inspect.signature(called).parameters:
