@@ -135,6 +135,13 @@ class Outcome:
     out: str
     err: str
 
+    def says(self, *parts: str, code: int = 0) -> Outcome:
+        """Asserts how it ended, and that the standard output holds all parts."""
+        assert self.code == code, self.err
+        for part in parts:
+            assert part in self.out
+        return self
+
     def refuses(self, *parts: str, code: int = 2) -> None:
         """Asserts an error that tells what was wrong, without a traceback."""
         assert self.code == code, self.err

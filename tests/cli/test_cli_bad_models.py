@@ -81,8 +81,7 @@ def test_what_was_found_before_a_failure_is_kept(search, folder, model):
 
 
 def test_failure_in_json(search):
-    outcome = search("--json", "--max-cases", "none", model="toys:fails_later")
-    assert outcome.code == 3
+    outcome = search("--json", "--max-cases", "none", model="toys:fails_later").says(code=3)
     content = json.loads(outcome.out)
     assert content["stop_reason"] == "failed"
     assert "the disk is on fire" in content["error"]

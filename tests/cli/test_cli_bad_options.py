@@ -125,6 +125,4 @@ def test_output_of_a_domain_ends_in_toml(fairprobe):
 
 
 def test_no_command_shows_the_help(fairprobe):
-    outcome = fairprobe()
-    assert outcome.code == 2
-    assert "demo" in outcome.out
+    fairprobe().says("demo", code=2)

@@ -36,8 +36,7 @@ def run(fairprobe, folder):
 
 
 def test_a_search_keeps_to_plausible_people_and_says_so(run, folder):
-    outcome = run("search", *LIMITS, "--out", "cases.csv")
-    assert outcome.code == 0, outcome.err
+    outcome = run("search", *LIMITS, "--out", "cases.csv").says()
     words = " ".join(outcome.out.split())
     assert " less plausible rows left out), then inputs drawn from the density" in words
     assert "plausibility at least 0.05" in words
@@ -70,8 +69,7 @@ def test_a_few_changes_are_free_unless_asked(run):
 
 
 def test_too_few_rows_for_a_density(run):
-    outcome = run("search", *LIMITS, data="few.csv")
-    assert outcome.code == 0
+    outcome = run("search", *LIMITS, data="few.csv").says()
     assert "note: no-density: a density needs 20 rows at least" in outcome.err
     run("search", *LIMITS, "--from", "density", data="few.csv").refuses("a density needs 20 rows at least", "got 10")
     run("search", *LIMITS, "--min-plausibility", 0.1, data="few.csv").refuses("a density needs 20 rows at least")
@@ -100,8 +98,7 @@ def test_it_needs_rows(search, estimate):
 
 def test_the_share_of_a_density(run):
     few = ("--experiments", 5, "--samples", 200)
-    outcome = run("estimate", "--population", "rows,density", *few)
-    assert outcome.code == 0, outcome.err
+    run("estimate", "--population", "rows,density", *few).says()
     shares = json.loads(run("estimate", "--population", "rows,density", *few, "--json").out)["shares"]
     assert shares["density"]["n"] == 1000
     assert shares["density"]["value"] > 0

@@ -16,9 +16,9 @@ MINE = ("domain", "--label", "income", "--sensitive", "sex", "--mine")
 
 
 def test_file_can_be_edited_and_searched(fairprobe, search, folder):
-    outcome = fairprobe(*COMMAND, "--out", "mine.toml")
-    assert outcome.code == 0
-    assert "3 parameters, 740,000 inputs; sensitive: sex; twins of an input: 1." in outcome.out
+    fairprobe(*COMMAND, "--out", "mine.toml").says(
+        "3 parameters, 740,000 inputs; sensitive: sex; twins of an input: 1."
+    )
     text = (folder / "mine.toml").read_text()
     assert "low = 17" in text
     (folder / "mine.toml").write_text(text.replace("low = 17", "low = 45"))
@@ -59,8 +59,7 @@ def on_table(fairprobe, folder):
 
 
 def test_a_note_is_written_where_there_is_something_to_say(on_table):
-    outcome = on_table(table(job=lambda i: "?" if i % 5 == 0 else f"j{i * 7 % 11}"))
-    assert outcome.code == 0
+    outcome = on_table(table(job=lambda i: "?" if i % 5 == 0 else f"j{i * 7 % 11}")).says()
     assert outcome.err.startswith("note: missing-marker: ")
     assert outcome.err.count("note:") == 1
     assert on_table(table()).err == ""
@@ -112,8 +111,7 @@ def people(folder):
 
 
 def test_what_was_found_is_written_with_comments(fairprobe, folder, people):
-    outcome = fairprobe(*MINE, "--data", "people.csv", "--out", "mine.toml")
-    assert outcome.code == 0
+    outcome = fairprobe(*MINE, "--data", "people.csv", "--out", "mine.toml").says()
     text = (folder / "mine.toml").read_text()
     domain = Domain.from_toml(folder / "mine.toml")
     rules = [rule.text for rule in domain.constraints]
@@ -159,8 +157,7 @@ def test_constraints_and_links_given_are_kept(fairprobe, folder, people):
 
 def test_few_rows_tell_nothing_and_it_is_said(fairprobe, folder, people):
     people.head(40).to_csv(folder / "few.csv", index=False)
-    outcome = fairprobe(*MINE, "--data", "few.csv", "--out", "mine.toml")
-    assert outcome.code == 0
+    outcome = fairprobe(*MINE, "--data", "few.csv", "--out", "mine.toml").says()
     assert "note: nothing-mined: nothing was found in 40 rows. A rule about two values" in outcome.err
     assert Domain.from_toml(folder / "mine.toml").constraints == ()
 
@@ -174,8 +171,7 @@ def test_values_that_end_lines_stay_in_theirs(fairprobe, folder):
     pd.DataFrame({"sex": sex, "kind": kind, "it\n[is]": follows, "title": title, "income": 1}).to_parquet(
         folder / "odd.parquet"
     )
-    outcome = fairprobe(*MINE, "--data", "odd.parquet", "--out", "mine.toml")
-    assert outcome.code == 0, outcome.err
+    fairprobe(*MINE, "--data", "odd.parquet", "--out", "mine.toml").says()
     domain = Domain.from_toml(folder / "mine.toml")
     assert domain["it\n[is]"].kind == "derived"
 

@@ -14,9 +14,7 @@ def test_says_what_it_would_do_and_writes_nothing(fairprobe, folder, command):
     where = {"search": ("--out", "x.csv"), "estimate": ("--out", "x.csv"), "explain": ("--out", "x.json")}[command]
     model = ("--model", "toys:flips", "--domain", "domain.toml")
     before = sorted(folder.iterdir())
-    outcome = fairprobe(command, *model, *ROWS, "--dry-run", *where, "--seed", 7, "--threshold", 0)
-    assert outcome.code == 0, outcome.err
-    for part in (
+    fairprobe(command, *model, *ROWS, "--dry-run", *where, "--seed", 7, "--threshold", 0).says(
         f"A dry run: this is what the {command.replace('explain', 'explanation')} would do. Nothing is written.",
         "toys:flips",
         "3 parameters, 740,000 inputs; sensitive: sex; twins of an input: 1.",
@@ -24,8 +22,7 @@ def test_says_what_it_would_do_and_writes_nothing(fairprobe, folder, command):
         where[1],
         "age: integer, 17 to 90",
         "It would take at most:",
-    ):
-        assert part in outcome.out
+    )
     assert sorted(path for path in folder.iterdir() if path.name != "__pycache__") == before
 
 

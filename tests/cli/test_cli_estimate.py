@@ -45,8 +45,7 @@ def shares_of(outcome):
 
 
 def test_small_domain_is_exact(estimate):
-    outcome = estimate()
-    assert outcome.code == 0
+    outcome = estimate().says()
     assert outcome.err == ""
     assert re.search(r"^  domain +13\.51% +exact +100,000 +740,000 +exact$", outcome.out, re.MULTILINE)
     assert "domain: exactly 13.51% of the domain (100,000 of 740,000 inputs)" in outcome.out
@@ -75,8 +74,7 @@ def test_sample_is_that_of_the_library(estimate, folder):
 
 
 def test_rows_and_domain_side_by_side(estimate):
-    outcome = estimate(*ROWS)
-    assert outcome.code == 0
+    outcome = estimate(*ROWS).says()
     assert [*shares_of(estimate(*ROWS, "--json"))] == ["rows", "domain"]
     assert re.search(r"^  rows +33\.33% +0\.84% to 90\.57% +1 +3 +all rows$", outcome.out, re.MULTILINE)
     assert "rows: 33.33% of the rows (1 of 3) get another outcome when sex changes (95% interval" in outcome.out
@@ -153,10 +151,7 @@ def test_verdict(estimate, arguments, code, word):
 
 
 def test_limit_is_about_the_rows_where_there_are_any(estimate):
-    outcome = estimate(*ROWS, "--max-share", 0.2)
-    assert outcome.code == 4
-    assert "Verdict on the rows: inconclusive" in outcome.out
-    assert "More rows would settle it" in outcome.out
+    estimate(*ROWS, "--max-share", 0.2).says("Verdict on the rows: inconclusive", "More rows would settle it", code=4)
     assert estimate(*ROWS, "--max-share", 0.2, "--gate", "domain").code == 0
 
 
@@ -168,10 +163,9 @@ def test_only_the_population_of_the_limit_is_sampled_until_settled(estimate, pla
 
 
 def test_limit_of_zero_that_no_sample_can_show_to_be_kept(estimate):
-    outcome = estimate("--max-share", 0, "--method", "sample", model="toys:blind")
-    assert outcome.code == 4
-    assert "0% of the domain (0 of 400,000 inputs)" in outcome.out
-    assert "only by an exact share" in outcome.out
+    estimate("--max-share", 0, "--method", "sample", model="toys:blind").says(
+        "0% of the domain (0 of 400,000 inputs)", "only by an exact share", code=4
+    )
     assert estimate("--max-share", 0, model="toys:blind").code == 0
 
 
@@ -183,8 +177,7 @@ def test_limit_of_zero_that_no_sample_can_show_to_be_kept(estimate):
 )
 @pytest.mark.parametrize("model", ["toys:blind", "toys:constant"])
 def test_model_that_does_not_use_the_sensitive_parameter(estimate, arguments, words, model):
-    outcome = estimate(*arguments, model=model)
-    assert outcome.code == 0
+    outcome = estimate(*arguments, model=model).says()
     assert words in outcome.out
     assert "Another parameter may still stand in for sex" in outcome.out
     assert words not in estimate(*arguments).out
@@ -285,9 +278,10 @@ def test_nothing_to_compare_is_no_pass_and_says_nothing_of_the_model(estimate, f
         "parameters = [fp.Integer('age', 17, 90), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 9)]\n"
         "domain = fp.Domain(parameters, sensitive=['sex'], constraints=[lambda X: X['sex'] == X['pay'] % 2])\n"
     )
-    outcome = estimate("--population", "valid", "--max-share", 0.5, domain="alone:domain")
-    assert outcome.code == 4
-    assert "nothing of the allowed part of the domain could be compared; 740 not comparable" in outcome.out
-    assert "inconclusive: only 0% of the allowed part of the domain could be compared" in outcome.out
+    outcome = estimate("--population", "valid", "--max-share", 0.5, domain="alone:domain").says(
+        "nothing of the allowed part of the domain could be compared; 740 not comparable",
+        "inconclusive: only 0% of the allowed part of the domain could be compared",
+        code=4,
+    )
     assert "does not use" not in outcome.out
     assert "may not use" not in outcome.out

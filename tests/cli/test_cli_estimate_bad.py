@@ -95,8 +95,7 @@ def test_constraints_that_leave_too_little(estimate, folder, domain, arguments, 
 
 def test_few_that_the_constraints_allow_are_looked_at_one_by_one(estimate, folder):
     (folder / "limits.py").write_text(DOMAINS)
-    outcome = estimate("--json", "--population", "valid", domain="limits:few")
-    assert outcome.code == 0, outcome.err
+    outcome = estimate("--json", "--population", "valid", domain="limits:few").says()
     share = json.loads(outcome.out)["shares"]["valid"]
     assert (share["n"], share["hits"]) == (2, 2)
 
@@ -115,8 +114,9 @@ def test_what_was_estimated_before_a_failure_is_kept(estimate):
 
 
 def test_failure_in_json(estimate):
-    outcome = estimate("--method", "sample", "--json", "--max-share", 0.1, "--experiments", 400, model="toys:raises")
-    assert outcome.code == 3
+    outcome = estimate(
+        "--method", "sample", "--json", "--max-share", 0.1, "--experiments", 400, model="toys:raises"
+    ).says(code=3)
     content = json.loads(outcome.out)
     assert "no such age" in content["error"]
     assert content["shares"] == {}
@@ -127,8 +127,9 @@ def test_failure_in_json(estimate):
 
 
 def test_interrupted_estimate_says_what_is_known(estimate):
-    done = estimate(*ROWS, "--method", "sample", "--json", "--max-share", "0.1351", model="toys:interrupts_late")
-    assert done.code == 130, done.err
+    done = estimate(*ROWS, "--method", "sample", "--json", "--max-share", "0.1351", model="toys:interrupts_late").says(
+        code=130
+    )
     assert done.err.startswith("interrupted; kept: rows; domain: so far 13.")
     assert done.err.count("\n") == 1
     content = json.loads(done.out)

@@ -36,8 +36,7 @@ def loans(retrain):
 
 
 def test_what_is_shown(explain):
-    outcome = explain(*FEW)
-    assert outcome.code == 0, outcome.err
+    outcome = explain(*FEW).says()
     lines = outcome.out.splitlines()
     assert lines[0] == "1 region holds 100% of 200 cases."
     place = next(
@@ -59,8 +58,7 @@ def test_what_is_shown(explain):
 
 def test_the_same_again(explain, fairprobe):
     first = explain(*FEW, "--seed", "none", "--favourable", "true")
-    second = fairprobe(*shlex.split(first.out.split("The same again:")[1])[1:])
-    assert second.code == 0, second.err
+    second = fairprobe(*shlex.split(first.out.split("The same again:")[1])[1:]).says()
     assert re.sub(r"[\d.]+ s ", "", second.out) == re.sub(r"[\d.]+ s ", "", first.out)
     assert "Who is worse off: sex=0 is worse off than sex=1" in first.out
 
@@ -72,21 +70,13 @@ def test_a_good_outcome_that_is_never_seen_is_refused(explain, more):
 
 def test_rows_and_labels(explain, loans):
     some = ("--max-cases", 200, "--explain-queries", 100_000, "--from", "domain")
-    outcome = explain(*some, "--favourable", "yes", model="clf:fitted", where=loans)
-    assert outcome.code == 0, outcome.err
-    for part in (
-        "real rows",
-        "in the data",
-        "What the model looks at: ",
-        "accuracy, twins-mean",
-        "sex=0 is worse off than sex=1",
-    ):
-        assert part in outcome.out
+    explain(*some, "--favourable", "yes", model="clf:fitted", where=loans).says(
+        "real rows", "in the data", "What the model looks at: ", "accuracy, twins-mean", "sex=0 is worse off than sex=1"
+    )
 
 
 def test_files(explain, folder):
-    outcome = explain(*FEW, "--json", "--out", "why.json", "--plots", "plots")
-    assert outcome.code == 0, outcome.err
+    outcome = explain(*FEW, "--json", "--out", "why.json", "--plots", "plots").says()
     shown, written = json.loads(outcome.out), json.loads((folder / "why.json").read_text())
     assert shown["regions"] == written["regions"]
     assert shown["regions"][0]["text"] == "age >= 41 and age <= 50"
@@ -97,23 +87,20 @@ def test_files(explain, folder):
 
 def test_cases_of_a_search(explain, search, folder):
     assert search("--max-cases", 200, "--out", "cases.csv").code == 0
-    outcome = explain("--cases", "cases.csv", "--explain-queries", 20_000)
-    assert outcome.code == 0, outcome.err
+    outcome = explain("--cases", "cases.csv", "--explain-queries", 20_000).says()
     assert outcome.out.startswith("1 region holds 100% of 200 cases.")
     assert " to search" not in outcome.out
 
 
 def test_cases_that_are_none_any_more(explain, search):
     search("--max-cases", 50, "--out", "cases.csv")
-    outcome = explain("--cases", "cases.csv", model="toys:blind")
-    assert outcome.code == 0, outcome.err
+    outcome = explain("--cases", "cases.csv", model="toys:blind").says()
     assert outcome.out.startswith("None of the 50 cases given is one any more")
     assert "note: cases-gone" in outcome.err
 
 
 def test_nothing_found(explain):
-    outcome = explain("--max-judged", 2000, model="toys:blind")
-    assert outcome.code == 0, outcome.err
+    outcome = explain("--max-judged", 2000, model="toys:blind").says()
     assert outcome.out.startswith("No cases were given")
     assert "may still have cases" in outcome.out
 
@@ -125,8 +112,7 @@ def test_dry_run_of_cases_given(explain, search):
 
 
 def test_cases_are_as_many_as_can_be_asked_about(explain):
-    outcome = explain("--explain-queries", 2000)
-    assert outcome.code == 0, outcome.err
+    outcome = explain("--explain-queries", 2000).says()
     assert "note: fewer-cases: " in outcome.err
     assert re.search(r" cases were not asked about, as the limit of 2,000 queries leaves no room", outcome.err)
 
@@ -172,15 +158,15 @@ def test_labels_that_the_model_never_gives(explain, loans, folder):
 
 
 def test_a_model_that_fails(explain):
-    outcome = explain(model="toys:fails_later")
-    assert outcome.code == 3
+    outcome = explain(model="toys:fails_later").says(code=3)
     assert "the disk is on fire" in outcome.err
     assert "Traceback" not in outcome.err
 
 
 def test_interrupted_in_the_search(explain):
-    outcome = explain("--accelerate", "off", "--max-cases", "none", "--explain-queries", 10**9, model="toys:interrupts")
-    assert outcome.code == 130
+    outcome = explain(
+        "--accelerate", "off", "--max-cases", "none", "--explain-queries", 10**9, model="toys:interrupts"
+    ).says(code=130)
     assert "interrupted; kept: " in outcome.err
     assert "Where." not in outcome.out
 
@@ -188,7 +174,6 @@ def test_interrupted_in_the_search(explain):
 def test_interrupted_while_explaining(explain, folder, monkeypatch):
     interrupted = functools.wraps(command.explain)(lambda *_, **__: signal.raise_signal(signal.SIGINT))
     monkeypatch.setattr(command, "explain", interrupted)
-    outcome = explain(*FEW, "--out", "why.json")
-    assert outcome.code == 130
+    outcome = explain(*FEW, "--out", "why.json").says(code=130)
     assert "interrupted; kept: 200 cases in " in outcome.err
     assert not (folder / "why.json").exists()

@@ -20,8 +20,7 @@ SEARCH = [*COMMAND, "search", "--domain", "domain.toml"]
 @pytest.mark.parametrize("command", ["demo", "search", "estimate", "explain", "retrain", "domain"])
 def test_help_of_every_command_fits_a_terminal(fairprobe, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
-    done = fairprobe(command, "--help")
-    assert done.code == 0, done.err
+    done = fairprobe(command, "--help").says()
     assert done.out.startswith("Usage: ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert "\x1b" not in done.out
@@ -100,8 +99,7 @@ def test_reader_that_leaves_ends_it_quietly(folder):
 
 
 def test_progress_on_a_terminal_goes_to_the_standard_error(search, terminal):
-    done = search("--max-seconds", "0.5", "--max-cases", "none", model="toys:slow")
-    assert done.code == 0
+    done = search("--max-seconds", "0.5", "--max-cases", "none", model="toys:slow").says()
     assert "cases, yield >=" in done.err
     assert "cases/s" in done.err
     assert "distinct inputs, yield " in done.out

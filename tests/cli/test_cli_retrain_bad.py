@@ -142,8 +142,9 @@ def test_model_that_cannot_be_fitted(retrain):
 
 
 def test_model_that_fails_in_a_later_round(retrain, folder):
-    outcome = retrain("--max-rounds", 5, "--augment", "flip,twins", "--out", "new.skops", model="clf:fails_later")
-    assert outcome.code == 3
+    outcome = retrain("--max-rounds", 5, "--augment", "flip,twins", "--out", "new.skops", model="clf:fails_later").says(
+        code=3
+    )
     assert "Traceback" not in outcome.err
     assert "error: the model must fit the rows, got RuntimeError: the disk is on fire" in outcome.err
     assert outcome.err.count("the disk is on fire") == 1
@@ -154,8 +155,7 @@ def test_model_that_fails_in_a_later_round(retrain, folder):
 
 
 def test_failure_in_json(retrain):
-    outcome = retrain("--max-rounds", 5, "--augment", "flip,twins", "--json", model="clf:fails_later")
-    assert outcome.code == 3
+    outcome = retrain("--max-rounds", 5, "--augment", "flip,twins", "--json", model="clf:fails_later").says(code=3)
     content = json.loads(outcome.out)
     assert "the disk is on fire" in content["error"]
     assert len(content["rounds"]) == 2
@@ -169,8 +169,7 @@ def test_model_that_skops_cannot_write_is_refused_before_the_work_starts(retrain
 
 def test_model_that_fitting_makes_one_that_skops_cannot_write(retrain, folder):
     (folder / "new.skops").write_text("older")
-    outcome = retrain("--augment", "flip,twins", "--out", "new.skops", "--overwrite", model="clf:noting")
-    assert outcome.code == 3
+    outcome = retrain("--augment", "flip,twins", "--out", "new.skops", "--overwrite", model="clf:noting").says(code=3)
     assert (
         "error: a model that is written must be one that skops can write and read again, got AttributeError"
         in outcome.err
@@ -194,8 +193,9 @@ def test_a_file_that_is_there_is_refused_before_the_work_starts(retrain, folder,
 
 
 def test_interrupted_retraining_keeps_the_rounds_done(retrain, folder):
-    done = retrain("--augment", "flip,twins", "--max-rounds", "3", "--out", "new.skops", model="clf:interrupted")
-    assert done.code == 130, done.err
+    done = retrain("--augment", "flip,twins", "--max-rounds", "3", "--out", "new.skops", model="clf:interrupted").says(
+        code=130
+    )
     first, last = done.err.splitlines()
     assert first.startswith("round 1: ")
     assert last.startswith("interrupted; kept: ")
@@ -208,8 +208,7 @@ def test_interrupted_retraining_keeps_the_rounds_done(retrain, folder):
 
 
 def test_running_retraining_on_a_terminal(retrain, terminal):
-    done = retrain("--max-rounds", "1", model="clf:slow")
-    assert done.code == 0
+    done = retrain("--max-rounds", "1", model="clf:slow").says()
     assert "fitting the model to compare with" in done.err
     assert "round 1: twins of 10% cases + all rows flipped (+" in done.err
     assert "fitting the model" not in done.out

@@ -70,8 +70,7 @@ def test_json_is_one_object(search):
 
 def test_a_file_that_is_there_is_overwritten_even_by_nothing(search, folder):
     (folder / "cases.csv").write_text("older")
-    outcome = search("--out", "cases.csv", "--max-judged", 2000, model="toys:blind")
-    assert outcome.code == 0
+    search("--out", "cases.csv", "--max-judged", 2000, model="toys:blind").says()
     assert (folder / "cases.csv").read_text() == "age,sex,pay,twin_sex,output_case,output_twin,gap\n"
 
 
@@ -86,8 +85,7 @@ def test_link_is_followed(search, folder):
 
 @pytest.mark.parametrize(("model", "check"), [("toys:blind", "unused-sensitive"), ("toys:constant", "constant-output")])
 def test_model_that_ignores_the_sensitive_parameter(search, model, check):
-    outcome = search("--max-barren", 20_000, model=model)
-    assert outcome.code == 0
+    outcome = search("--max-barren", 20_000, model=model).says()
     assert outcome.err.count(f"note: {check}: ") == 1
     assert "Warning" not in outcome.err
     assert "no case was found in as many inputs as --max-barren allows" in outcome.out

@@ -62,8 +62,9 @@ def test_what_was_found_is_kept_when_a_service_ends(search, served, folder):
 
     served.override = ends
     settings = ("--protocol", "mlflow", "--retries", 1, "--batch-rows", 32, "--strategy", "random", "--walkers", 50)
-    ran = search(*settings, "--global", 100, "--max-cases", 100_000, "--out", "cases.csv", model=served.url)
-    assert ran.code == 3
+    ran = search(*settings, "--global", 100, "--max-cases", 100_000, "--out", "cases.csv", model=served.url).says(
+        code=3
+    )
     assert "HTTP 500" in ran.err
     assert "kept:" in ran.err
     assert "t0p-s3cret" not in ran.err
@@ -82,8 +83,7 @@ def test_a_program_is_searched(search, folder):
     plain, ran = (json.loads(search("--max-cases", 40, "--json", model=m).out) for m in ("toys:flips", command))
     assert ran["n_cases"] == plain["n_cases"]
     (folder / "score.py").write_text("import sys\nprint('no such luck', file=sys.stderr)\nsys.exit(5)\n")
-    died = search("--max-cases", 40, model=command)
-    assert died.code == 3
+    died = search("--max-cases", 40, model=command).says(code=3)
     assert "before it ended, with exit code 5; it said: no such luck" in died.err
 
 

@@ -149,8 +149,7 @@ def test_what_is_said_on_the_command_line_is_taken(run, here):
     run(settings, "fairprobe.toml", *said).refuses("header-from-env (decides who is told secrets)")
     settings.pop("header_from_env")
     pytest.importorskip("jinja2")
-    outcome = run(settings, "fairprobe.toml", *said)
-    assert outcome.code == 4
+    outcome = run(settings, "fairprobe.toml", *said).says(code=4)
     assert (here / "out" / "audit.json").exists()
     assert "--trust-config" not in outcome.out
     assert not (here.parent / "out").exists()
@@ -192,8 +191,7 @@ def test_harmless_settings_are_taken_from_what_is_found(run, here):
 def test_a_dry_run_runs_nothing_of_a_config(run, folder, settings, options):
     (folder / "inside" / "fairprobe.toml").write_text("")
     before = listing(folder)
-    outcome = run(settings, "fairprobe.toml", "--trust-config", "--dry-run", *options)
-    assert outcome.code == 0, outcome.err
+    outcome = run(settings, "fairprobe.toml", "--trust-config", "--dry-run", *options).says()
     assert re.search(r"  rows +80  not measured", outcome.out)
     assert "not-measured: " in outcome.err
     told = json.loads(run(settings, "fairprobe.toml", "--trust-config", "--dry-run", "--json", *options).out)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, Ordinal, Real, Rule
 from fairprobe.domain.allowed import Block, TooManyError
+from fairprobe.domain.constraints import parse, text_of
 from fairprobe.domain.expressions import names_in
-from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.errors import DataError, DomainError
 from random_domains import every_input
 

@@ -40,6 +40,11 @@ def test_frames_fit_together(name):
     assert not found.cases.drop(columns=sensitive).duplicated().any()
     assert found.gaps.name == "gap"
     assert list(found.outputs.columns[:2]) == ["case", "twin"]
+    frame = found.to_frame()
+    assert frame["gap"].equals(found.gaps)
+    assert frame[f"twin_{sensitive[0]}"].tolist() == found.twins[sensitive[0]].tolist()
+    if name == "loans":
+        assert list(frame.columns) == [*domain.names, "twin_sex", "output_case", "output_twin", "gap"]
 
 
 def test_probabilities_name_the_class():
@@ -51,14 +56,6 @@ def test_probabilities_name_the_class():
     np.testing.assert_array_equal(found.outputs["case"], case[rows, found.outputs["class"]])
     np.testing.assert_array_equal(found.outputs["twin"], twin[rows, found.outputs["class"]])
     np.testing.assert_array_equal(np.abs(case - twin).max(axis=1), found.gaps)
-
-
-def test_to_frame():
-    toy = testing.loans()
-    found = search(toy.model, toy.domain, **settings_of(toy))
-    frame = found.to_frame()
-    assert list(frame.columns) == [*toy.domain.names, "twin_sex", "output_case", "output_twin", "gap"]
-    assert frame["twin_sex"].equals(found.twins["sex"].rename("twin_sex"))
 
 
 # Outputs over several shards
@@ -107,7 +104,7 @@ def test_yield_is_distinct_cases_by_distinct_inputs(strategy):
     assert found.yield_ == found.n_cases / found.n_inputs
 
 
-def test_summary_is_ready_for_json():
+def test_a_result_can_be_kept_and_its_figures_are_ready_for_json():
     toy = testing.loans()
     found = search(toy.model, toy.domain, **settings_of(toy), seed=7)
     summary = json.loads(json.dumps(found.jsonable()))
@@ -119,11 +116,6 @@ def test_summary_is_ready_for_json():
     assert summary["settings"]["n_walkers"] == 20
     assert summary["limits"]["max_judged"] == 3000
     assert f"{found.n_cases:,} cases" in repr(found)
-
-
-def test_found_can_be_kept():
-    toy = testing.loans()
-    found = search(toy.model, toy.domain, **settings_of(toy))
     again = pickle.loads(pickle.dumps(found))
     assert again.to_frame().equals(found.to_frame())
     assert again.jsonable() == found.jsonable()
@@ -158,8 +150,9 @@ def heard(*arguments, **settings):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = search(*arguments, **settings)
-    names = [str(warning.message).split(":")[0] for warning in caught if issubclass(warning.category, HealthWarning)]
-    return found, names
+    remarks = [warning for warning in caught if issubclass(warning.category, HealthWarning)]
+    assert all(warning.filename == __file__ for warning in remarks)  # it points at the caller
+    return found, [str(warning.message).split(":")[0] for warning in remarks]
 
 
 @pytest.mark.parametrize(
@@ -185,10 +178,3 @@ def test_small_budget(settings):
     toy = testing.box()
     _, names = heard(toy.model, toy.domain, strategy="random", n_global=1000, max_cases=None, **settings)
     assert names == ["small-budget"]
-
-
-def test_a_health_warning_points_at_the_caller():
-    toy = testing.never()
-    with pytest.warns(HealthWarning) as caught:
-        search(toy.model, toy.domain, max_inputs=3000, n_global=500)
-    assert caught[0].filename == __file__

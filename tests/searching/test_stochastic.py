@@ -57,9 +57,8 @@ def test_a_model_that_repeats_itself_is_asked_about_each_case_once_more(strategy
     model = CountingModel(Linear())
     found, messages = run(model, strategy=strategy)
     assert found.n_queries == model.n_rows
-    hints = 0 if strategy != "guided" else found.n_queries - 2 * found.n_judged - 2 * found.n_cases - 146
     beside = 146  # in other batches, in the end
-    assert found.n_queries == 2 * found.n_judged + 2 * found.n_cases + hints + beside
+    assert found.n_queries == 2 * found.n_judged + 2 * found.n_cases + beside
     assert not messages
 
 

@@ -19,6 +19,6 @@ def run(request: Request) -> int:
     from fairprobe.testing.selfcheck import selfcheck
 
     result = selfcheck(request["seed"] or 0)
-    facts = [("ok" if check.ok else "FAILED", f"{check.name}: {check.detail}") for check in result.checks]
+    facts = [("FAILED" if wrong else "ok", f"{name}: {wrong or ''}") for name, wrong in result.wrong.items()]
     say_blocks([Table.of_facts(facts), Sentence(result.line)])
     return 0 if result.ok else FAILED

@@ -1,7 +1,18 @@
-"""Constraints as texts: rules that state what an input must be, and their check against the parameters."""
+"""Constraints as texts: rules that state what an input must be, read, written and checked against the parameters.
+
+    `capital-gain` == 0 or `capital-loss` == 0
+    relationship not in ('Husband', 'Wife') or `marital-status` == 'Married-civ-spouse'
+    age - 18 >= `years-employed` and not (income is missing)
+
+A name that is not a word stands in backticks, as in pandas' `query`. The grammar is a small part of Python's. A
+placeholder of the same length replaces every name and value, so that places in the text stay, Python parses the
+result, and its tree becomes ours. Nothing is evaluated.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +22,8 @@ from fairprobe.arrays import Mask
 from fairprobe.checks import nearest
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
+    ARITHMETIC,
+    COMPARISONS,
     ORDERS,
     Constant,
     Formula,
@@ -23,12 +36,15 @@ from fairprobe.domain.expressions import (
     in_order,
     is_listed,
     is_number,
+    is_term,
     leaves_of,
+    missing,
     names_in,
+    negated,
+    reckoned,
 )
 from fairprobe.domain.parameters import Ordinal, Parameter
 from fairprobe.domain.restrictions import Constraint, Restrictions
-from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.errors import DataError, DomainError
 from fairprobe.frames import as_pandas
 
@@ -113,6 +129,223 @@ def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) 
 def rule_words(constraint: Rule | Constraint) -> str:
     """The text of a rule, or the name of a function."""
     return constraint.text if isinstance(constraint, Rule) else getattr(constraint, "__name__", "a function")
+
+
+# Rules read and written
+
+
+MAX_LENGTH = 10_000
+"""Characters of a rule; chosen: a person reads it, and longer texts are mistakes or attacks."""
+
+MAX_DEPTH = 120
+"""Operations around a value; chosen: far fewer than would end Python's recursion."""
+
+_TOKENS = re.compile(
+    r"\s*((?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?"  # a number
+    r"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]+`"  # a text, and a name in backticks
+    r"|[^\W\d]\w*|\*\*|==|!=|<=|>=|<<|>>|//|.|$)",
+    re.DOTALL,
+)
+_SIGNS = re.compile(r"(?:and|or|not|in|is|==|!=|<=?|>=?|//?|[-+*%()\[\],])?")
+_POWERS = "powers are not among the operations, which are + - * / // %"
+_ADVICE = {"=": "write '==' to compare", "&": "write 'and'", "|": "write 'or'", "~": "write 'not'", "!": "write 'not'"}
+_ADVICE |= {"**": _POWERS, "^": _POWERS, ".": "a name with a point stands in backticks"}
+
+_MISSING = Constant(None)
+_CONSTANTS = {"missing": _MISSING, "None": _MISSING}
+_CONSTANTS |= {"True": Constant(True), "true": Constant(True), "False": Constant(False), "false": Constant(False)}
+_KEYWORDS = {"and", "or", "not", "in", "is", *_CONSTANTS}
+
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SYMBOLS = dict(zip(_ARITHMETIC + _COMPARISONS, (*ARITHMETIC, *COMPARISONS), strict=True))
+_SYMBOLS |= {ast.And: "and", ast.Or: "or"}
+_NEGATED = {"in": "not in", "is": "is not"}
+_GRAMMAR = (
+    "it must consist of comparisons of names, numbers and texts in quotes, joined by 'and', 'or', 'not' and brackets"
+)
+
+
+def parse(text: str) -> Formula:
+    """A rule's tree. A text outside the grammar is refused, with the place of the mistake."""
+    if not isinstance(text, str) or not text.strip():
+        raise DomainError(f"a constraint must be a text that is not empty, got {text!r}")
+    if len(text) > MAX_LENGTH:
+        raise DomainError(
+            f"a constraint may have {MAX_LENGTH:,} characters at most, got {len(text):,}: {text[:40]!r}..."
+        )
+    reader = _Reader(text)
+    try:
+        return reader.formula(ast.parse(reader.source, mode="eval").body)
+    except SyntaxError as error:
+        advice = error.msg if re.search(r"[()\[\]]", error.msg) else ""
+        raise reader.refusal((error.offset or 1) - 1, advice=advice) from None
+    except (RecursionError, MemoryError):
+        raise reader.refusal(0, f"its operations must be at most {MAX_DEPTH} deep") from None
+
+
+class _Reader:
+    """Reads one rule through Python's tree of it, in which `_` stands for every name and value."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip()
+        self.depth = 0
+        self.source = _TOKENS.sub(self._masked, self.text)
+
+    def _masked(self, token: re.Match[str]) -> str:
+        text = token[1]
+        if _SIGNS.fullmatch(text):
+            return token[0]
+        if not re.match(r"\w|['\"`.].", text):
+            raise self.refusal(token.start(1))
+        return "_".ljust(len(text)).rjust(len(token[0]))
+
+    def refusal(self, at: ast.expr | int, rule: str = _GRAMMAR, advice: str = "") -> DomainError:
+        """The refusal of a node of Python's tree, or of the token at or after a place."""
+        token = self._token(at if isinstance(at, int) else at.col_offset)
+        got, place = token[1], token.start(1)
+        shown = self.text if len(self.text) <= 80 else self.text[max(0, place - 30) : place + 30]
+        advice = _ADVICE.get(got, advice)
+        shown_token = repr(got[:30]) if got else "the end"
+        end = f": {advice}" if advice else ""
+        return DomainError(f"constraint {shown!r}: {rule}, got {shown_token} at position {place + 1}{end}")
+
+    def _token(self, place: int) -> re.Match[str]:
+        """The token at a place or after it, in the pattern's group; it is empty at the end."""
+        return next(_TOKENS.finditer(self.text, min(place, len(self.text))))
+
+    def formula(self, node: ast.expr) -> Formula:
+        """What is true or false; a name alone means that it is true."""
+        made = self._made(node)
+        if isinstance(made, Name):
+            return Operation("==", (made, Constant(True)))
+        if isinstance(made, Constant) and isinstance(made.value, bool):
+            return made.value
+        if is_term(made):
+            raise self.refusal(node, "every part must be a comparison, not a value alone")
+        return made
+
+    def _term(self, node: ast.expr) -> Any:
+        made = self._made(node)
+        if made is _MISSING:
+            raise self.refusal(node, advice="write 'is missing' after a name; what is missing has no order")
+        if not is_term(made):
+            raise self.refusal(node, "a comparison must be of values, not of other comparisons")
+        return made
+
+    def _made(self, node: ast.expr) -> Any:
+        """A node of Python's tree as one of ours; those that are not listed here are refused."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise RecursionError
+        match node:
+            case ast.Name():
+                made = self._value(node)
+            case ast.BoolOp():
+                made = Operation(_SYMBOLS[type(node.op)], tuple(map(self.formula, node.values)))
+            case ast.UnaryOp(op=ast.Not()):
+                made = negated(self.formula(node.operand))
+            case ast.UnaryOp(op=ast.USub()):
+                made = reckoned("-", Constant(0), self._term(node.operand))
+            case ast.BinOp() if isinstance(node.op, _ARITHMETIC):
+                made = reckoned(_SYMBOLS[type(node.op)], self._term(node.left), self._term(node.right))
+            case ast.Compare():
+                made = self._compared(node)
+            case _:
+                raise self.refusal(node, advice="nothing can be called here" if isinstance(node, ast.Call) else "")
+        self.depth -= 1
+        return made
+
+    def _value(self, node: ast.Name) -> Any:
+        text = self._token(node.col_offset)[1]
+        if node.end_col_offset != node.col_offset + 1:  # two tokens without a space between them
+            raise self.refusal(node.col_offset + len(text))
+        if text[0] in "'\"":
+            return Constant(re.sub(r"\\(.)", r"\1", text[1:-1]))
+        if not re.match(r"[.\d]", text):
+            return _CONSTANTS.get(text, Name(text.strip("`")))
+        try:
+            number = float(text) if re.search("[.eE]", text) else int(text)
+            if abs(float(number)) < 1e300:
+                return Constant(number)
+        except (ValueError, OverflowError):
+            pass
+        raise self.refusal(node, "a number must be of a usual size")
+
+    def _compared(self, node: ast.Compare) -> Formula:
+        """One comparison, or several in a row as in low <= x <= high."""
+        sides = [node.left, *node.comparators]
+        if len(node.ops) > 1 and not all(isinstance(sign, _COMPARISONS) for sign in node.ops):
+            raise self.refusal(node, "only == != < <= > >= can stand in a row")
+        parts = tuple(map(self._comparison, sides, node.ops, sides[1:]))
+        return parts[0] if len(parts) == 1 else Operation("and", parts)
+
+    def _comparison(self, left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Formula:
+        item = self._term(left)
+        if isinstance(sign, (ast.In, ast.NotIn)):
+            part = self._among(item, right)
+        elif isinstance(right, ast.Name) and self._made(right) is _MISSING and not isinstance(sign, _COMPARISONS[2:]):
+            part = missing(item)
+        elif isinstance(sign, (ast.Is, ast.IsNot)):
+            raise self.refusal(right, "after 'is' there must be 'missing'")
+        else:
+            return Operation(_SYMBOLS[type(sign)], (item, self._term(right)))
+        return negated(part) if isinstance(sign, (ast.NotIn, ast.IsNot, ast.NotEq)) else part
+
+    def _among(self, item: Any, values: ast.expr) -> Formula:
+        """Whether a value is one of some; brackets around a single one leave no trace in Python's tree."""
+        is_single = isinstance(values, (ast.Name, ast.UnaryOp)) and self.source[: values.col_offset].rstrip().endswith(
+            "("
+        )
+        if not is_single and not isinstance(values, (ast.List, ast.Tuple)):
+            raise self.refusal(values, "after 'in' there must be a list of values in brackets")
+        nodes = getattr(values, "elts", [values])
+        made = list(map(self._made, nodes))
+        names = [node for node, value in zip(nodes, made, strict=True) if not isinstance(value, Constant)]
+        if names:
+            raise self.refusal(names[0], "a list must hold values, no names")
+        known = dict.fromkeys(value.value for value in made if value is not _MISSING)
+        among = Operation("in", (item, Constant(tuple(known))))
+        return Operation("or", (among, missing(item))) if _MISSING in made else among
+
+
+def text_of(node: Any) -> str:
+    """A tree as a text that reads back as the same.
+
+    >>> text_of(parse("not (`a b` >= 3 and x in ('u', 'v')) or z is missing"))
+    "not (`a b` >= 3 and x in ('u', 'v')) or z is missing"
+    """
+    if isinstance(node, Operation):
+        return _operation_text(node.symbol, node.parts)
+    if isinstance(node, Name):
+        return node.name if re.fullmatch(r"[^\W\d]\w*", node.name) and node.name not in _KEYWORDS else f"`{node.name}`"
+    return _value_text(node.value if isinstance(node, Constant) else node)
+
+
+def _operation_text(symbol: str, parts: tuple[Any, ...]) -> str:
+    if symbol == "not":
+        inner = parts[0]
+        if isinstance(inner, Operation) and inner.symbol in _NEGATED:
+            return _operation_text(_NEGATED[inner.symbol], inner.parts)
+        return f"not ({text_of(inner)})"
+    if symbol == "==" and parts[1] == Constant(True) and isinstance(parts[1].value, bool):
+        return text_of(parts[0])
+    inside = ("and", "or") if symbol in ("and", "or") else ARITHMETIC if symbol in ARITHMETIC else ()
+    texts = [f"({text_of(part)})" if getattr(part, "symbol", "") in inside else text_of(part) for part in parts]
+    return f" {symbol} ".join(texts)
+
+
+def _value_text(value: Any) -> str:
+    if value is None:
+        return "missing"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_value_text, value))})"
+    if not isinstance(value, str):
+        return repr(value)
+    if "'" not in value and "\\" not in value:
+        return f"'{value}'"
+    escaped = value.replace("\\", "\\\\")
+    return f'"{escaped}"' if '"' not in escaped else "'" + escaped.replace("'", "\\'") + "'"
 
 
 # Rules held against parameters

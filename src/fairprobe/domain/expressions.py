@@ -1,7 +1,7 @@
 """Rules as trees: evaluated for many inputs at once, or simplified where some values are known.
 
 A comparison with a missing value is false, but `!=` and `not in` are then true. The nodes are immutable and compare by
-content, so that equal trees count as one: `allowed` relies on that. `rule_text` reads and writes rules as text.
+content, so that equal trees count as one: `allowed` relies on that. `constraints` reads and writes rules as text.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.constraints import listed_values
+from fairprobe.domain.constraints import MAX_LENGTH, listed_values, text_of
 from fairprobe.domain.derived import Derived, Extended
 from fairprobe.domain.discretize import Dependence, as_floats
 from fairprobe.domain.expressions import (
@@ -38,7 +38,6 @@ from fairprobe.domain.expressions import (
 )
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
-from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 
 if TYPE_CHECKING:
     import pandas as pd

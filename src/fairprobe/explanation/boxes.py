@@ -13,12 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.constraints import Rule
+from fairprobe.domain.constraints import Rule, text_of
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.expressions import Constant, Formula, Name, Operation, joined, missing, negated, none_of, one_of
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameters import Parameter
-from fairprobe.domain.rule_text import text_of
 from fairprobe.domain.values import plain
 
 Values = frozenset[int]

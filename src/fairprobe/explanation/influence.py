@@ -272,15 +272,15 @@ def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.
         point, case = (each.ravel() for each in np.indices((len(inputs), len(mover.cases))))
         codes, may = mover.with_value(case, column, inputs[point])
         is_own = mover.roles[case, column] == mover.domain.families.canonical(inputs)[point, column]
-        table = pd.DataFrame({"column": column, "point": point, "still": 1.0, "own": gaps[case], "may": may})
+        table = pd.DataFrame({"column": column, "point": point, "still": 1.0, "gap": gaps[case], "may": may})
         tables.append(table[may | is_own])
         moved.append(codes[may])
     if tables:
         table = pd.concat(tables, ignore_index=True)
         told = _judged(mover, table[table["may"]], np.concatenate(moved)).table
         table.loc[told.index, "still"] = (~told["ended"]).astype(float)
-        table.loc[told.index, "own"] = told["gap"]
-        for column, part in table.rename(columns={"own": "gap"}).groupby("column", sort=False):
+        table.loc[told.index, "gap"] = told["gap"]
+        for column, part in table.groupby("column", sort=False):
             by_point = part.groupby("point")
             curve = by_point[["still", "gap"]].mean().assign(n=by_point.size())
             curve.insert(0, "value", values_of(mover.domain, column, others[column]))

@@ -35,8 +35,6 @@ BLOCK = 400_000
 FEW = 64
 """Largest number of values between a changed value and its origin that are asked about at a time. Chosen."""
 
-NOWHERE = np.iinfo(np.int64).max
-
 
 def inputs_at(domain: Domain, coordinates: Codes, places: Codes) -> tuple[Codes, Mask]:
     """Decode coordinates to inputs, each as the member of its family at a place, and say which of them exist."""
@@ -222,34 +220,27 @@ class MinimalChanges:
     def _scan(self, which: Codes, column: int, n_ordered: int, both_sides: bool) -> None:
         """Bring one coordinate nearer. Beyond its ordered values there is nothing between it and the origin."""
         which = which[self.values[which, column] != self.origin[which, column]]
-        ends = np.stack([self.values[which, column], self.origin[which, column]])
-        far = np.where((ends < n_ordered).all(axis=0), np.abs(ends[0] - ends[1]), 1)
+        value, origin = self.values[which, column], self.origin[which, column]
+        side = np.sign(value - origin)
+        far = np.where(np.maximum(value, origin) < n_ordered, np.abs(value - origin), 1)
         low = np.full(len(which), -1)
         while len(which):
             between = far - low - 1
             n = np.minimum(between, FEW)
             place, number = _numbered(n)
             steps = low[place] + 1 + number * between[place] // n[place]
-            nearest = self._ask_steps(which[place], steps, column, n_ordered, both_sides)[which]
+            nearest = far.copy()
+            for sign in (1, -1) if both_sides else (1,):
+                tried = self.values[which[place]]
+                tried[:, column] = origin[place] + sign * side[place] * steps
+                is_value = (tried[:, column] >= 0) & (tried[:, column] < n_ordered) & (steps > 0)
+                some = np.flatnonzero(is_value | ((steps == 0) & (sign == 1)))
+                wanted = some[self.ask(which[place[some]], tried[some])]
+                np.minimum.at(nearest, place[wanted], steps[wanted])
             # The last step that was asked about before the first wanted one is the new bound.
-            np.maximum.at(low, place, np.where(steps < np.minimum(nearest, far)[place], steps, -1))
-            far = np.minimum(far, nearest)
-            more = (n < between) & (far - low > 1)
-            which, low, far = which[more], low[more], far[more]
-
-    def _ask_steps(self, which: Codes, steps: Codes, column: int, n_ordered: int, both_sides: bool) -> Codes:
-        """Ask about numbers of steps from the origin, and return by input the smallest number that is wanted."""
-        nearest = np.full(len(self.origin), NOWHERE)
-        origin = self.origin[which, column]
-        side = np.sign(self.values[which, column] - origin)
-        for sign in (side, -side) if both_sides else (side,):
-            tried = self.values[which]
-            tried[:, column] = origin + sign * steps
-            inside = (steps == 0) | ((tried[:, column] >= 0) & (tried[:, column] < n_ordered))
-            some = np.flatnonzero(inside & ((steps > 0) | (sign == side)))
-            wanted = some[self.ask(which[some], tried[some])]
-            np.minimum.at(nearest, which[wanted], steps[wanted])
-        return nearest
+            np.maximum.at(low, place, np.where(steps < nearest[place], steps, -1))
+            more = (n < between) & (nearest - low > 1)
+            which, origin, side, low, far = (each[more] for each in (which, origin, side, low, nearest))
 
 
 def _affordable(counts: Codes, size: int, most: int) -> Codes:

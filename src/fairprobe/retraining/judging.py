@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
-from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.compare import Comparison, paired
@@ -21,6 +20,7 @@ from fairprobe.estimation.populations import Population
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import Survey
 from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import seconds_per_input
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.standins import quick_asker
 from fairprobe.wording import POPULATIONS
@@ -49,11 +49,8 @@ _ROUNDS: Final = 12
 _SLOWER: Final = 1.4
 """Seconds of a judgement of a new model, relative to the model that is timed; chosen, as more rows make it larger."""
 
-_WARM_UP: Final = 30
-_TRIED: Final = (300, 3000, 30_000)
-_ENOUGH: Final = 0.1
-"""To time a model, it judges this number of inputs first, unmeasured. Then it judges more and more of them, until that
-takes this number of seconds: each call has a cost that does not grow with its rows. Chosen."""
+_TIMED: Final = 30_000
+"""Most inputs of a batch that a model is timed by; chosen."""
 
 
 @dataclass(frozen=True)
@@ -155,26 +152,13 @@ def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any)
     figures: dict[str, Any] = {"n": np.ones(len(rows))}
     for when, model in judged.items():
         figures |= {f"accuracy_{when}": model.correct, f"selected_{when}": model.labels == favourable}
+    table = pd.DataFrame(figures).groupby(rows.domain.families.place_of(rows.own))
     # Rows whose sensitive values are not compared belong to no group.
-    is_of = (rows.own[:, None] == rows.domain.combinations).all(axis=2)
-    table = pd.DataFrame(figures)[is_of.any(axis=1)].groupby(is_of.argmax(axis=1)[is_of.any(axis=1)])
-    groups = table.mean().assign(n=table.size())
+    groups = table.mean().assign(n=table.size()).drop(index=-1, errors="ignore")
     return groups.rename(index=lambda place: combination_words(rows.domain, place)).rename_axis("group")
 
 
 # Within the time
-
-
-def seconds_per_input(model: Any, domain: Domain, settings: Settings, *, quick: bool) -> float:
-    """Measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
-    target = target_of(model, domain, settings, quick=quick)
-    for n in (_WARM_UP, *_TRIED):
-        clock = Clock()
-        for _ in target.families(n, 0):
-            pass
-        if n > _WARM_UP and clock.seconds >= _ENOUGH:
-            break
-    return clock.seconds / n
 
 
 def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:
@@ -188,7 +172,7 @@ def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str
     if not is_timed:
         return n, dict.fromkeys(n, 0.0)
     times = {"select": 1.0 + min(settings.max_rounds, _ROUNDS), "report": _SLOWER * (2 + task.n_controls)}
-    speed = {part: seconds_per_input(model, task.domain, settings, quick=part == "select") for part in n}
+    speed = {part: _speed(task, model, quick=part == "select") for part in n}
     # Rows are judged once with plain twins, and once more with linked twins if there are links.
     rows = {part: (2 if task.linked.links else 1) * task.parts.sizes[part] * speed["report"] for part in n}
     for part in n:
@@ -196,6 +180,12 @@ def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str
             n[part] = affordable(n[part], speed[part], _PART * limit / times[part] - rows[part])
     judging = {part: n[part] * speed[part] + rows[part] for part in n}
     return n, {"select": judging["select"], "report": times["report"] * judging["report"]}
+
+
+def _speed(task: Task, model: Any, *, quick: bool) -> float:
+    """Measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
+    target = target_of(model, task.domain, task.settings, quick=quick)
+    return seconds_per_input(lambda n: list(target.families(n, 0)), _TIMED)
 
 
 def affordable(n: int, per_input: float, seconds: float) -> int:

@@ -102,8 +102,8 @@ class Recorder:
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
         self._judged_keys: list[Codes] = []
-        self._batch_ends: list[int] = []
-        self._batch_queries: list[int] = []
+        self._batches: list[tuple[int, int]] = []
+        """Inputs judged by the end of each batch, and rows sent, without those that confirm hits."""
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
         self._n_covered = 0
@@ -142,8 +142,7 @@ class Recorder:
                 self.varies_at = self.n_judged
         self._judged_keys.append(keys)
         self.n_judged += len(keys)
-        self._batch_ends.append(self.n_judged)
-        self._batch_queries.append(n_queries - self.n_confirming)
+        self._batches.append((self.n_judged, n_queries - self.n_confirming))
 
     # From hits to cases
 
@@ -204,7 +203,7 @@ class Recorder:
         """Whether every family of a small domain was judged. They are told apart when enough inputs were judged."""
         if self._coverage is None:
             return False
-        known = self._batch_ends[self._n_covered - 1] if self._n_covered else 0
+        known = self._batches[self._n_covered - 1][0] if self._n_covered else 0
         if self.n_judged > known and self.n_judged - known >= self._coverage.left:
             self._coverage.add(np.concatenate(self._judged_keys[self._n_covered :]))
             self._n_covered = len(self._judged_keys)
@@ -217,12 +216,12 @@ class Recorder:
         keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
         cases = Cases.join(self._cases) if self._cases else self._no_cases
         is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply
-        asked = self._confirmations
+        asked, (ends, queries) = self._confirmations, np.array(self._batches, dtype=np.int64).reshape(-1, 2).T
         no_rows = np.empty((0, len(self._oracle.domain.levels)), dtype=np.int64)
         return Trace(
             n_judged=self.n_judged,
-            batch_ends=np.array(self._batch_ends, dtype=np.int64),
-            batch_queries=np.array(self._batch_queries, dtype=np.int64),
+            batch_ends=ends,
+            batch_queries=queries,
             not_comparable=_joined(self._not_comparable),
             confirmed=_joined(each.asked for each in asked),
             confirmed_rows=np.append(0, np.cumsum(_joined(each.n_rows for each in asked))),

@@ -30,35 +30,25 @@ CONFIDENCE = 0.999999
 
 
 @dataclass(frozen=True)
-class Check:
-    """The result of one check."""
-
-    name: str
-    ok: bool
-    detail: str = ""
-    """The wrong result, if there was one."""
-
-
-@dataclass(frozen=True)
 class Selfcheck:
     """The results of all checks. They hold no times, so one machine always gives equal bytes."""
 
-    checks: tuple[Check, ...]
-    seed: int
+    wrong: dict[str, str | None]
+    """By the name of the check: None if it passed, otherwise the wrong result in words."""
 
     @property
     def ok(self) -> bool:
         """Whether all checks passed."""
-        return all(check.ok for check in self.checks)
+        return not any(self.wrong.values())
 
     @property
     def line(self) -> str:
         """The result as a line for a report."""
-        passed = sum(check.ok for check in self.checks)
+        failed = [name for name, wrong in self.wrong.items() if wrong]
         versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)])
-        failed = ", ".join(check.name for check in self.checks if not check.ok)
-        said = f"selfcheck: {passed} of {len(self.checks)} checks passed ({versions})"
-        return f"{said}; failed: {failed}" if failed else said
+        n = len(self.wrong)
+        said = f"selfcheck: {n - len(failed)} of {n} checks passed ({versions})"
+        return f"{said}; failed: {', '.join(failed)}" if failed else said
 
     def __repr__(self) -> str:
         return f"Selfcheck({self.line})"
@@ -74,15 +64,14 @@ def selfcheck(seed: int = 0) -> Selfcheck:
     number = checked_seed(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HealthWarning)  # the checks read them from the results
-        return Selfcheck(tuple(_tried(name, check, number) for name, check in CHECKS.items()), number)
+        return Selfcheck({name: _tried(check, number) for name, check in CHECKS.items()})
 
 
-def _tried(name: str, check: Callable[[int], str | None], seed: int) -> Check:
+def _tried(check: Callable[[int], str | None], seed: int) -> str | None:
     try:
-        wrong = check(seed)
+        return check(seed)
     except Exception as error:  # any error is a failed check
-        wrong = f"{type(error).__name__}: {error}"
-    return Check(name, wrong is None, wrong or "")
+        return f"{type(error).__name__}: {error}"
 
 
 # Searches: all that is planted where a search can cover the domain, and nothing else anywhere
