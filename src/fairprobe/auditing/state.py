@@ -175,8 +175,7 @@ class AuditState:
     def row_sides(self) -> list[tuple[Share, Record, RowAnswers]]:
         """The shares of the rows by linked and by plain twins, with the record of the hits and of the answers."""
         sides = self.main["rows"].sides if "rows" in self.main else []
-        records = [(side, side.record) for side in sides if side.record is not None]
-        return [(side, record, record.rows) for side, record in records if record.rows is not None]
+        return [(side, kept, kept.rows) for side in sides if (kept := side.record) and kept.rows]
 
     @property
     def name(self) -> str:
