@@ -26,6 +26,14 @@ def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
     return number
 
 
+def checked_fraction(name: str, value: Any, *, from_zero: bool = False) -> float:
+    """A number below 1 that is above 0, or from 0 on."""
+    if not is_number(value) or not (value >= 0 if from_zero else value > 0) or value >= 1:
+        rule = "must be at least 0 and below 1" if from_zero else "must lie between 0 and 1"
+        raise SettingError.about(name, f"{rule}, got {value!r}")
+    return float(value)
+
+
 def checked_seed(seed: Any) -> int:
     """The seed, or a fresh one for None."""
     if seed is not None:

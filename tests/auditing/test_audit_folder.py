@@ -41,17 +41,16 @@ def test_everything_is_there(tmp_path):
 
 def test_attempts_are_counted(tmp_path):
     folder = tmp_path / "run"
-    first = small(max_share=0.01, folder=folder)
-    again = small(max_share=0.01, folder=folder)
-    assert first.content == again.content
-    assert len(again.content["about"]["attempts"]) == 1
-    other = small(max_share=0.9, folder=folder, seed=7)
-    attempts = other.content["about"]["attempts"]
-    assert [(each["seed"], each["outcome"], each["is_this"]) for each in attempts] == [
-        (0, "violated", False),
-        (7, "passed", True),
-    ]
-    small(titled, max_share=0.01, folder=folder)  # another model
+    asked = {"folder": folder, "favourable": "yes"}
+    first = small(max_share=0.01, **asked)
+    written = (folder / "audit.json").read_bytes()
+    assert len(small(max_share=0.01, **asked).content["about"]["attempts"]) == 1
+    assert (folder / "audit.json").read_bytes() == written  # the same run gives the same bytes
+    other = small(max_share=0.9, seed=7, **asked)
+    assert other.content["digest"] != first.content["digest"]
+    told = [(each["seed"], each["outcome"], each["is_this"]) for each in other.content["about"]["attempts"]]
+    assert told == [(0, "violated", False), (7, "passed", True)]
+    small(titled, max_share=0.01, **asked)  # another model
     ends = [json.loads(line)["outcome"] for line in (folder / "attempts.jsonl").read_text().splitlines()]
     assert ends == ["not finished", "violated", "not finished", "passed", "not finished", "violated"]
 

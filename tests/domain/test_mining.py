@@ -212,7 +212,7 @@ def test_columns_that_say_nothing():
     ("settings", "message"),
     [
         ({"min_expected": 0}, "min_expected must be a number of at least 1, got 0"),
-        ({"tolerance": -0.1}, r"tolerance must lie in \[0, 1\), got -0.1"),
+        ({"tolerance": -0.1}, "tolerance must be at least 0 and below 1, got -0.1"),
         ({"error": "low"}, "error must lie between 0 and 1, got 'low'"),
     ],
 )

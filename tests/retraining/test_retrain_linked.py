@@ -86,13 +86,6 @@ def test_linked_stands_beside_the_others_everywhere(found):
     assert all(list(control["shares"]) == names for control in summary["controls"].values())
 
 
-def test_without_links_nothing_of_it_is_there():
-    result = run(TREE.fit(X, y), domain=PLAIN, trainer=Keeping(TREE), augment=["flip"], controls=True)
-    assert list(result.before) == ["domain", "rows"]
-    assert list(result.controls) == ["constant", "random", "all"]
-    assert "along" not in repr(result)
-
-
 @pytest.mark.parametrize("constraints", [[], ["x != 3"]])
 @pytest.mark.parametrize("model", [Rule(man=3), Rule(husband=4), Rule(man=-4, husband=4), Rule(2, 3, 1)])
 def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints):

@@ -14,7 +14,7 @@ from fairprobe.arguments import filled
 from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.gating import Judged, judged
 from fairprobe.auditing.privacy import Mask
-from fairprobe.checks import checked_count, checked_seed, is_number, nearest
+from fairprobe.checks import checked_count, checked_fraction, checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.estimation import Proxies, Share
@@ -84,8 +84,7 @@ class AuditSettings(SimpleNamespace):
                 raise SettingError.about(name, f"must be a list of names, got the string {getattr(self, name)!r}")
         check_names("populations", self.populations or (), POPULATIONS, "must be some")
         for limit in self.directions.values() if self.limit is None else [self.limit]:
-            if not is_number(limit) or not 0 <= limit < 1:
-                raise SettingError.about("max_share", f"must be at least 0 and below 1, got {limit!r}")
+            checked_fraction("max_share", limit, from_zero=True)
         gate = Gate.of(self.gate)
         if self.directions and self.favourable is None:
             rule = "by who is worse off needs the good outcome: say favourable= as well, got none"
@@ -176,8 +175,7 @@ class AuditState:
     def row_sides(self) -> list[tuple[Share, Record, RowAnswers]]:
         """The shares of the rows by linked and by plain twins, with the record of the hits and of the answers."""
         sides = self.main["rows"].sides if "rows" in self.main else []
-        records = [(side, side.record) for side in sides if side.record is not None]
-        return [(side, record, record.rows) for side, record in records if record.rows is not None]
+        return [(side, kept, kept.rows) for side in sides if (kept := side.record) and kept.rows]
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
-from fairprobe.checks import checked_count, checked_seed, is_number, parsed_toml
+from fairprobe.checks import checked_count, checked_fraction, checked_seed, parsed_toml
 from fairprobe.domain import toml
 from fairprobe.domain.derived import Extended
 from fairprobe.domain.domain import Domain, checked_domain
@@ -256,8 +256,7 @@ class Density:
 
     def floor(self, plausibility: float) -> float:
         """The smallest log probability of inputs with at least this plausibility."""
-        if not is_number(plausibility) or not 0 <= plausibility < 1:
-            raise SettingError.about("min_plausibility", f"must be at least 0 and below 1, got {plausibility!r}")
+        plausibility = checked_fraction("min_plausibility", plausibility, from_zero=True)
         place = math.ceil(round(plausibility * len(self.held_out), 9))
         return -math.inf if place == 0 else float(self.held_out[place - 1])
 

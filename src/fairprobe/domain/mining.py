@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.checks import is_number
+from fairprobe.checks import checked_fraction, is_number
 from fairprobe.domain.constraints import MAX_LENGTH, Rule, bind, text_of
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import joint_counts
@@ -100,11 +100,8 @@ def rows_needed(min_expected: float) -> int:
 def _checked(min_expected: Any, tolerance: Any, error: Any) -> Standard:
     if not is_number(min_expected) or min_expected < 1:
         raise SettingError.about("min_expected", f"must be a number of at least 1, got {min_expected!r}")
-    if not is_number(tolerance) or not 0 <= tolerance < 1:
-        raise SettingError.about("tolerance", f"must lie in [0, 1), got {tolerance!r}")
-    if not is_number(error) or not 0 < error < 1:
-        raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
-    return Standard(float(min_expected), float(tolerance), float(error))
+    tolerance = checked_fraction("tolerance", tolerance, from_zero=True)
+    return Standard(float(min_expected), tolerance, checked_fraction("error", error))
 
 
 # Values that do not go together

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
-from fairprobe.checks import is_number
+from fairprobe.checks import checked_fraction
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats, by_quantiles, joint_counts, numbered
 from fairprobe.domain.links import Link, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
-from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +68,7 @@ class Proposals(list[Link]):
 
 def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] | None = None) -> Proposals:
     """The links that rows suggest, of some columns or of all; see `Domain.propose_links`."""
-    if not is_number(error) or not 0 < error < 1:
-        raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
+    error = checked_fraction("error", error)
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     tables = [
         _Table.of(domain[name], parameter, frame)

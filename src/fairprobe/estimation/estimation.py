@@ -13,10 +13,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
-from fairprobe.checks import is_number
+from fairprobe.checks import checked_fraction, is_number
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import checked_limit, split_confidence
+from fairprobe.estimation.bounds.intervals import split_confidence
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.settings import EXACT_LIMIT, EstimatePlan, Settings
 from fairprobe.estimation.share import Share
@@ -189,7 +189,7 @@ def causal_search(
     Sets are tried by size; one that holds a set found before is left out, as its score is no smaller. The other
     arguments are those of `breakdown`.
     """
-    checked_limit("min_share", min_share)
+    checked_fraction("min_share", min_share, from_zero=True)
     each = split_confidence(confidence, 2 ** len(checked_domain(domain).sensitive) - 1)
     found: dict[str, Share] = {}
     for size in range(1, len(domain.sensitive) + 1):

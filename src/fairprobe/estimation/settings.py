@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from fairprobe.arguments import filled
-from fairprobe.checks import check_above_0, checked_count, is_number
+from fairprobe.checks import check_above_0, checked_count, checked_fraction
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import checked_confidence, checked_limit
+from fairprobe.estimation.bounds.intervals import checked_confidence
 from fairprobe.estimation.share import checked_role
 from fairprobe.estimation.verdict import Gate
 
@@ -50,10 +50,10 @@ class Settings(SimpleNamespace):
         checked_count("exact_limit", self.exact_limit, at_least=0)
         if self.method not in ("auto", "sample", "exact"):
             raise SettingError.about("method", f"must be auto, sample or exact, got {self.method!r}")
-        if self.width is not None and not (is_number(self.width) and 0 < self.width < 1):
-            raise SettingError.about("width", f"must lie between 0 and 1, got {self.width!r}")
+        if self.width is not None:
+            checked_fraction("width", self.width)
         if self.max_share is not None:
-            checked_limit("max_share", self.max_share)
+            checked_fraction("max_share", self.max_share, from_zero=True)
         check_above_0("max_seconds", self.max_seconds)
 
     def but(self, **changes: Any) -> Settings:

@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from fairprobe.blocks import Block, Result, Sentence, Table
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_fraction, nearest
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import checked_limit, checked_share
+from fairprobe.estimation.bounds.intervals import checked_share
 from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, percent
 
@@ -140,7 +140,7 @@ def verdict(
             means that one alone.
         min_comparable: it is passed only if at least so much of the population could be compared.
     """
-    checked_limit("max_share", max_share)
+    checked_fraction("max_share", max_share, from_zero=True)
     checked_share("min_comparable", min_comparable)
     by_population = {shares.population: shares} if isinstance(shares, Share) else dict(shares)
     binding = Gate.of(gate)

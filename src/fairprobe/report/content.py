@@ -50,7 +50,7 @@ def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> I
 def health_of(content: Content) -> list[Mapping[str, Any]]:
     """All remarks, each once."""
     told = [*content["health"], *(each for share in content["shares"] for each in share["health"])]
-    return list({(each["check"], each["message"]): each for each in reversed(told)}.values())[::-1]
+    return list({(each["check"], each["message"]): each for each in told}.values())
 
 
 def held_of(content: Content) -> list[Mapping[str, Any]]:

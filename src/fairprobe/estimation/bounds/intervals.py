@@ -84,13 +84,6 @@ def checked_share(name: str, share: Any) -> float:
     return float(share)
 
 
-def checked_limit(name: str, limit: Any) -> float:
-    """A limit on a share: a number from 0 on that is below 1."""
-    if not is_number(limit) or not 0 <= limit < 1:
-        raise SettingError.about(name, f"must be at least 0 and below 1, got {limit!r}")
-    return float(limit)
-
-
 def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     """The counts as floats of one shape, made sure to be whole numbers with 0 <= hits <= n."""
     for name, counts in (("hits", hits), ("n", n)):
