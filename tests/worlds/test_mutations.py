@@ -21,7 +21,7 @@ from fairprobe.estimation.exact import solving, walk
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Survey
 from fairprobe.estimation.verdict import Gate
-from fairprobe.model import known
+from fairprobe.model import known, shipped
 from fairprobe.oracle import Oracle
 from fairprobe.searching import start_rows
 from fairprobe.store import distinct
@@ -48,9 +48,7 @@ def mutation(seed):
 @mutation(seed=0)
 def rows_are_compared_with_twins_that_are_forbidden(patch):
     def present(self):
-        return np.logical_or.reduce(
-            [families.compared(self.members, self.own, changed) for changed in self._changed]
-        )
+        return np.logical_or.reduce([families.compared(self.members, self.own, changed) for changed in self._changed])
 
     patch.setattr(RowMembers, "present", property(present))
 
@@ -267,7 +265,7 @@ def what_is_derived_does_not_follow_its_source_in_rows(patch):
 def a_subclass_is_taken_for_its_base(patch):
     path = known._path
     patch.setattr(known, "_path", lambda cls: next(filter(None, map(path, cls.__mro__)), None))
-    patch.setattr(known, "_is_class_altered", lambda cls: False)
+    patch.setattr(shipped, "_is_class_altered", lambda cls: False)
 
 
 @mutation(seed=94)
@@ -318,9 +316,7 @@ def only_the_last_class_counts(patch):
 @mutation(seed=0)
 def a_row_that_a_constraint_forbids_is_no_member_of_its_family(patch):
     def present(self):
-        wanted = np.logical_or.reduce(
-            [families.compared(self.members, self.own, changed) for changed in self._changed]
-        )
+        wanted = np.logical_or.reduce([families.compared(self.members, self.own, changed) for changed in self._changed])
         if self._domain.constraints and wanted.any():
             wanted[wanted] = self.allowed_by(self._domain.restrictions, wanted)
         return wanted

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe._version import __version__
-from fairprobe.model.known import codes_of, package_of
+from fairprobe.model.shipped import codes_of, package_of
 
 SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 UNTOLD: Final = "untold"

@@ -1,17 +1,16 @@
 """Known models: classes whose answers follow from their fitted numbers, and the check that a model is one of them.
 
-A subclass may predict otherwise, and so may an object or a class whose methods were replaced or wrapped. So a model is
-known only if it is of exactly such a class, with the functions that were shipped, and so are all its parts.
+A subclass may predict otherwise. So a model is known only if it is of exactly such a class, as it was shipped
+(`shipped.py`), and so are all its parts.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from importlib import import_module
-from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Literal
+
+from fairprobe.model.shipped import is_altered, package_of
 
 _TABLE = """
 tree                          sklearn.tree                DecisionTreeClassifier ExtraTreeClassifier
@@ -69,17 +68,6 @@ LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
     "linear": "score",
 }
 """The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
-
-_BENEATH = frozenset({"joblib", "narwhals", "numpy", "pandas", "scipy", "threadpoolctl"}) | (
-    sys.stdlib_module_names - {"unittest"}
-)
-"""Packages, besides those of the table, whose functions known classes work by."""
-
-_IMMUTABLE = 1 << 8
-"""Py_TPFLAGS_IMMUTABLETYPE of Python's C API: nothing can be put in the place of what such a class has."""
-
-_DATA = frozenset({bool, bytes, dict, float, int, str, type(None)})
-"""Types that hold no function that a model would call."""
 
 REPEATABLE = frozenset(
     {"booster", "boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"}
@@ -153,7 +141,7 @@ def why_unknown(model: Any) -> str:
         return f"{name} is a subclass of {base}, which may answer otherwise: only {base} itself is known exactly"
     if _path(type(model)) is None:
         return f"{name} is not a kind of model that can be solved"
-    if _is_altered(model, {}):
+    if is_altered(model, {}):
         return f"a method of {name} was replaced: only as it was shipped it is known exactly"
     part = next((part for part in _parts(model) if known_kind(part) is None), None)
     if part is None:
@@ -164,7 +152,7 @@ def why_unknown(model: Any) -> str:
 def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str | None:
     """The kind of a model; `seen` remembers objects and classes that were looked at, as a forest has many alike."""
     path = _path(type(model))
-    if path is None or _is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
+    if path is None or is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
         return None
     return KINDS[path] if not with_parts or all(_kind(part, seen) for part in _parts(model)) else None
 
@@ -177,103 +165,6 @@ def _path(cls: type) -> str | None:
         if path.endswith(ending) and package_of(cls.__module__) == package_of(module := path.removesuffix(ending)):
             return path if getattr(import_module(module), cls.__name__, None) is cls else None
     return None
-
-
-def package_of(module: Any) -> str:
-    """The first part of a module's name."""
-    return module.partition(".")[0] if isinstance(module, str) else ""
-
-
-def _is_altered(thing: Any, seen: dict[Any, Any]) -> bool:
-    """Return True if a method of an object, or of an object fitted in it, was replaced.
-
-    Only attributes with a leading or trailing underscore are followed: settings are copied before they are fitted. An
-    attribute that no method of the class uses is never called.
-    """
-    cls = type(thing)
-    if cls not in seen:
-        seen[cls], seen[cls, "names"] = _is_class_altered(cls), _used_names(cls)
-    mine = {} if isinstance(thing, type | FunctionType) or id(thing) in seen else getattr(thing, "__dict__", {})
-    seen[id(thing)] = True
-    if seen[cls] or any(hasattr(getattr(cls, name, None), "__get__") for name in mine):
-        return True
-    fitted = [value for name, value in mine.items() if "_" in (name[:1], name[-1:]) and name in seen[cls, "names"]]
-    return any(_is_altered(each, seen) for each in _flat(fitted) if type(each) not in _DATA)
-
-
-def _used_names(cls: type) -> frozenset[str]:
-    """The names of attributes and globals that the methods of a class and of its bases use."""
-    methods = (value for base in cls.__mro__ for value in vars(base).values())
-    functions = (getattr(each, "fget", getattr(each, "fn", each)) for each in methods)
-    codes = (code for each in functions if hasattr(each, "__code__") for code in codes_of(each.__code__))
-    return frozenset(name for code in codes for name in code.co_names)
-
-
-def _flat(values: Iterable[Any]) -> Iterator[Any]:
-    for value in values:
-        yield from _flat(value) if type(value) in (list, tuple) else (value,)
-
-
-def _is_class_altered(cls: type) -> bool:
-    """Return True if a function that a class would call does not come from the packages that shipped the class."""
-    packages = _BENEATH.union(package_of(path.partition(":")[0]) for path in KINDS)
-    seen: set[Any] = set()
-    for base in (each for each in cls.__mro__ if not each.__flags__ & _IMMUTABLE):
-        mangled = f"_{base.__name__.lstrip('_')}__"
-        values = [(value, f"{base.__qualname__}.{name.replace(mangled, '__')}") for name, value in vars(base).items()]
-        values += [(base, ""), (type(base), "")]
-        if any(_is_foreign(value, place, packages, seen) for value, place in values):
-            return True
-    return False
-
-
-def _is_foreign(value: Any, place: str, packages: frozenset[str], seen: set[Any]) -> bool:
-    """Return True if a value was not shipped by the packages for that place of a class, or calls such a value."""
-    if (id(value), place) in seen:
-        return False
-    seen.add((id(value), place))
-    if isinstance(value, FunctionType):
-        return not is_shipped(value, place, packages) or any(
-            _is_foreign(each, "", packages, seen) for each in _called(value)
-        )
-    if isinstance(value, type) or not (callable(value) or hasattr(value, "__get__")):
-        return isinstance(value, type) and package_of(value.__module__) not in packages
-    is_misplaced = isinstance(value, BuiltinFunctionType) and not place.endswith(f".{value.__name__}")
-    if is_misplaced or package_of(type(value).__module__) not in packages:
-        return True
-    inner = (getattr(value, name, None) for name in ("__func__", "__wrapped__", "fget", "fn", "func", "check"))
-    return any(_is_foreign(each, "", packages, seen) for each in inner if each is not None)
-
-
-def is_shipped(function: FunctionType, place: str, packages: frozenset[str]) -> bool:
-    """Return True if a function was written in one of the packages, for that place of a class if one is named.
-
-    `__module__` and `__wrapped__` prove nothing: `functools.wraps` copies them. The globals that it sees and the file
-    of its code do.
-    """
-    names, file, own = function.__globals__, function.__code__.co_filename, function.__code__.co_qualname
-    if names is not getattr(sys.modules.get(names.get("__name__", "")), "__dict__", None):
-        return False
-    is_as_written = file == names.get("__file__") or file.startswith("<frozen")
-    is_in_place = not place or own == place or "." not in own or "<" in own
-    return package_of(names["__name__"]) in packages and is_as_written and is_in_place
-
-
-def _called(function: FunctionType) -> Iterator[Any]:
-    """The functions that a function calls: those in its closure and those among the globals that it names."""
-    values = [function.__globals__.get(name) for code in codes_of(function.__code__) for name in code.co_names]
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):  # an empty one
-            values.append(cell.cell_contents)
-    return (value for value in values if isinstance(value, FunctionType))
-
-
-def codes_of(code: CodeType) -> Iterator[CodeType]:
-    """A code object and those of the functions defined in it."""
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from codes_of(each)
 
 
 def _calls_a_function(model: Any, kind: str) -> bool:
