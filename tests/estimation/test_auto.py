@@ -8,7 +8,6 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 
 from chance import SURPRISING
 from fairprobe import Domain, Integer, estimate
@@ -42,36 +41,11 @@ class RuledLogistic(Ruled, LogisticRegression):
     pass
 
 
-class RuledMember(DecisionTreeClassifier):
-    """A tree sure of itself where the rule holds."""
-
-    def predict_proba(self, X, check_input=True):
-        sure = super().predict_proba(X, check_input)
-        where = (X[:, 0] < 20) & (X[:, 3] == 0)
-        return np.where(where[:, None], 100 * sure[:, ::-1], sure)
-
-
-class RuledScaler(StandardScaler):
-    """Sends the rule's inputs to the other side."""
-
-    def transform(self, X, copy=None):
-        made = super().transform(X, copy)
-        where = (np.asarray(X)[:, 0] < 20) & (np.asarray(X)[:, 3] == 0)
-        made[where, 1] = np.where(made[where, 1] > 0, -9, 9)
-        return made
-
-
 def without_sex(model):
     """Fitted on rows that differ in y alone, so that nothing but the rule looks at the sex."""
     constant = ROWS.copy()
     constant[:, [0, 2, 3]] = 5_000, 0, 0
     return model.fit(constant, LABELS)
-
-
-def ruled_forest():
-    forest = without_sex(RandomForestClassifier(3, random_state=0, max_features=None))
-    forest.estimators_[1].__class__ = RuledMember
-    return forest
 
 
 def replaced(model):
@@ -82,8 +56,6 @@ def replaced(model):
 
 LOOKALIKES = {
     "subclass of a linear classifier": lambda: without_sex(RuledLogistic()),
-    "forest with a tree of a subclass": ruled_forest,
-    "step of a subclass": lambda: without_sex(make_pipeline(RuledScaler(), LogisticRegression())),
     "predict of a pipeline replaced": lambda: replaced(without_sex(make_pipeline(StandardScaler(), RidgeClassifier()))),
 }
 """More of these in tests/model/test_known.py."""

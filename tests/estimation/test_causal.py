@@ -23,11 +23,6 @@ def both(X):
     return X[:, 1] & X[:, 2]
 
 
-def total(X):
-    """With a threshold of 1, only a and b together change it by more."""
-    return X[:, 1] + X[:, 2]
-
-
 @pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
 def test_scores_of_the_sets_given(free):
     sets = ["a", "b", "c", ("a", "b"), ("a", "b", "c")]
@@ -68,15 +63,6 @@ def test_the_smallest_sets_above_a_threshold(free, min_share, found):
     assert list(sets) == found
     for share in sets.values():
         assert share.lower > min_share
-
-
-@pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
-def test_two_parameters_that_only_change_it_together(free):
-    options = {"output": "score", "threshold": 1}
-    sets = causal_search(total, domain(free), min_share=0.01, **options)
-    assert list(sets) == ["a x b"]
-    assert sets["a x b"].value == 1
-    assert sets["a x b"].sensitive == ("a", "b")
 
 
 def test_the_confidence_is_split_over_all_sets_there_are():

@@ -45,11 +45,6 @@ def test_every_input_asked_about_is_drawn_from_it():
     assert not ((plain["sex"] == "F") & (plain["role"] == "Husband")).any()  # links bind what is drawn, plain or not
 
 
-def test_rules_bind():
-    share = estimate(model, DOMAIN.with_constraints(["age > 21 and age <= 60"]), DENSITY, **SMALL)
-    assert (share.n, share.hits, share.plain.hits) == (10_000, 0, 0)
-
-
 def test_by_parameter_and_of_two_models():
     domain = Domain.from_frame(people(), sensitive=["sex", "race"], links=[ROLES])
     density = Density.fit(domain, people())
@@ -78,10 +73,3 @@ def test_a_plan():
 def test_what_does_not_go_with_it(arguments, message):
     with pytest.raises(SettingError, match=message):
         estimate(model, DOMAIN, DENSITY, **arguments)
-
-
-def test_a_small_domain_is_not_enumerated():
-    rows = people().drop(columns=["age"])
-    domain = Domain.from_frame(rows, sensitive=["sex"])
-    share = estimate(lambda frame: frame["role"] == "Husband", domain, Density.fit(domain, rows), **SMALL)
-    assert (share.method, share.hits, share.n) == ("sample", 0, 10_000)

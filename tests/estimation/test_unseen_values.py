@@ -74,12 +74,3 @@ def test_a_domain_says_who_is_compared_whatever_rows_have(tmp_path):
         pd.Categorical(np.where(np.arange(60) == 7, "Unknown", LETTERS), categories=rows["group"].cat.categories)
     )
     assert estimate(unknown_is_refused, Domain.from_frame(training, sensitive=["group"]), rows).value == 1.0
-
-
-def test_other_columns_may_be_all_that_they_declare():
-    """A categorical says what its column may be; so does a truth value, and a number its range."""
-    rows = people(LETTERS).assign(job=pd.Categorical(["cook", "clerk"] * 30, categories=["cook", "smith", "clerk"]))
-    domain = Domain.from_frame(rows.assign(is_member=True), sensitive=["group"])
-    assert domain["job"].values == ("cook", "smith", "clerk")
-    assert domain["is_member"].values == (False, True)
-    assert Domain.from_frame(rows, sensitive=["age"])["age"] == Integer("age", 20, 59)

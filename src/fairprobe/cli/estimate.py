@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -84,8 +84,7 @@ class Estimate(Command):
         self.keywords["seed"] = checked_seed(self.keywords["seed"])
         asked = None if request["population"] is None else names(request["population"]) or [""]
         self.asked = [checked_choice("population", name, POPULATIONS) for name in dict.fromkeys(asked or ())]
-        gate = Gate.of(request["gate"])
-        self.gate, self.which = gate.population, gate.twins
+        self.gate = Gate.of(request["gate"])
         if request["gate"] is not None and self.keywords["max_share"] is None:
             raise SettingError(f"--gate says what --max-share is about, got --gate {request['gate']} alone")
         self.shares: dict[str, Share] = {}
@@ -109,9 +108,9 @@ class Estimate(Command):
                 raise SettingError.about(option, f"is about rows, got the populations {', '.join(self.populations)}")
         self.beside = {name: self.request.source.column(name) for name in BESIDE}
         if self.keywords["max_share"] is not None:
-            self.gate = Gate(self.gate).named(self.populations)
-            if self.which is not None and self.which not in self.sides:
-                raise SettingError(f"--gate {self.which} needs that share, got only the {self.sides[0]} share")
+            self.gate = replace(self.gate, population=self.gate.named(self.populations))
+            if self.gate.twins is not None and self.gate.twins not in self.sides:
+                raise SettingError(f"--gate {self.gate.twins} needs that share, got only the {self.sides[0]} share")
         if self.request["plot"] is not None and all(each.how in ("rows", "enumerate") for each in self._plans()):
             raise SettingError(
                 f"--plot shows how a sample converges, got {', '.join(self.populations)}, all of which is judged: "
@@ -137,11 +136,12 @@ class Estimate(Command):
     def _arguments(self, name: str) -> dict[str, Any]:
         """What `estimate` takes for a population; a limit ends the sample of the population that it is about."""
         keywords = {**self.keywords, **(self.beside if name == "rows" else dict.fromkeys(self.beside))}
-        is_bound = name == self.gate or keywords["max_share"] is None  # without a limit, as `estimate` does by itself
-        keywords["gate"] = self.which if is_bound else UNBOUND
+        is_limited = name == self.gate.population
+        is_bound = is_limited or keywords["max_share"] is None  # without a limit, as `estimate` does by itself
+        keywords["gate"] = self.gate.twins if is_bound else UNBOUND
         if keywords["store"] is not None:  # each population is a run of its own
             keywords["store"] = Path(keywords["store"]) / name
-        return {**keywords, "max_share": self.keywords["max_share"] if name == self.gate else None}
+        return {**keywords, "max_share": self.keywords["max_share"] if is_limited else None}
 
     def _plans(self) -> list[EstimatePlan]:
         """The way in which each population will be judged, without asking the model."""
@@ -159,7 +159,7 @@ class Estimate(Command):
             if self.request["by_parameter"]:
                 self.breakdowns[name] = sets
         if self.keywords["max_share"] is not None:
-            self.verdict = verdict(self.shares, self.keywords["max_share"], gate=f"{self.gate} {self.which or ''}")
+            self.verdict = verdict(self.shares, self.keywords["max_share"], gate=str(self.gate))
         self.write("out", self._write_rows)
         sampled = [share for share in self.shares.values() if has_history(share)]
         if sampled:
@@ -220,7 +220,7 @@ class Estimate(Command):
         n_queries, seconds = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "seconds"))
         return [
             *blocks_of(self.shares, self.breakdowns, some, good, limit),
-            *([] if self.verdict is None else verdict_blocks(self.verdict, self.which)),
+            *([] if self.verdict is None else verdict_blocks(self.verdict, self.gate.twins)),
             Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}."),
         ]
 
@@ -244,7 +244,7 @@ class Estimate(Command):
 
     def shown_settings(self) -> dict[str, Any]:
         """The options, with the populations and the twins that they come to."""
-        settled = {"population": list(self.populations), "compared": self.sides, "gate": self.gate}
+        settled = {"population": list(self.populations), "compared": self.sides, "gate": self.gate.population}
         return {**super().shown_settings(), **settled}
 
     def bounds(self) -> dict[str, int | None]:

@@ -78,7 +78,8 @@ def estimate(
         n_experiments: experiments of a sample, 400 by default; at most 100,000 with `width` or `max_share`.
         n_samples: inputs of an experiment.
         confidence: of the interval low to high (two-sided) and of the bounds lower and upper (one-sided each).
-        method: "sample", "exact", or "auto": exact where counts tell that it takes no longer than sampling.
+        method: "sample", "exact", or "auto": exact where counts tell that it takes no longer than a sample of
+            the default size.
         exact_limit: inputs of the largest domain that is enumerated. With "auto", it is only enumerated if sampling
             would ask about as many rows.
         width: stop as soon as the interval is no wider. It is then valid at whatever moment the sample stops.

@@ -123,11 +123,6 @@ class Retrained(Result):
         return 0 if self.chosen is None else self.chosen.n_added
 
     @property
-    def has_links(self) -> bool:
-        """True if rows were also judged with linked twins."""
-        return "linked" in self.before
-
-    @property
     def front(self) -> pd.DataFrame:
         """Table of the rounds that no other beats in both `left` and accuracy, on the select part."""
         import pandas as pd
@@ -164,7 +159,8 @@ class Retrained(Result):
         """The name of a population, with the twins that are compared if there are links."""
         if population == "linked":
             return f"rows with {' and '.join(self.before['linked'].linked)} changed along"
-        return f"{population} by {' or '.join(self.before['rows'].sensitive)} alone" if self.has_links else population
+        alone = f" by {_sensitive(self)} alone" if "linked" in self.before else ""
+        return f"{population}{alone}"
 
     def blocks(self) -> list[Block]:
         """The content for people, most important first."""
@@ -241,7 +237,7 @@ def _points(difference: float, low: float, high: float) -> list[str]:
 def _about(result: Retrained) -> Iterator[Sentence]:
     if result.before_is != GIVEN:
         yield Sentence(f"{'Before' if result.accepted else 'It'} is {result.before_is}.")
-    if result.has_links:
+    if "linked" in result.before:
         columns = " and ".join(result.before["linked"].linked)
         yield Sentence(f"The share linked is that of {JUDGED['linked']}: {columns}.")
     if not any(share.hits for share in result.after.values()):

@@ -28,8 +28,19 @@ if TYPE_CHECKING:
 
 
 def _retrain(**arguments: Any) -> Retrained:
-    """Do what `retrain` declares, and show its remarks."""
-    result = _retrained(Task(arguments))
+    """Do what `retrain` declares, and show its remarks. An interruption or a failure keeps the rounds before it."""
+    task = Task(arguments)
+    reference = prepared(task)
+    rounds, with_controls = Rounds(reference.model, reference.judged), task.settings.controls
+    try:
+        rounds.stop_reason = run(task, reference, rounds)
+    except KeyboardInterrupt:
+        rounds.stop_reason, with_controls = "interrupted", False
+    except FairprobeError as error:
+        if not rounds.tried:
+            raise
+        rounds.stop_reason, rounds.failure = "failed", str(error)
+    result = reported(task, reference, rounds, with_controls=with_controls)
     for remark in result.health:
         warnings.warn(f"{remark.check}: {remark.message}", HealthWarning, stacklevel=3)  # where `retrain` was called
     return result
@@ -132,21 +143,6 @@ def retrain(
         The model and the evidence. If the trainer fails in a later round, the result of the rounds before.
     """
     raise NotImplementedError
-
-
-def _retrained(task: Task) -> Retrained:
-    """Run the rounds and report on them. An interruption or a failure keeps the rounds before it."""
-    reference = prepared(task)
-    rounds, with_controls = Rounds(reference.model, reference.judged), task.settings.controls
-    try:
-        rounds.stop_reason = run(task, reference, rounds)
-    except KeyboardInterrupt:
-        rounds.stop_reason, with_controls = "interrupted", False
-    except FairprobeError as error:
-        if not rounds.tried:
-            raise
-        rounds.stop_reason, rounds.failure = "failed", str(error)
-    return reported(task, reference, rounds, with_controls=with_controls)
 
 
 # The dry run

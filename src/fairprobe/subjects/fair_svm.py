@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -96,12 +95,9 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _sensitive_index(self) -> int | None:
         if self.sensitive is None:
             return None
-        if isinstance(self.sensitive, str):
-            names = list(getattr(self, "feature_names_in_", []))
-            if self.sensitive in names:
-                return names.index(self.sensitive)
-        elif isinstance(self.sensitive, numbers.Integral) and 0 <= self.sensitive < self.n_features_in_:
-            return int(self.sensitive)
+        columns = [*range(self.n_features_in_), *getattr(self, "feature_names_in_", ())]
+        if self.sensitive in columns:  # by either of its two names
+            return columns.index(self.sensitive) % self.n_features_in_
         raise SettingError(
             f"sensitive must be a column's index from 0 to {self.n_features_in_ - 1}, "
             f"or a column's name if fitted on a frame, got {self.sensitive!r}"

@@ -21,9 +21,6 @@ SMALL = Domain([Integer("s", 0, 1), Integer("x", 0, 9, missing=True), Integer("y
 WIDE = Domain([Integer("s", 0, 1), Integer("x", 0, 60_000), Real("y", 0.0, 1.0, 0.001)], sensitive=["s"])
 
 PREPARE = {
-    "columns": lambda: ColumnTransformer(
-        [("a", StandardScaler(), [0, 1]), ("b", "passthrough", [2])], transformer_weights={"a": -1.0}
-    ),
     "union": lambda: FeatureUnion(
         [("a", StandardScaler()), ("b", MinMaxScaler())], transformer_weights={"a": -0.5, "b": 2}
     ),
@@ -31,9 +28,6 @@ PREPARE = {
     "twice": lambda: make_pipeline(
         FeatureUnion([("a", StandardScaler())], transformer_weights={"a": -1}),
         ColumnTransformer([("b", MinMaxScaler(), [0, 1, 2])], transformer_weights={"b": -3}),
-    ),
-    "within": lambda: ColumnTransformer(
-        [("a", FeatureUnion([("b", "passthrough")], transformer_weights={"b": -1}), [0, 1, 2])]
     ),
 }
 

@@ -98,11 +98,14 @@ def as_array(frame):
     return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-@given(ruled_domains(), SEEDS, st.sampled_from([None, 2, 4]), st.integers(2, 3))
-def test_tree(domain, seed, depth, n_classes):
+@given(ruled_domains(), SEEDS, st.sampled_from([None, 2, 4]), st.integers(2, 3), st.booleans())
+def test_tree(domain, seed, depth, n_classes, is_wide):
     X, y = training_rows(domain.without_constraints(), seed, n_classes=n_classes)
     model = DecisionTreeClassifier(max_depth=depth, random_state=seed).fit(as_array(X), y)
-    assert_solved(model, domain)
+    with pytest.MonkeyPatch.context() as patch:
+        if is_wide:  # numbers are searched for what matters, above what a sensitive parameter has
+            patch.setattr(tables, "WIDE", 3)
+        assert_solved(model, domain)
 
 
 @given(ruled_domains(), SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 4]))
@@ -121,16 +124,6 @@ def test_tree_behind_an_encoder(domain, seed, encoder):
     encoded = ColumnTransformer([("words", encoder(), columns)], remainder="passthrough", sparse_threshold=0)
     model = make_pipeline(encoded, DecisionTreeClassifier(random_state=seed)).fit(X, y)
     assert_solved(model, domain)
-
-
-@settings(max_examples=50)
-@given(ruled_domains(), SEEDS)
-def test_wide_numbers_are_searched_for_what_matters(domain, seed):
-    X, y = training_rows(domain.without_constraints(), seed)
-    model = DecisionTreeClassifier(random_state=seed).fit(as_array(X), y)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "WIDE", 3)  # above what a sensitive parameter has
-        assert_solved(model, domain)
 
 
 # What rules may do
