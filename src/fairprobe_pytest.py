@@ -1,7 +1,7 @@
 """The pytest plugin: `assert_no_discrimination`, as a function and as a fixture, and the marker `fairprobe`.
 
-It stands beside the package, not in it, and imports nothing of it until a test asks for it: whoever has fairprobe
-installed and does not use the plugin pays for this file alone.
+The plugin is a module beside the package and imports nothing of the package until a test needs it. A user who has
+installed fairprobe but does not use the plugin loads only this file.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from fairprobe.asserting import Assertion
 
 FOLDER = ".fairprobe"
-"""Beside pytest's own files, in its root folder: where cases are saved."""
+"""Name of the folder of saved cases, in the root folder of pytest."""
 
 FIXTURE = "assert_no_discrimination"
 
 _item: pytest.Item | None = None
-"""The test that runs now."""
+"""The running test; None between tests."""
 
 _n_calls = 0
-"""Of the assertion, in this test."""
+"""Number of calls of the assertion in the running test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell of the marker."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
         "fairprobe(**arguments): arguments of assert_no_discrimination for all its calls in a test. Tests that use the "
@@ -60,7 +60,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Know which test runs."""
+    """Store the running test."""
     global _item, _n_calls
     before, _item, _n_calls = _item, item, 0  # a test may itself run pytest
     try:
@@ -70,7 +70,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What each assertion came to; reports carry it here from the processes of pytest-xdist."""
+    """Print the result of each assertion; reports carry it here from the processes of pytest-xdist."""
     lines = [
         f"{report.nodeid}: {said}"
         for reports in terminalreporter.stats.values()
@@ -87,7 +87,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(name=FIXTURE)
 def _fixture() -> Callable[..., Assertion]:
-    """A function that fails the test unless a model keeps a limit: (model, data, *, sensitive, max_share, ...)."""
+    """Return a function that fails the test unless a model keeps a limit: (model, data, *, sensitive, max_share)."""
     return assert_no_discrimination
 
 
@@ -127,7 +127,7 @@ def _of_options(item: pytest.Item) -> dict[str, Any]:
 
 
 def _of_markers(item: pytest.Item) -> dict[str, Any]:
-    """Those of the test before those of its class and module."""
+    """Return the settings of the test's markers; a marker of the test overrides those of its class and module."""
     told: dict[str, Any] = {}
     for mark in item.iter_markers("fairprobe"):
         if mark.args:
@@ -137,7 +137,7 @@ def _of_markers(item: pytest.Item) -> dict[str, Any]:
 
 
 def _command(item: pytest.Item) -> str:
-    """That runs the test again, from where pytest was called; the seed and the budget are left to be said."""
+    """Return the command that runs the test again from where pytest was called, with seed and budget left open."""
     file, colons, name = item.nodeid.partition("::")
     path = os.path.relpath(item.config.rootpath / file, item.config.invocation_params.dir)
     node = shlex.quote(f"{path}{colons}{name}").replace("{", "{{").replace("}", "}}")
@@ -145,7 +145,7 @@ def _command(item: pytest.Item) -> str:
 
 
 def _file_name(nodeid: str, call: int) -> str:
-    """Readable, and another for each test and call."""
+    """Return a readable file name, different for each test and call."""
     words = re.sub(r"[^A-Za-z0-9_]+", "-", nodeid.rpartition("/")[2]).strip("-")[:80]
     digest = hashlib.sha256(f"{nodeid} {call}".encode()).hexdigest()[:8]
     return f"{words}-{digest}.json"

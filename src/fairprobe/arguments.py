@@ -1,8 +1,8 @@
 """Arguments of the public functions, each declared once: by the signature and the `Args:` of the docstring.
 
 Command-line options, keys of a configuration file, their help and their defaults are derived from what is read here.
-The names below (`Outcome`, `WrittenFolder` and so on) are used as annotations where a plain type would not tell what
-an argument is for: whether a text can stand for it, and what a configuration of a stranger may do with it.
+The names below (`Outcome`, `WrittenFolder` and so on) are annotations for arguments whose plain type does not say
+enough: whether a text can stand for the value, and what a configuration file from a stranger could do with it.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ Column = Any
 Outcome = Any
 """A label or a class that the model gives, or "highest" or "lowest"."""
 Flag = bool
-"""True or False, where only True is ever said: the command line has no option for False."""
+"""True or False, where only True is ever given: the command line has no option for False."""
 ReadFile = str | PathLike[str]
 """A file or a folder that is read."""
 DataFile = str
-"""A table of rows, by its path."""
+"""Path of a table of rows."""
 SensitiveNames = Sequence[str]
-"""Names of sensitive parameters, each with the values to compare where they are listed."""
+"""Names of sensitive parameters, optionally each with the values to compare."""
 WrittenFile = str | PathLike[str]
 """A file that is written."""
 WrittenFolder = str | PathLike[str]
 """A folder that is written to."""
 ModelSource = str
-"""Where a model is to be found: a file, an address, a program, or an object in Python."""
+"""Location of a model: a file, an address, a program, or an object in Python."""
 DomainSource = str
-"""Where a domain is to be found: a file, or an object in Python."""
+"""Location of a domain: a file, or an object in Python."""
 TrustedTypes = Iterable[str]
-"""Names of types that may be made, which runs their code."""
+"""Names of types that may be created, which runs their code."""
 AllowsCode = bool
-"""Whether code of a file may run."""
+"""True if code of a file may run."""
 SecretHeaders = Mapping[str, str]
-"""Headers of a request, by name, and the variables of the environment that hold their values."""
+"""Names of request headers, each with the environment variable that holds its value."""
 TrustedFile = str
-"""A file that says who is told secrets."""
+"""Path of a file that says where secrets are sent."""
 
 
 class Danger(StrEnum):
-    """What an argument can do if a stranger chose its value."""
+    """The harm that an argument could do if a stranger chose its value."""
 
     RUNS_CODE = "allows code to run"
     TELLS_SECRETS = "decides who is told secrets"
@@ -65,16 +65,16 @@ class Danger(StrEnum):
 
 @dataclass(frozen=True)
 class Kind:
-    """What the value of an argument is, and how it is written."""
+    """The type of an argument's value, with its rule in a config file and its form on the command line."""
 
     rule: str
-    """What a value in a configuration file must be."""
+    """Rule that a value in a configuration file must satisfy, in words."""
     metavar: str | None = None
-    """What stands for the value in the help of an option; None for a switch."""
+    """Placeholder for the value in the help of an option; None for a switch."""
     form: str = ""
-    """How the value is written on the command line, where its kind does not tell."""
+    """Form of the value on the command line, if the type alone does not show it."""
     is_list: bool = False
-    """Whether an option may be given several times."""
+    """True if an option may be given several times."""
     danger: Danger | None = None
 
 
@@ -111,7 +111,8 @@ KINDS: dict[str, Kind | None] = {
     "str": Kind(TEXT, "NAME"),
     "Sequence[str]": Kind(TEXTS, "NAME", AGAIN, True),
 }
-"""By a part of an annotation, the first that is there counts; None where no text can stand for the value."""
+"""Kinds of values, by a part of the annotation. The first matching part applies. None if no text can express the
+value."""
 
 REQUIRED = inspect.Parameter.empty
 
@@ -123,42 +124,42 @@ class Argument:
     name: str
     annotation: str
     default: Any
-    """`REQUIRED` where there is none."""
+    """Default value; `REQUIRED` if there is none."""
     help: str
-    """The text of the docstring, on one line."""
+    """Text of the docstring on the argument, on one line."""
     old_names: tuple[str, ...] = ()
-    """Names that earlier versions had for it; they are still accepted."""
+    """Names of the argument in earlier versions; they are still accepted."""
 
     @property
     def kind(self) -> Kind | None:
-        """What its value is; None if no text can stand for it."""
+        """Kind of its value; None if no text can express it."""
         types = list(_alternatives(self.annotation))
         return next((kind for name, kind in KINDS.items() if name in types), None)
 
     @property
     def may_be_none(self) -> bool:
-        """Whether None is a value of it."""
+        """True if None is an allowed value."""
         return "None" in _alternatives(self.annotation)
 
     @property
     def sentence(self) -> str:
-        """The first sentence of its help, with a capital letter."""
+        """First sentence of its help, with a capital letter."""
         first = re.split(r"(?<=\.)\s+(?=[A-Z`])", self.help, maxsplit=1)[0]
         return first[:1].upper() + first[1:]
 
     @property
     def choices(self) -> list[str]:
-        """The words in quotes in its help: values that it may have."""
+        """Words in quotes in its help, which are possible values."""
         return list(dict.fromkeys(re.findall(r'"([\w-]+)"', self.help)))
 
     def named(self, name: str) -> Argument:
-        """The argument under another name, where two functions use one name for two things."""
+        """Return the argument under another name, for two functions that use one name for two things."""
         return self if name == self.name else replace(self, name=name, old_names=(*self.old_names, self.name))
 
 
 @functools.cache
 def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
-    """The arguments of a function, or of the class that it makes, by name and in order.
+    """Return the arguments of a function, or of a class's constructor, by name and in order.
 
     >>> def search(model, *, max_cases: int | None = 10_000):
     ...     '''Search.
@@ -185,7 +186,7 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
 
 
 def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable[str] = ()) -> dict[str, Any]:
-    """All arguments of a function that have a default, with those given in their place.
+    """Return all arguments of a function that have a default, with the given values in place of the defaults.
 
     An argument that the function does not have, or that is among `but`, is refused; an old name is accepted.
     """
@@ -200,10 +201,10 @@ def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable
 
 
 def done_by(work: Callable[..., R], **old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function declare the arguments of `work`, which gets all of them by name, defaults included.
+    """Return a decorator: the decorated function declares the arguments, and `work` gets all of them by name.
 
-    The function is a signature and a docstring; its body never runs. `old` has the names that earlier versions had for
-    keyword arguments: they are still accepted, and so are the options of these names.
+    The decorated function is a signature and a docstring; its body never runs. `old` has the names that earlier
+    versions had for keyword arguments: they are still accepted, and so are the options of these names.
 
     >>> def _search(**arguments):
     ...     return arguments
@@ -233,7 +234,7 @@ def done_by(work: Callable[..., R], **old: str) -> Callable[[Callable[P, R]], Ca
 
 
 def old_name(today: str) -> Any:
-    """A read-only attribute under the name that earlier versions had for another one.
+    """Return a read-only attribute under the name that an earlier version had for another attribute.
 
     >>> class Found:
     ...     n_distinct, n_inputs = 5, old_name("n_distinct")
@@ -244,7 +245,7 @@ def old_name(today: str) -> Any:
 
 
 def renamed(given: Mapping[str, Any], old: Mapping[str, str]) -> dict[str, Any]:
-    """Arguments under the names of today, by their old names; both names at once are refused."""
+    """Return arguments under their present names; giving an old and a present name at once is refused."""
     for before, now in old.items():
         if before in given and now in given:
             raise SettingError.about(now, f"is the new name of {before}, got both")
@@ -252,7 +253,7 @@ def renamed(given: Mapping[str, Any], old: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _alternatives(annotation: str) -> list[str]:
-    """The parts of an annotation between bars that stand in no brackets.
+    """Return the parts of an annotation between bars outside brackets.
 
     >>> _alternatives("str | Mapping[str, int | None] | None")
     ['str', 'Mapping[str, int | None]', 'None']
@@ -268,7 +269,7 @@ def _alternatives(annotation: str) -> list[str]:
 
 
 def _described(docstring: str) -> Iterator[tuple[str, str]]:
-    """The names and texts of the arguments that a docstring describes, in each of its sections."""
+    """Yield the names and texts of the arguments that a docstring describes, in each of its sections."""
     entry = re.compile(r"^    (\w+)(?: \([^)]*\))?: (.*(?:\n {5,}.*)*)", re.MULTILINE)
     for match in entry.finditer(docstring):
         yield match[1], " ".join(match[2].split())

@@ -1,6 +1,6 @@
-"""A limit as an assertion for tests: a call that passes, or an error that names a case and how to see it again.
+"""A limit as an assertion for tests: it passes, or raises an error with a case and the command that reproduces it.
 
-The pytest plugin, `fairprobe_pytest`, calls it. This module knows nothing of pytest.
+The pytest plugin, `fairprobe_pytest`, calls it. This module does not depend on pytest.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BUDGET = 400_000
-"""Queries to search and explain with, where a limit is not kept; chosen."""
+"""Number of queries for searching and explaining after a limit is not kept; chosen."""
 
 TO_SEARCH = 0.25
-"""Part of the budget for the search; chosen. Explaining needs more, as it measures regions on fresh inputs."""
+"""Fraction of the budget for the search; chosen. Explaining needs more, as it measures regions on fresh inputs."""
 
 MOST_FOUND = 1_000
-"""Cases that the search looks for, at most: enough to learn regions from; chosen."""
+"""Largest number of cases that the search looks for; chosen: enough to learn regions from."""
 
 MOST_SAVED = 100
-"""Cases in a file, at most; chosen."""
+"""Largest number of cases in a file; chosen."""
 
 SETTINGS = """
     gate favourable rows_are output threshold confidence min_comparable linked method n_experiments n_samples batch
 """
-"""The arguments of `audit` that an assertion takes, as its verdict depends on them."""
+"""Arguments of `audit` that an assertion also takes, because its verdict depends on them."""
 
 
 class DiscriminationError(AssertionError):
-    """A limit that is violated, or of which it is not known whether it is kept."""
+    """The error that a limit is violated, or not shown to be kept."""
 
 
 @dataclass(frozen=True)
 class Assertion:
-    """An assertion that holds."""
+    """The result of an assertion that holds."""
 
     verdict: Judged
     replayed: Replayed | None = None
-    """The cases saved before; None where there were none."""
+    """The cases saved before, asked about again; None if there were none."""
     health: tuple[str, ...] = ()
-    """The health checks that have something to say."""
+    """Messages of the health checks."""
 
     def sentence(self) -> str:
-        """The verdict, and the fate of the cases saved before."""
+        """Return the verdict, and the status of the cases saved before."""
         saved = "" if self.replayed is None else f"; saved before: {self.replayed.sentence()}"
         return f"{self.verdict.sentence}{saved}"
 
@@ -145,7 +145,7 @@ def _health(run: AuditState) -> tuple[str, ...]:
 
 
 class _Saved:
-    """The cases of a file: asked about before the verdict, and written together with those found."""
+    """The saved cases of a file. They are asked about before the verdict, and written again with newly found ones."""
 
     def __init__(self, run: AuditState, file: Path | None, about: str) -> None:
         self.run, self.file, self.about = run, file, about
@@ -173,7 +173,7 @@ class _Saved:
         self.run.keep_health(caught)
 
     def keep(self) -> None:
-        """Write the cases that still hold, those found now, then those fixed, as long as there is room."""
+        """Write the cases that still hold, then new cases, then fixed cases, up to the largest number in a file."""
         import pandas as pd
 
         run, replayed, frames = self.run, self.replayed, []
@@ -193,7 +193,7 @@ class _Saved:
 
 
 def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:
-    """The lines of the message."""
+    """Return the lines of the error message."""
     found, why = run.found, run.why
     lines = [verdict.sentence]
     if found is None or not found.n_cases:

@@ -1,8 +1,8 @@
-"""The parts that a result consists of, and the base class of results. This module knows no writer but by name.
+"""The parts of a result, and the base class of results. This module knows writers only by name.
 
-A result says what it has to say once, in `blocks()`. A writer turns blocks into the text of a terminal, a notebook,
-Markdown or a page. Texts in blocks are plain: the writer escapes them. A value from somebody's data is marked with
-`wording.value`, so that it cannot turn the text around it.
+A result states its content once, in `blocks()`. A writer turns blocks into the text of a terminal, a notebook, Markdown
+or a page. Texts in blocks are plain: the writer escapes them. A value from the user's data is marked with
+`wording.value`, so that it cannot change the direction of the text around it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ WRITERS = {
     "notebook": "fairprobe.report.html:written",
     "markdown": "fairprobe.report.markdown:written",
 }
-"""By name, the module and the function that writes blocks. A new writer is one file and one line here."""
+"""Module and function that write blocks, by name of the writer. A new writer is one file and one line here."""
 
 
 class Remark(NamedTuple):
-    """A named health check that has something to say about a result.
+    """The message of a named health check about a result.
 
     >>> Remark("few-rows", "only 12 rows were given").jsonable()
     {'check': 'few-rows', 'message': 'only 12 rows were given'}
@@ -58,7 +58,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its interval on an axis from 0 to `end`; a cell of a table, drawn where the writer can draw."""
+    """A figure with its interval on an axis from 0 to `end`; a table cell that a writer draws if it can."""
 
     text: str
     low: float | None
@@ -73,7 +73,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Code:
-    """A text to be copied as it is, such as a command, a rule or settings."""
+    """A text to copy unchanged, such as a command, a rule or settings."""
 
     text: str
     title: str = ""
@@ -81,24 +81,24 @@ class Code:
 
 Cell = str | Interval
 Column = Callable[[Any], Cell] | tuple[str, Callable[[Any], str]]
-"""How a column writes a record: by a function of the record, or by a function of one of its fields."""
+"""Function that writes a table cell from a record, or the name of a field with a function that writes its value."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under the names of columns. Without columns, the first cell of a row names the others."""
+    """Rows of cells under column names. Without column names, the first cell of a row names the other cells."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
     numbers: frozenset[str] = frozenset()
-    """The columns that hold numbers, which are aligned on the right."""
+    """Names of the columns that hold numbers, which are aligned on the right."""
     name: str = ""
-    """Identifies a table that a page shows in another way, as a list to sort and to filter."""
+    """Identifier of a table that a page shows in another way, as a list to sort and to filter."""
 
     @classmethod
     def of(cls, columns: Iterable[str], rows: Iterable[Iterable[Cell]], title: str = "", name: str = "") -> Table:
-        """A table of any iterables; a column whose name begins with "#" holds numbers.
+        """Return a table of any iterables; a column whose name begins with "#" holds numbers.
 
         >>> Table.of(["", "#share"], [["rows", "5%"]]).numbers
         frozenset({'share'})
@@ -112,7 +112,7 @@ class Table:
     def of_records(
         cls, records: Iterable[Any], columns: Mapping[str, Column], title: str = "", name: str = ""
     ) -> Table:
-        """A table with one row per record.
+        """Return a table with one row per record.
 
         >>> Table.of_records([{"n": 5, "of": "rows"}], {"": ("of", str.upper), "#n": lambda each: str(each["n"])}).rows
         (('ROWS', '5'),)
@@ -121,13 +121,13 @@ class Table:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, object] | Iterable[tuple[str, object]], title: str = "") -> Table:
-        """A table of named figures, one a row."""
+        """Return a table of named figures, one per row."""
         pairs = facts.items() if isinstance(facts, Mapping) else facts
         return cls((), tuple((name, str(figure)) for name, figure in pairs), title)
 
     @classmethod
     def of_frame(cls, frame: pd.DataFrame, title: str = "", *, index: bool = False, most_rows: int = 10) -> Table:
-        """The first rows of a frame; `index` puts its index before them."""
+        """Return a table of the first rows of a frame; `index` puts its index before them."""
         from pandas.api.types import is_numeric_dtype
 
         shown = frame.head(most_rows)
@@ -140,7 +140,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG, and the sentences that say the same to a reader who does not see it."""
+    """A drawing as SVG, with sentences that describe it to a reader who cannot see it."""
 
     title: str
     svg: str
@@ -160,21 +160,21 @@ Block = Sentence | Items | Code | Table | Figure | Remark | Section
 
 
 class Result:
-    """Base class of results: each says its content once, as blocks and as plain values.
+    """Base class of results. A result states its content once, as blocks and as plain values.
 
     A subclass defines `blocks` and `jsonable`; its first block is a sentence.
     """
 
     def blocks(self) -> Sequence[Block]:
-        """The content for people, most important first."""
+        """Return the content for people, most important first."""
         raise NotImplementedError
 
     def jsonable(self) -> Any:
-        """The content as plain values of JSON."""
+        """Return the content as plain values of JSON."""
         raise NotImplementedError
 
     def text(self) -> str:
-        """The content as lines of text."""
+        """Return the content as lines of text."""
         return written(self.blocks(), "text")
 
     def __repr__(self) -> str:
@@ -186,12 +186,12 @@ class Result:
 
 
 def written(blocks: Iterable[Block], writer: str) -> str:
-    """Blocks as the text that a writer makes of them."""
+    """Return blocks as text, made by the named writer."""
     return str(entry_of(WRITERS, "writer", writer)(tuple(blocks)))
 
 
 def entry_of(registry: Mapping[str, str], argument: str, name: str) -> Callable[[Any], Any]:
-    """The function that a registry has under a name, which an argument gave."""
+    """Return the function under a name in a registry; `argument` gave the name and is named in the error."""
     if name not in registry:
         raise SettingError.about(argument, f"must be one of {', '.join(registry)}; got {name!r}")
     module, function = registry[name].split(":")

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Rows as a pandas frame: one is left as it is, an array gets the names, or x0, x1 and so on.
+    """Return rows as a pandas frame. A pandas frame stays as it is; an array gets the names, or x0, x1 and so on.
 
-    Of what pandas knows too all stays: categories, in their order, truth values, and whole numbers, which with a
-    missing one are pandas' own nullable kind. An Enum of polars is a categorical without an order.
+    All types that pandas also has are kept: categories in their order, truth values, and whole numbers, which get
+    pandas' nullable type if one is missing. An Enum of polars becomes a categorical without an order.
 
     >>> import pyarrow
     >>> as_pandas(pyarrow.table({"age": [30, None], "sex": ["Female", "Male"]})).dtypes["age"]
@@ -47,7 +47,7 @@ def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def as_values(values: Any) -> Any:
-    """A column such as labels; one of polars or pyarrow becomes an array, anything else stays as it is."""
+    """Return a column such as labels; one of polars or pyarrow becomes an array, any other stays as it is."""
     polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None and isinstance(values, polars.Series):
         values = values.to_arrow()
@@ -57,12 +57,12 @@ def as_values(values: Any) -> Any:
 
 
 def is_array(rows: Any) -> bool:
-    """Whether rows have no column names."""
+    """Return True if rows have no column names."""
     return not hasattr(type(rows), "columns") and getattr(getattr(rows, "dtype", None), "names", None) is None
 
 
 def _as_arrow(rows: Any) -> Any:
-    """Rows of polars or pyarrow as a pyarrow table; None for other rows. Neither package is imported for this."""
+    """Return rows of polars or pyarrow as a pyarrow table; None for other rows. Neither package is imported here."""
     polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None:
         if isinstance(rows, polars.LazyFrame):
@@ -98,7 +98,7 @@ def _check_distinct(names: Sequence[Any]) -> None:
 
 
 def _column(column: Any) -> pd.Series[Any]:
-    """A pandas column; whole numbers and truth values with missing ones get a nullable dtype."""
+    """Return a pandas column; whole numbers and truth values with missing ones get a nullable dtype."""
     import pandas as pd
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Telling how far a call has got: one signature for all of them."""
+"""Progress of a running call: the status, the callable that receives it, and its display."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from fairprobe.wording import for_terminal
 
 @dataclass(frozen=True)
 class Status:
-    """How far a call has got."""
+    """The progress of a running call."""
 
     text: str
-    """In words."""
+    """The progress in words."""
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """In numbers, by name: `search` tells n_cases, n_judged, n_queries and seconds, `estimate` n, hits, low and high,
-    `retrain` the round that is over."""
+    """The progress in numbers, by name. `search` reports n_cases, n_judged, n_queries and seconds, `estimate` n, hits,
+    low and high, `retrain` the finished round."""
     fraction: float | None = None
-    """The part that is done, where that is known."""
+    """Fraction of the work that is done; None if it is not known."""
     is_over: bool = False
-    """Whether it tells what came of something, which is worth a line in a log, and not only what is under way."""
+    """True if the status is a result, which is worth a line in a log; False while the work is under way."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", for_terminal(self.text))
 
 
 Progress = Callable[[Status], None]
-"""Told about ten times a second, or whenever there is something new."""
+"""Callable that receives a status about ten times a second, or whenever there is news."""
 
 
 def teller(progress: bool | Progress | None) -> Progress | None:
-    """What an argument `progress` asks for: a callable is told, True writes lines on the standard error."""
+    """Return the callable for an argument `progress`: a callable itself, or for True a writer to standard error."""
     return progress if callable(progress) else (_write if progress else None)
 
 
 def _write(status: Status) -> None:
-    """A line that stays for what is over; for what is under way one that is written over, where people look on."""
+    """Write a result as a line. On a terminal, write unfinished work as a line that the next one overwrites."""
     if status.is_over:
         before = "\r" if "ipykernel" in sys.modules else ""
         sys.stderr.write(f"{before}{status.text}\n")
@@ -50,11 +50,11 @@ def _write(status: Status) -> None:
 
 
 WIDTH = 100
-"""Of a line in a notebook."""
+"""Number of characters of a line in a notebook; chosen."""
 
 
 def _bar(fraction: float | None, cells: int = 20) -> str:
-    """The part done, drawn.
+    """Return a drawing of the done part.
 
     >>> _bar(0.5), _bar(None)
     ('[##########----------] ', '')

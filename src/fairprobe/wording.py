@@ -1,4 +1,4 @@
-"""How figures, counts, values, populations and roles are put into words, in every result and every form of a report."""
+"""Words for figures, counts, values, populations and roles, shared by all results and all forms of a report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POPULATIONS = {
     "rows": "the rows",
     "density": "the density fitted to rows",
 }
-"""By population, its name within a sentence."""
+"""Name of each population within a sentence."""
 
 POPULATION_TITLES = {
     "rows": "Real rows",
@@ -24,7 +24,7 @@ POPULATION_TITLES = {
     "valid": "Allowed part of the domain",
     "domain": "Whole domain",
 }
-"""By population, its name in a table or a heading."""
+"""Name of each population in a table or a heading."""
 
 MEMBERS = {
     "rows": "rows",
@@ -32,7 +32,7 @@ MEMBERS = {
     "valid": "inputs that the constraints allow",
     "domain": "inputs of the domain",
 }
-"""By population, the name of its members."""
+"""Name of the members of each population."""
 
 DRAWN = {
     "rows": "all rows given",
@@ -40,34 +40,34 @@ DRAWN = {
     "valid": "uniform over the allowed part of the domain",
     "domain": "uniform over the domain",
 }
-"""By population, how its inputs are chosen."""
+"""Words on how the inputs of each population are chosen."""
 
 ROLES = {
     "held-out": "held out: the model was not fitted to them",
     "training": "training rows: the model was fitted to them",
     "unknown": "not told whether the model was fitted to them",
 }
-"""By role of rows, its meaning."""
+"""Meaning of each role of rows."""
 
 TWINS = {"plain": "plain twins", "linked": "linked twins"}
 
 OUTCOMES = {"violated": "Violated", "passed": "Passed", "inconclusive": "Inconclusive", "no-limit": "No limit given"}
-"""By the outcome of a verdict, its name in a heading."""
+"""Name of each outcome of a verdict in a heading."""
 
 MISSING = "(missing)"
 NOT_MEASURED = "not measured"
 
 MOST_LISTED = 30
-"""Names that are listed one by one; chosen."""
+"""Largest number of names that are listed one by one; chosen."""
 
 EXACT_BELOW = 10**12
-"""Counts below this number are written with all digits; chosen, because larger ones are hard to read."""
+"""Smallest count that is not written with all digits; chosen, because larger ones are hard to read."""
 
 # Numbers
 
 
 def percent(fraction: float | None, limit: float | None = None) -> str:
-    """A fraction as a percentage, with as many digits as tell it from none and from all.
+    """Return a fraction as a percentage, with enough digits to differ from 0% and 100%.
 
     >>> percent(0.0623), percent(7.489e-6), percent(0.95), percent(0.9999), percent(0.0)
     ('6.23%', '0.00075%', '95%', '99.99%', '0%')
@@ -96,7 +96,7 @@ def percent(fraction: float | None, limit: float | None = None) -> str:
 
 
 def between(low: float | None, high: float | None, limit: float | None = None) -> str:
-    """An interval of fractions, with digits that tell its ends from the limit. Training rows have no interval.
+    """Return an interval of fractions, with enough digits to differ from the limit. Training rows have no interval.
 
     >>> between(0.01, 0.025), between(None, None)
     ('1% to 2.5%', 'none: training rows')
@@ -107,7 +107,7 @@ def between(low: float | None, high: float | None, limit: float | None = None) -
 
 
 def magnitude(number: int | str | None) -> str:
-    """A count, exact while it can be read and rounded above; it may be a text of digits, of any length.
+    """Return a count in words: with all digits if it is small, else rounded; it may be a text of digits, of any length.
 
     >>> magnitude(2_000_000), magnitude(25 * 10**12), magnitude(10**400), magnitude("12345"), magnitude(None)
     ('2,000,000', '2.5e+13', '1.0e+400', '12,345', 'not measured')
@@ -119,7 +119,7 @@ def magnitude(number: int | str | None) -> str:
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
-    """A number and its noun.
+    """Return a number and its noun.
 
     >>> counted(1, "case"), counted(2500, "case"), counted(2, "query"), counted(2, "region holds", "regions hold")
     ('1 case', '2,500 cases', '2 queries', '2 regions hold')
@@ -129,12 +129,12 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 
 
 def figure(number: float | None) -> str:
-    """A number that is neither a count nor a fraction."""
+    """Return a number that is neither a count nor a fraction, as text."""
     return NOT_MEASURED if number is None else f"{number:.4g}"
 
 
 def signed(number: float) -> str:
-    """A difference, with two decimals or as many as tell it from none.
+    """Return a difference with its sign, with two decimals, or more if it would be rounded to zero.
 
     >>> signed(-17.4), signed(0.381), signed(-0.00075), signed(-0.0)
     ('-17.40', '+0.38', '-0.00075', '+0.00')
@@ -143,7 +143,7 @@ def signed(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time, as precise as a guess may be.
+    """Return a duration, rounded to the precision of an estimate.
 
     >>> duration(0.2), duration(42), duration(600), duration(10_000), duration(300_000)
     ('under a second', 'about 42 s', 'about 10 min', 'about 2.8 h', 'about 3.5 days')
@@ -161,37 +161,37 @@ def duration(seconds: float) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names with commas between them; of more than `MOST_LISTED`, the first ones and their number."""
+    """Return names separated by commas; beyond `MOST_LISTED` names, the first ones and the number of all."""
     texts = [str(name) for name in names]
     return ", ".join(texts) if len(texts) <= MOST_LISTED else f"{', '.join(texts[:MOST_LISTED])}, ... ({len(texts):,})"
 
 
 def closed(sentence: str) -> str:
-    """A sentence with its full stop."""
+    """Return a sentence with its full stop."""
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 def capital(sentence: str) -> str:
-    """A sentence with a capital letter at its start."""
+    """Return a sentence with a capital letter at its start."""
     return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 # Values of somebody's data, which may hold any character
 
 _ISOLATED = re.compile("\u2068([^\u2066-\u2069]*)\u2069")
-"""A value that `value` marked: between the two characters that keep its direction apart from the text around it."""
+"""Pattern of a value that `value` marked with the two characters that isolate its text direction."""
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _OVERRIDES = re.compile("[\u202a-\u202e]")
 _TURNING = re.compile("[\r\u061c\u200e\u200f\u202a-\u202e]")
 DIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e]")
-"""Characters that change the direction of text. They may stand in a marked value only."""
+"""Pattern of characters that change the direction of text. They may occur only in a marked value."""
 
 
 def visible(text: str) -> str:
-    r"""Text with control characters, halves of characters and isolates written out as escapes.
+    r"""Return a text with control characters, lone surrogates and isolates written as escapes.
 
-    Two values that differ in nothing else can still be told apart.
+    Two values that differ only in such characters can still be distinguished.
 
     >>> print(visible("a\x00b\u2067c"))
     a\u0000b\u2067c
@@ -200,7 +200,7 @@ def visible(text: str) -> str:
 
 
 def said(text: Any) -> str:
-    r"""A sentence that may quote data: characters that would turn the rest of it around are written out too.
+    r"""Return a sentence with quoted data in which characters that change the direction of text are escaped.
 
     >>> print(said("'\u202ebad' is worse off"))
     '\u202ebad' is worse off
@@ -209,7 +209,7 @@ def said(text: Any) -> str:
 
 
 def for_terminal(text: str) -> str:
-    r"""A text for a terminal: what would command it, or turn its lines around, is written out.
+    r"""Return a text for a terminal: characters that control it or change the text direction are escaped.
 
     >>> print(for_terminal("sex" + chr(27) + "[2J"))
     sex\u001b[2J
@@ -222,7 +222,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value of a parameter, or what identifies a row, as text.
+    """Return a value of a parameter, or the identifier of a row, as text.
 
     >>> shown(None), shown(40), shown(0.5), shown("Wife")
     ('(missing)', '40', '0.5', 'Wife')
@@ -231,7 +231,7 @@ def shown(value: Any) -> str:
 
 
 def answer(output: Any) -> str:
-    """A model's answer as text.
+    """Return a model's answer as text.
 
     >>> answer(0.123456), answer([0.25, 0.75]), answer("no"), answer(None)
     ('0.1235', '(0.25, 0.75)', 'no', '(missing)')
@@ -242,7 +242,7 @@ def answer(output: Any) -> str:
 
 
 def value(of: Any) -> str:
-    r"""A value of somebody's data, marked so that a writer keeps its direction apart from the text around it.
+    r"""Return a value of the user's data, marked so that a writer isolates its text direction.
 
     >>> value("Wife")
     '\u2068Wife\u2069'
@@ -251,19 +251,19 @@ def value(of: Any) -> str:
 
 
 def parted(text: Any) -> Iterator[tuple[str, bool]]:
-    """The parts of a text, each with a flag for marked values, without characters that no form can hold."""
+    """Yield the parts of a text, each with a flag for marked values, without characters that no form can hold."""
     for place, part in enumerate(_ISOLATED.split(str(text))):
         if part:
             yield (visible(part), True) if place % 2 else (said(part), False)
 
 
 def unmarked(text: Any) -> str:
-    """A text without the marks of `value`, for a terminal, which shows all characters that change directions."""
+    """Return a text without the marks of `value`, for a terminal, where direction characters are escaped."""
     return _ISOLATED.sub(r"\1", str(text))
 
 
 def isolated(text: Any) -> str:
-    r"""A text for a form without markup: only values with characters that change directions stay marked.
+    r"""Return a text for a form without markup: only values with characters that change directions stay marked.
 
     >>> print(isolated(f"sex is {value('Female')}"))
     sex is Female
@@ -275,7 +275,7 @@ def isolated(text: Any) -> str:
 
 
 def outcome_words(verdict: Mapping[str, Any]) -> str:
-    """The outcome of a verdict with the condition that it holds under, if there is one.
+    """Return the outcome of a verdict with its condition, if it has one.
 
     >>> outcome_words({"outcome": "passed", "condition": "if the model was not trained on these rows"})
     'Passed, if the model was not trained on these rows'

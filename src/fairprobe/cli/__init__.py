@@ -1,14 +1,14 @@
-"""The command line. A file a command: its options, what it does, what it says.
+"""The command line. Each command has a file with its options, its steps and its output.
 
-`main` runs a command and gives the exit code, `app` makes commands of the files, `command` has the steps that they
-share, `options` the options that they share; `data` and `values` read what options name, `files` reads tables and
-writes results, `words` says flags and shows.
+`main` runs a command and returns the exit code. `app` makes commands of the files. `command` has the steps that
+commands share, and `options` their shared options. `data` and `values` read the inputs that options name, `files` reads
+tables and writes results, and `words` handles the wording of flags and messages.
 
-A new command is a new file, with `run` and `OPTIONS`, and a line in `COMMANDS` of `app`. Where it asks a model, `run`
+A new command is a new file, with `run` and `OPTIONS`, and a line in `COMMANDS` of `app`. If it asks a model, `run`
 starts a subclass of `Command`.
 
-Exit codes: 0 done or passed, 1 violated, 2 wrong use or bad input, 3 the model or the run failed, 4 inconclusive,
-130 interrupted.
+Exit codes: 0 done or passed, 1 violated, 2 wrong use or bad input, 3 the model or the run failed, 4 inconclusive, 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from fairprobe.errors import FairprobeError
 FAILED = 3
 INTERRUPTED = 130
 PIPE_CLOSED = 141
-"""What a shell reports of a program whose reader went away: 128 + SIGPIPE."""
+"""Exit code that a shell reports for a program whose reader has closed the pipe: 128 + SIGPIPE."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; gives its exit code."""
+    """Run a command and return its exit code."""
     from fairprobe.engine.interrupts import interrupt
 
     with contextlib.suppress(ValueError):  # a thread that is not the main one has no signals
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Without typer's own `main`, which has other exit codes and boxes for errors."""
+    """Run a command without typer's own `main`, which has other exit codes and draws boxes around errors."""
     import typer
 
     from fairprobe.cli.app import command

@@ -1,4 +1,4 @@
-"""The commands and their help. What is heavy is imported when a command runs, so that `--help` is quick."""
+"""The commands and their help. Heavy packages are imported when a command runs, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ COMMANDS = {
     "runs": "List, show, merge and export runs that were kept by --store.",
     "selfcheck": "Try it on models whose cases are known: some seconds.",
 }
-"""By name, which is that of the file too, a line for the list. A file is imported when its command is asked for."""
+"""Line in the list of commands, by name of command and file. The file is imported when its command is requested."""
 
 
 class _Group(TyperGroup):
-    """The list of commands, each made when it is asked for."""
+    """The list of commands, each made when it is requested."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -56,7 +56,7 @@ class _Command(TyperCommand):
     """A command whose help lists its options under headings, in plain text: rich's boxes would cost 60 ms."""
 
     old_flags: Mapping[str, str] = {}
-    """Flags of earlier versions, and what they are called now."""
+    """Flags of earlier versions, mapped to their present names."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parts = [argument.partition("=") for argument in args]
@@ -103,7 +103,8 @@ def root(
 def _made(name: str) -> Any:
     """Make a command of the file that has its name.
 
-    It has `run`, whose docstring is the help, and `OPTIONS`; where there is something to try it with, `EXAMPLE` too.
+    The file has `run`, whose docstring is the help, and `OPTIONS`; if the command can be tried on shipped data, also
+    `EXAMPLE`.
     """
     from fairprobe.cli.command import Request
 
@@ -134,7 +135,7 @@ command = typer.main.get_command(app)
 
 
 def options_of(text: str) -> dict[str, Any]:
-    """The options of a command as it was given, by name; nothing if it is none of ours.
+    """Return the options of a command line by name; an empty mapping if it is no command of fairprobe.
 
     >>> {name: value for name, value in options_of("fairprobe audit --data a.csv --sensitive sex").items() if value}
     {'data': 'a.csv', 'sensitive': ['sex']}

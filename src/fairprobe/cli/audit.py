@@ -84,7 +84,7 @@ class AuditCommand(Command):
         self.settings = AuditSettings(**self.keywords)
 
     def _is_harmless(self, given: dict[str, Any], taken: dict[str, str]) -> bool:
-        """Whether loading the model runs nothing of the config."""
+        """Return True if loading the model runs no code that the config names."""
         if "domain" in taken and taken["domain"] != OUTSIDE:
             raise SettingError(
                 "--dry-run runs nothing of a config, got one whose domain is an object in Python: say --domain, or "
@@ -108,7 +108,7 @@ class AuditCommand(Command):
         }
 
     def load(self) -> None:
-        """The domain, the rows and their labels, the model."""
+        """Load the domain, the rows with their labels, and the model."""
         source = self.request.source
         self.labels = None
         if source.label is None:
@@ -126,7 +126,7 @@ class AuditCommand(Command):
             note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
 
     def work(self) -> None:
-        """The audit; what is known when it fails or is interrupted is kept."""
+        """Run the audit; if it fails or is interrupted, the finished phases are kept."""
         # The report's command leaves out what only says where the results go.
         aside = dict.fromkeys((*o.NOT_SETTINGS, "out", "html"))
         command = self.request.again(seed=self.keywords["seed"], **aside)
@@ -147,7 +147,7 @@ class AuditCommand(Command):
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """All but the certificate, the cases and the plots, which are in the folder's audit.json."""
+        """Return all figures except the certificate, the cases and the plots, which the folder's audit.json has."""
         return {**super().figures(), "out": self.request["out"]}
 
     def blocks(self) -> Sequence[Block]:
@@ -162,11 +162,11 @@ class AuditCommand(Command):
         return blocks
 
     def kept(self) -> str:
-        """The phases that are done."""
+        """Return the names of the finished phases."""
         return "nothing" if self.result is None else ", ".join(self.result.shares) or "no share"
 
     def again(self) -> Code | None:
-        """The command as the report has it."""
+        """Return the command that the report shows."""
         if self.result is None or self.interrupted or self.failures:
             return None
         return Code(str(self.result.content["about"]["command"]), "The same again")
@@ -174,7 +174,7 @@ class AuditCommand(Command):
     # The dry run
 
     def bounds(self) -> dict[str, int | None]:
-        """The queries of each population, of the search and of the explanation."""
+        """Return the limits on queries for each population, the search and the explanation."""
         settings = self.settings
         if not self.is_run:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
@@ -188,7 +188,7 @@ class AuditCommand(Command):
 
 
 def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:
-    """A limit, or limits by who is worse off.
+    """Return one limit, or a limit for each group that may be worse off.
 
     >>> limits_of(["0.01"]), limits_of(["sex=Female: 0.01"])
     (0.01, {'sex=Female': 0.01})

@@ -1,4 +1,4 @@
-"""The steps that all commands share which ask a model: loading, a dry run or the work, and what is shown of it."""
+"""The steps of all commands that ask a model: loading, a dry run or the work, and showing the results."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from fairprobe.oracle import Oracle
 from fairprobe.wording import duration, magnitude, percent
 
 MOST_MEASURED = 10_000
-"""Inputs judged at a time, at most, to measure how fast a model is; chosen."""
+"""Largest number of inputs judged at a time to measure a model's speed; chosen."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """The command as it was given."""
+    """The options and arguments of one call of a command."""
 
     context: typer.Context
     given: dict[str, Any]
@@ -52,29 +52,32 @@ class Request:
 
     @property
     def model_name(self) -> str:
-        """The model as it was named, without the secrets of an address, to be shown and written down."""
+        """The model's name to show and write down, without secrets of an address."""
         return shown_source(self.given["model"])
 
     @cached_property
     def source(self) -> Source:
-        """Data and domain, as the options or the domain file say."""
+        """Return the data and the domain that the options or the domain file name."""
         return Source(**{name: self.given.get(name) for name in Source.__dataclass_fields__}).with_remembered()
 
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """All keyword arguments of a function of the library: those given, the others by default."""
+        """Return all keyword arguments of a library function: given options, and defaults for all others."""
         defaults = filled(function, {})
         given = {name: self.given[name] for name in defaults if self.given.get(name) is not None}
         return defaults | {name: None if value == NONE else value for name, value in given.items()}
 
     def destination(self, name: str, endings: Sequence[str]) -> Destination | None:
-        """The file that an option names, checked; None if it was not given. Some commands overwrite none unasked."""
+        """Return the checked file that an option names; None if the option was not given.
+
+        With `overwrite=False`, an existing file is refused.
+        """
         if self.given[name] is None:
             return None
         overwrite = name != "out" or bool(self.given.get("overwrite", True))
         return Destination.of(self.given[name], endings, flag(name), overwrite=overwrite)
 
     def again(self, **changes: Any) -> str:
-        """The command as it was given, with some options changed."""
+        """Return the command line of this call, with some options changed."""
         words = self.context.command_path.split()
         changes |= {} if self.given.get("model") is None else {"model": self.model_name}
         for parameter in self.context.command.params:
@@ -95,9 +98,9 @@ class Command(ABC):
     name: ClassVar[str]
     """The work, as a noun with its article."""
     files: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """By option, the endings that the file which it names may have."""
+    """Allowed endings of the file that an option names, by option."""
     keywords: dict[str, Any]
-    """The arguments of the function of the library."""
+    """Arguments of the library function."""
     domain: Domain
     model: Any
     result: Result | None = None
@@ -105,15 +108,15 @@ class Command(ABC):
     def __init__(self, request: Request) -> None:
         self.request = request
         self.failures: list[RunError] = []
-        """Errors of the work; the results from before them are shown and kept."""
+        """Errors of the work; results from before an error are shown and kept."""
         self.interrupted = False
         self.targets = {name: request.destination(name, endings) for name, endings in self.files.items()}
         self.written: dict[str, str] = {}
-        """By option, the file that was written."""
+        """Written file, by option."""
 
     @abstractmethod
     def load(self) -> None:
-        """Read the data, make the domain, load the model; refuse what does not fit together."""
+        """Read the data, make the domain and load the model; refuse parts that do not fit together."""
 
     @abstractmethod
     def work(self) -> None:
@@ -121,27 +124,27 @@ class Command(ABC):
 
     @abstractmethod
     def bounds(self) -> dict[str, int | None]:
-        """By part of the work, the rows that it sends to the model at most; None where nothing limits them."""
+        """Return the largest number of rows that each part of the work sends to the model; None without a limit."""
 
     def figures(self) -> dict[str, Any]:
-        """The results, for JSON."""
+        """Return the results for JSON."""
         return {} if self.result is None else self.result.jsonable()
 
     def blocks(self) -> Sequence[Block]:
-        """The results, for people. Remarks were shown when they were made."""
+        """Return the results as text for people. Remarks are left out, because they are shown as soon as they occur."""
         return [] if self.result is None else [each for each in self.result.blocks() if not isinstance(each, Remark)]
 
     def kept(self) -> str:
-        """The results that there are although the work did not end well."""
+        """Return the results that exist although the work failed or was interrupted, in words."""
         first = next((block.text for block in self.blocks() if isinstance(block, Sentence)), "nothing")
         return in_flags(first.rstrip("."))
 
     def code_of_result(self) -> int:
-        """The exit code if all went well: that of the result, where it has one."""
+        """Return the exit code of finished work: that of the result if it has one."""
         return int(getattr(self.result, "exit_code", 0))
 
     def again(self) -> Code | None:
-        """The command that gives the same result again."""
+        """Return the command that reproduces the result."""
         if self.interrupted or self.failures:
             return None
         changes = {"seed": self.keywords["seed"]} if "seed" in self.request.given else {}
@@ -150,14 +153,14 @@ class Command(ABC):
     # What the steps use
 
     def write(self, option: str, write: Callable[[Destination], object]) -> None:
-        """Let a function write the file that an option names, where it was given."""
+        """Call a function that writes the file of an option, if the option was given."""
         target = self.targets[option]
         if target is not None:
             write(target)
             self.written |= {} if target.stream is not None else {option: target.name}
 
     def load_model(self) -> Any:
-        """Load the model, while a terminal shows that this may take a while."""
+        """Load the model; a terminal shows meanwhile that this may take long."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
         given = {declared_name(each): as_given(each.argument, self.request[each.name]) for each in LOADING[1:]}
@@ -170,12 +173,12 @@ class Command(ABC):
             raise error from None
 
     def good_outcome(self, domain: Domain, rows: Any) -> Favourable | None:
-        """The outcome that the text of --favourable stands for."""
+        """Return the outcome that the text of --favourable stands for."""
         asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
         return favourable_in(self.request["favourable"], self.model, domain, rows, as_text=True, **asked)
 
     def check_linked(self) -> None:
-        """Refuse --linked where nothing is linked."""
+        """Refuse --linked if the domain has no links."""
         if self.request["linked"] and not self.domain.links:
             raise SettingError(
                 "--linked needs a domain with links, got none: say them by --link, or in the --domain file"
@@ -184,7 +187,7 @@ class Command(ABC):
     # The steps
 
     def run(self) -> int:
-        """Take all steps; gives the exit code."""
+        """Run all steps and return the exit code."""
         is_dry = self.request["dry_run"]
         # Whatever a model or its module prints must not end up among the results.
         with notes(), redirect_stdout(sys.stderr):
@@ -217,7 +220,7 @@ class Command(ABC):
         return {**content, "interrupted": self.interrupted, "error": error}
 
     def _shown(self) -> list[Block]:
-        """The results with lines of the data's file, the files written, and the command that does it again."""
+        """Return the results with line numbers of the data's file, the written files, and the command to repeat it."""
         blocks = [self._told(block) for block in self.blocks()]
         again = self.again() if blocks else None
         if self.written:
@@ -225,7 +228,7 @@ class Command(ABC):
         return blocks if again is None else [*blocks, again]
 
     def _told(self, block: Block) -> Block:
-        """A block in the words of the command line."""
+        """Return a block in the words of the command line."""
         match block:
             case Sentence():
                 return replace(block, text=in_flags(block.text))
@@ -237,12 +240,12 @@ class Command(ABC):
         return block
 
     def _with_line(self, row: re.Match[str]) -> str:
-        """A row's index, with the line of the file beside it for readers who open the file."""
+        """Return a row's index, with its line in the file for readers who open the file."""
         lines, place = self.request.source.lines or [], int(row[1])
         return f"{row[0]} (line {lines[place]})" if place < len(lines) else row[0]
 
     def _finish(self) -> int:
-        """Say how the work ended, if not well; gives the exit code."""
+        """Report a failure or an interruption, and return the exit code."""
         for failure in self.failures:
             say(f"error: {in_flags(failure)}", err=True)
         if self.interrupted or self.failures:
@@ -251,7 +254,7 @@ class Command(ABC):
         return self.exit_code()
 
     def exit_code(self) -> int:
-        """The exit code, however the work ended."""
+        """Return the exit code of this call, finished or not."""
         if self.interrupted:
             return INTERRUPTED
         return self.failures[0].exit_code if self.failures else self.code_of_result()
@@ -259,18 +262,18 @@ class Command(ABC):
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """The values of all options that are about the work, by name."""
+        """Return the values of all options that affect the work, by name."""
         shared = {option.name for option in INPUTS} | NOT_SETTINGS
         every = {**self.keywords, **{name: each for name, each in self.request.given.items() if each is not None}}
         return {each.name: every.get(each.name) for each in self.request.options if each.name not in shared}
 
     def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
-        """By part of the work, the seconds that it takes at most, by the measured speed of the model."""
+        """Return the largest duration in seconds of each part of the work, from the measured speed of the model."""
         speed = None if self.model is None else self._seconds_per_query()
         return {part: None if n is None or speed is None else n * speed for part, n in bounds.items()}
 
     def _seconds_per_query(self) -> float:
-        """The time that the model takes for a row, measured for about a second."""
+        """Return the seconds that the model takes for a row, measured for about a second."""
         domain, rng = self.domain.without_constraints(), np.random.default_rng(0)
         asker = Asker(self.model, domain, output=self.keywords["output"], batch=self.keywords["batch"])
         oracle = Oracle(asker, self.keywords["threshold"])
@@ -278,7 +281,7 @@ class Command(ABC):
         return seconds / len(domain.families)
 
     def _plan(self) -> dict[str, Any]:
-        """What would be done, and the most that it would take, as JSON has it."""
+        """Return the planned work and its largest cost as values for JSON."""
         bounds, domain = self.bounds(), self.domain
         about = {"sensitive": list(domain.sensitive), "n_twins": len(domain.combinations) - 1}
         return {
@@ -307,7 +310,7 @@ class Command(ABC):
 
 
 def domain_blocks(domain: Domain) -> list[Block]:
-    """A domain for people: its size, who is compared, its rules and its parameters."""
+    """Return a domain as text for people: its size, the compared values, its rules and its parameters."""
     told = domain.described()
     size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
     if domain.is_restricted:

@@ -1,6 +1,6 @@
 """Settings of an audit from a file: `fairprobe.toml`, or [tool.fairprobe] in pyproject.toml.
 
-A key is the name of an option, and its argument declares what its value must be and what harm it could do.
+A key is the name of an option. The argument of the option declares the allowed values and their possible harm.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Keys = Mapping[str, Argument]
 class Config:
     """The settings of a file.
 
-    The file is the one that the options name. With neither that nor a model named, `fairprobe.toml` of the current
-    folder counts, or else its pyproject.toml. Settings that run code, tell secrets or lead out of the file's folder are
-    refused unless the options say them, or say to trust the file.
+    The options may name the file. Otherwise, unless they name a model, it is `fairprobe.toml` of the current folder, or
+    else its pyproject.toml. Settings that run code, tell secrets or lead out of the file's folder are refused unless
+    the options repeat them or trust the file.
     """
 
     def __init__(self, given: Mapping[str, Any], options: Iterable[Argument]) -> None:
@@ -42,9 +42,9 @@ class Config:
         content = {} if self.file is None else _content(self.file, is_named=bool(given["config"]))
         checked = {name: value for name, value in self._checked(content).items() if given[name] is None}
         self.settings: dict[str, Any] = {}
-        """What the options do not say: by the name of the option, as the option would have it."""
+        """Settings of the file that no option overrides, by the option's name and in the option's form."""
         self.dangers: dict[str, str] = {}
-        """The harm that a setting of the file could do, by its name, where it is not harmless."""
+        """Possible harm of each setting of the file that is not harmless, by the setting's name."""
         for name, value in checked.items():
             assert self.file is not None
             danger = danger_of(self.keys[name], value, self.file, is_named=bool(given["config"]))
@@ -59,7 +59,7 @@ class Config:
             )
 
     def _checked(self, settings: Any) -> dict[str, Any]:
-        """The settings, every key known and every value of its kind."""
+        """Return the settings after a check of every key and value."""
         if not isinstance(settings, dict):
             raise SettingError(f"{self.file}: [tool.fairprobe] must be a table, got {settings!r}")
         checked: dict[str, Any] = {}
@@ -78,13 +78,13 @@ class Config:
         return checked
 
     def in_keys(self, error: InputError) -> InputError:
-        """An error about a setting of the file, in the words of the file."""
+        """Return an error about a setting of the file, in the words of the file."""
         name = error.argument
         return error.calling(name, f"{self.file}: {key_of(name)}") if name in self.settings and name else error
 
 
 def _found(named: str | None, model: str | None, *, is_trusted: bool) -> Path | None:
-    """The file that counts."""
+    """Return the config file to use; None if there is none."""
     if is_trusted and named is None:
         raise SettingError(f"--trust-config must stand beside the config to trust, got none named, as {OWN}")
     if named is not None or model is not None:
@@ -93,7 +93,7 @@ def _found(named: str | None, model: str | None, *, is_trusted: bool) -> Path | 
 
 
 def _content(file: Path, *, is_named: bool) -> Any:
-    """What a file holds for fairprobe."""
+    """Return the settings of fairprobe in a file."""
     try:
         settings = read_toml(file)
     except OSError as error:
@@ -111,7 +111,7 @@ def _content(file: Path, *, is_named: bool) -> Any:
 
 
 def danger_of(argument: Argument, value: Any, file: Path, *, is_named: bool = True) -> str | None:
-    """The harm that a value could do, so that only the user of the command may decide on it; None if it is harmless."""
+    """Return the possible harm of a value, which only the user of the command may accept; None if it is harmless."""
     danger = None if argument.kind is None else argument.kind.danger
     if danger in (Danger.RUNS_CODE, Danger.TELLS_SECRETS) and value:
         return danger.value
@@ -127,7 +127,7 @@ def danger_of(argument: Argument, value: Any, file: Path, *, is_named: bool = Tr
 
 
 def _is_file(argument: Argument, value: str, file: Path) -> bool:
-    """Whether a model or a domain is named by a file, as what loads it will decide."""
+    """Return True if a value names a model or a domain by a file; the loader decides in the same way."""
     if ":" not in value:
         return True
     is_scheme = argument.annotation.startswith("ModelSource") and value.partition(":")[0].lower() in SCHEMES
@@ -135,7 +135,7 @@ def _is_file(argument: Argument, value: str, file: Path) -> bool:
 
 
 def key_of(name: str) -> str:
-    """The key of an option. With underscores it is accepted too, but a message would take it for an argument."""
+    """Return the key of an option. Underscores are also accepted, but a message would take them for an argument."""
     return name.replace("_", "-")
 
 
@@ -161,11 +161,11 @@ RULES: dict[str, Callable[[Any], bool]] = {
         _are_texts(value) or (isinstance(value, dict) and all(isinstance(each, list) for each in value.values()))
     ),
 }
-"""By what a value must be, the function that says whether it is."""
+"""Function that checks a value, by the rule that the value must satisfy."""
 
 
 def _as_option(argument: Argument, value: Any, file: Path) -> Any:
-    """A value as the option of that name would have it."""
+    """Return a value in the form of the option of that name."""
     kind = argument.kind
     assert kind is not None
     if kind.danger is Danger.NAMES_OBJECT and not _is_file(argument, value, file):

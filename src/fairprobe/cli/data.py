@@ -1,4 +1,4 @@
-"""Rows, labels and domain, as the options name them; a domain may be given, or inferred from the rows."""
+"""Rows, labels and domain that the options name. The domain is given, or inferred from the rows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Source:
     remembered: Sequence[str] | None = None
 
     def with_remembered(self) -> Source:
-        """With what the domain file remembers of the data, where the options do not say it."""
+        """Return the source completed by the settings that the domain file stores, where no option overrides them."""
         if self.data is None or self.domain is None or _is_object(self.domain):
             return self
         from fairprobe.domain.toml import read
@@ -74,7 +74,7 @@ class Source:
         return replace(self, **said, remembered=tuple(said))
 
     def load(self) -> tuple[Domain, pd.DataFrame | None]:
-        """The domain, and the rows of the data if there are any."""
+        """Return the domain, and the rows of the data if there are any."""
         if self.data is not None:
             rows = self.inputs_of(self.table())
             return self._domain_of(rows), rows
@@ -84,14 +84,14 @@ class Source:
         return self._domain_of(None), None
 
     def load_labelled(self) -> tuple[Domain, pd.DataFrame, pd.Series]:
-        """The domain, the rows of the data and their labels."""
+        """Return the domain, the rows of the data, and their labels."""
         if self.label is None:
             raise SettingError("--label must name the column of --data to predict, got none")
         rows, labels = self.rows_and_labels()
         return self._domain_of(rows), rows, labels
 
     def rows_and_labels(self) -> tuple[pd.DataFrame, pd.Series]:
-        """The rows of the data and their labels."""
+        """Return the rows of the data and their labels."""
         table = self.table()
         rows = self.inputs_of(table)
         if self.label not in table.columns:  # a domain file may remember another
@@ -99,7 +99,7 @@ class Source:
         return rows, labels_of(table, str(self.label), str(self.data))
 
     def table(self, path: str | None = None, *, is_ours: bool = False) -> pd.DataFrame:
-        """The table of --data, or of a file beside it, which may be of another kind, or one that we wrote."""
+        """Return the table of --data, or of another file, such as one that fairprobe wrote."""
         if path is None:
             return self._table
         if path.lower().endswith(".parquet"):
@@ -112,17 +112,17 @@ class Source:
         return read_frame(str(self.data), self.missing or ())
 
     def column(self, option: str) -> Any:
-        """The column of the data that --weights or --groups names, as an array; None if it names none."""
+        """Return the column of the data that --weights or --groups names, as an array; None if it is not given."""
         name = getattr(self, option)
         return None if name is None else self.table()[name].to_numpy()
 
     @cached_property
     def lines(self) -> list[int] | None:
-        """The line of the file that each row begins on; None without data, and for a file that has no lines."""
+        """Return the line of the file where each row begins; None without data or for a file without lines."""
         return None if self.data is None else lines_of(self.data)
 
     def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The columns that are inputs of the model: all but the label, the weights, the groups and those ignored."""
+        """Return the input columns of the model: all but the label, the weights, the groups and ignored ones."""
         from fairprobe.domain.health import health_of_label, warn_of_health
 
         asked = [("ignore", name) for name in names(self.ignore or ())]
@@ -145,9 +145,9 @@ class Source:
         return DataError(f"{option} must be one of the columns {listed(table.columns)}; got {name!r}{near}")
 
     def _domain_of(self, rows: pd.DataFrame | None) -> Domain:
-        """The domain given, or what the rows span; --sensitive takes the place of the sensitive ones it names.
+        """Return the given domain or one inferred from the rows; --sensitive replaces the sensitive parameters.
 
-        What cannot be, what changes along and what is hidden add to what a domain given says of it.
+        Constraints, links and hidden parameters of the options are added to those of a given domain.
         """
         from fairprobe.domain.health import health_of_data, health_of_rules, warn_of_health
 
@@ -176,7 +176,7 @@ class Source:
         return domain
 
     def _given(self, reference: str, compared: Compared) -> Domain:
-        """The domain that --domain names; the other options add to it."""
+        """Return the domain that --domain names, with the additions of the other options."""
         domain = _named_domain(reference, compared)
         domain = domain.with_constraints(self.constraint) if self.constraint else domain
         domain = domain.with_links(self._links(domain.parameters)) if self.link else domain
@@ -192,16 +192,16 @@ class Source:
 
 
 LEFT_OUT = ("label", "sample_weight", "groups")
-"""Options that name columns which are no inputs of the model."""
+"""Options whose columns are no inputs of the model."""
 
 
 def _is_object(reference: str) -> bool:
-    """Whether --domain names something in Python, not a file."""
+    """Return True if --domain names an object in Python instead of a file."""
     return ":" in reference and not Path(reference).exists()
 
 
 def _named_domain(reference: str, compared: Compared) -> Domain:
-    """The domain of a file or of an object; --sensitive takes the place of its sensitive parameters."""
+    """Return the domain of a file or of an object; --sensitive replaces its sensitive parameters."""
     from fairprobe.domain.toml import read
 
     given: Any = _domain_object(reference) if _is_object(reference) else read(reference)
@@ -223,7 +223,7 @@ def _named_domain(reference: str, compared: Compared) -> Domain:
 
 
 def _domain_object(reference: str) -> Domain:
-    """The domain behind `module:attribute`; a function is called for it."""
+    """Return the domain behind `module:attribute`; a function is called to get it."""
     found = load_object(reference, "--domain")
     if callable(found) and not isinstance(found, type):
         try:
@@ -236,7 +236,7 @@ def _domain_object(reference: str) -> Domain:
 
 
 def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str, Sequence[Any] | None]:
-    """The values to compare, by sensitive parameter; a name that is none's is left for the domain to refuse."""
+    """Return the values to compare, by sensitive parameter; an unknown name is left for the domain to refuse."""
     by_name = {parameter.name: parameter for parameter in parameters}
     return {
         name: values_of(by_name[name], texts) if texts is not None and name in by_name else None

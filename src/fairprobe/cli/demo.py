@@ -21,13 +21,13 @@ from fairprobe.searching.registry import choose_strategy
 
 SUBJECT = "decision-tree"
 N_INPUTS = 2_000_000
-"""Inputs that each strategy judges: a second or so of work. Chosen."""
+"""Number of inputs that each strategy judges; chosen: about a second of work."""
 
 N_CASES = 3
 MOST_CASES, MOST_PEOPLE = 20_000, 2_000
-"""Cases, and rows of the census, that are looked at to find cases like real people; chosen for speed."""
+"""Largest numbers of cases, and of census rows, compared to find realistic cases; chosen for speed."""
 PAPER = ("uniform", "random", "semi-directed", "fully-directed")
-"""The paper's strategies; beside them stands the one that suits the model."""
+"""Strategies of the paper; the table also shows the strategy that suits the model."""
 
 OUTCOMES = {-1: "<=50K", 1: ">50K"}
 
@@ -86,7 +86,7 @@ def run(request: Request) -> int:
 
 
 def pick(found: Found, n: int) -> list[int]:
-    """The rows of a few cases that are most like real people of the census, each of another occupation."""
+    """Return the rows of a few cases that are most like real people of the census, each with another occupation."""
     people, _ = datasets.load_census(split="test")
     places = np.arange(0, found.n_cases, 1 + found.n_cases // MOST_CASES)
     cases = found.cases.iloc[places]
@@ -98,7 +98,7 @@ def pick(found: Found, n: int) -> list[int]:
 
 
 def sentence(found: Found, row: int) -> str:
-    """A case: the person with the model's output, then the same person with another sex."""
+    """Return a case in words: the person with the model's output, then the twin of the other sex."""
     before, after = (OUTCOMES.get(output, str(output)) for output in found.outputs[["case", "twin"]].iloc[row])
     words, other = (describe_census(frame.iloc[row].to_dict()) for frame in (found.cases, found.twins))
     told = ", ".join(words[name] for name in found.domain.names if name not in ("sex", "fnlwgt"))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_MEMBERS = 2_000_000
-"""Members of families that are looked at to count rows without a twin; rows of more are thinned out. Chosen."""
+"""Largest number of family members checked to count rows without a twin; with more, rows are sampled evenly. Chosen."""
 
 
 @dataclass
@@ -92,7 +92,7 @@ def run(request: Request) -> int:
 
 
 class Mined:
-    """Rules, derived parameters and links that rows tell of a domain inferred from them."""
+    """Rules, derived parameters and links that rows suggest for a domain inferred from them."""
 
     def __init__(self, domain: Domain, rows: pd.DataFrame) -> None:
         found, proposals = domain.mine_constraints(rows), domain.propose_links(rows)
@@ -103,18 +103,18 @@ class Mined:
             )
         aside = [rule for rule in found if rule.names & set(domain.sensitive)]
         self.given = domain.constraints
-        """The constraints that the options say."""
+        """Constraints from the options."""
         self.derived = {rule: rule.derived for rule in found if rule.derived is not None and rule not in aside}
         self.rules = [rule for rule in found if rule not in aside and rule not in self.derived]
         self.domain = ruled = domain.with_derived(self.derived.values()).with_constraints(self.rules)
         """The domain with the derived parameters and the rules."""
         self.aside = {rule: _why_aside(rule, ruled, rows, proposals) for rule in aside}
-        """Rules that name sensitive parameters, which are not used, each with what it would do."""
+        """Unused rules that name sensitive parameters, each with its effect."""
         self.links = list(zip(proposals, proposals.evidence, strict=True))
-        """Links that are proposed, each with what it rests on."""
+        """Proposed links, each with its evidence."""
 
     def commented(self, text: str) -> str:
-        """The domain's file, which holds no constraints yet, with the rules and the proposals in it."""
+        """Return the domain's file, which holds no constraints yet, with the rules and proposals added."""
         head, mark, tables = text.partition("\n[")
         text = "\n".join([head.rstrip("\n"), *self._constraint_lines(), *self._link_lines()]) + f"\n{mark}{tables}"
         for rule, derived in self.derived.items():
@@ -143,7 +143,7 @@ class Mined:
                 yield f"# {line}".rstrip()
 
     def lines(self) -> list[str]:
-        """What was found, for people."""
+        """Return lines of text on the rules, derived parameters and links that were found."""
         lines = [
             *(f"mined: {new.name} follows from {new.source}: {rule.evidence()}" for rule, new in self.derived.items()),
             *(f"mined: {rule.words()}" for rule in self.rules),
@@ -171,10 +171,10 @@ def _n_without_twin(domain: Domain, rows: pd.DataFrame) -> int:
 
 
 def _quoted(text: str) -> str:
-    """A text as TOML has it, on one line."""
+    """Return a text as a TOML string on one line."""
     return tomli_w.dumps({"text": text}).removeprefix("text = ").rstrip("\n")
 
 
 def _on_one_line(text: str) -> str:
-    """A text without characters that would end a line or may not stand in a comment."""
+    """Return a text without line ends and without characters that a comment may not hold."""
     return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -53,10 +53,10 @@ class Own:
 OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(estimate, but=("population",)), *o.PRINTED]
 
 BESIDE = ("sample_weight", "groups")
-"""Arguments of `estimate` that hold a value for each row; their options name columns."""
+"""Arguments of `estimate` that hold one value per row; their options name columns."""
 
 N_SHOWN = 3
-"""Rows shown in words; chosen."""
+"""Number of rows shown in words; chosen."""
 
 
 def run(request: Request) -> int:
@@ -70,7 +70,7 @@ def run(request: Request) -> int:
 
 
 class Estimate(Command):
-    """The shares of the populations there are, one after the other."""
+    """Command that estimates the shares of all given populations, one after the other."""
 
     name = "the estimate"
     files: ClassVar = {"out": TABLES, "plot": (".svg",)}
@@ -88,17 +88,17 @@ class Estimate(Command):
         if request["gate"] is not None and self.keywords["max_share"] is None:
             raise SettingError(f"--gate says what --max-share is about, got --gate {request['gate']} alone")
         self.shares: dict[str, Share] = {}
-        """By population."""
+        """Finished shares, by population."""
         self.breakdowns: dict[str, dict[str, Share]] = {}
-        """By population, then set of sensitive parameters; empty if none was asked for."""
+        """Shares by population, then set of sensitive parameters; empty unless --by-parameter is given."""
         self.verdict: Verdict | None = None
         self.unfinished: dict[str, Any] | None = None
-        """The figures of the population that was under way when it ended."""
+        """Figures of the population whose estimate was cut short."""
 
     # What is estimated
 
     def load(self) -> None:
-        """The domain, the rows, the populations, the model."""
+        """Load the domain, the rows, the populations and the model."""
         self.domain, self.rows = self.request.source.load()
         self.check_linked()
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
@@ -120,7 +120,7 @@ class Estimate(Command):
         self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
     def _populations(self) -> dict[str, Any]:
-        """What `estimate` takes for each, by name."""
+        """Return the `population` argument of `estimate` for each population, by name."""
         valid = "valid" if self.domain.constraints else None
         every: dict[str, Any] = {"rows": self.rows, "valid": valid, "domain": "domain"}
         for name in ("rows", "density"):
@@ -134,7 +134,7 @@ class Estimate(Command):
         return {name: every[name] for name in self.asked or there}
 
     def _arguments(self, name: str) -> dict[str, Any]:
-        """What `estimate` takes for a population; a limit ends the sample of the population that it is about."""
+        """Return the arguments of `estimate` for one population. A limit on its queries or time ends its sample."""
         keywords = {**self.keywords, **(self.beside if name == "rows" else dict.fromkeys(self.beside))}
         is_limited = name == self.gate.population
         is_bound = is_limited or keywords["max_share"] is None  # without a limit, as `estimate` does by itself
@@ -144,13 +144,13 @@ class Estimate(Command):
         return {**keywords, "max_share": self.keywords["max_share"] if is_limited else None}
 
     def _plans(self) -> list[EstimatePlan]:
-        """The way in which each population will be judged, without asking the model."""
+        """Return the plan for judging each population, without asking the model."""
         return [plan(self.domain, each, **self._arguments(name)) for name, each in self.populations.items()]
 
     # The work
 
     def work(self) -> None:
-        """One population after the other; the shares from before a failure or an interruption are kept."""
+        """Estimate one population after the other; finished shares survive a failure or an interruption."""
         for name in self.populations:
             self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
             sets = self._estimate(name)
@@ -168,7 +168,7 @@ class Estimate(Command):
             note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot")
 
     def _estimate(self, name: str) -> dict[str, Share]:
-        """The shares of a population by set of sensitive parameters, all of them last."""
+        """Return the shares of a population by set of sensitive parameters; the set of all comes last."""
         with progress(f"{name}: ") as show:
 
             def watch(status: Status) -> None:
@@ -180,7 +180,7 @@ class Estimate(Command):
             return breakdown(self.model, self.domain, self.populations[name], sets=sets, **arguments)
 
     def _write_rows(self, target: Destination) -> None:
-        """The rows that are discriminatory, by their index and their line in the file; with links, by which twins."""
+        """Write the discriminatory rows, with their index and line in the file; with links, also the kind of twins."""
         import pandas as pd
 
         share, lines = self.shares["rows"], self.request.source.lines
@@ -225,12 +225,12 @@ class Estimate(Command):
         ]
 
     def _first_rows(self) -> list[str]:
-        """Some rows that are discriminatory, in words; if none is by linked twins, by plain ones."""
+        """Return some discriminatory rows in words: by linked twins, or by plain twins if there are none."""
         sides = self.shares["rows"].sides if "rows" in self.shares else []
         return next((side.rows_in_words(N_SHOWN) for side in sides if side.cases is not None), [])
 
     def kept(self) -> str:
-        """The populations that are done, and the figures of the one under way."""
+        """Return the names of the finished populations, and the figures of the unfinished one."""
         parts = list(self.shares)
         if self.unfinished is not None and self.unfinished["n"]:
             parts.append(f"{self.unfinished['population']}: so far {self.unfinished['so_far']}")
@@ -243,12 +243,12 @@ class Estimate(Command):
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """The options, with the populations and the twins that they come to."""
+        """Return the options, with the populations and the kinds of twins that they select."""
         settled = {"population": list(self.populations), "compared": self.sides, "gate": self.gate.population}
         return {**super().shown_settings(), **settled}
 
     def bounds(self) -> dict[str, int | None]:
-        """The queries of each population."""
+        """Return the limit on queries for each population."""
         return {name: each.n_queries for name, each in zip(self.populations, self._plans(), strict=True)}
 
 

@@ -63,7 +63,7 @@ OPTIONS = [
 ]
 
 NOT_ABOUT_SEARCH = ("linked", *_ALSO_OF_SEARCH)
-"""Of the options of a search, those that cases given need as well."""
+"""Options of a search that are also used when cases are given."""
 
 
 def run(request: Request) -> int:
@@ -77,7 +77,7 @@ def run(request: Request) -> int:
 
 
 class Explain(Search):
-    """A search, or cases given, and the explanation of what was found."""
+    """Command that explains cases, found by a search or given."""
 
     name = "the explanation"
     files: ClassVar = {"out": (".json",), "plots": (FOLDER,)}
@@ -102,7 +102,7 @@ class Explain(Search):
     # What is explained
 
     def load(self) -> None:
-        """The domain, rows and labels, the cases or what a search needs, the model."""
+        """Load the domain, the rows and labels, the model, and the cases or the settings of a search."""
         super().load()
         self.compared = self.domain if self.keywords["linked"] else self.domain.without_links()
         source = self.request.source
@@ -121,7 +121,7 @@ class Explain(Search):
             self.cases = table[list(self.compared.names)]
 
     def _check_labels(self, classes: Any) -> None:
-        """Refuse labels that the model never gives: they can't show whether it learned from them."""
+        """Refuse labels that the model never gives: they cannot show whether it learned from them."""
         if self.labels is None or classes is None or self.keywords["output"] == "value":
             return
         import pandas as pd
@@ -135,7 +135,7 @@ class Explain(Search):
             )
 
     def _population(self) -> Any:
-        """What `explain` takes for it; None for the search's own."""
+        """Return the `population` argument of `explain`; None for the search's own."""
         asked = self.request["population"]
         if asked != "density":
             # Cases given are measured on what the search that --data ask for would have kept to.
@@ -181,18 +181,18 @@ class Explain(Search):
         return {**why, "search": search, "cases": self.request["cases"]}
 
     def blocks(self) -> Sequence[Block]:
-        """The explanation; of a search that ended before, its cases."""
+        """Return the explanation; if the work ended before it, the cases of the search."""
         blocks = super().blocks()
         if self.result is None or self.result is self.found or self.request["favourable"] is not None:
             return blocks
         return [*blocks, Sentence("--favourable OUTCOME says which outcome is worse.")]
 
     def again(self) -> Code | None:
-        """As after a search, unless cases were given."""
+        """Return the command that reproduces the result, as after a search; None if cases were given."""
         return super().again() if self.cases is None else Command.again(self)
 
     # The dry run
 
     def bounds(self) -> dict[str, int | None]:
-        """The queries of the search and of the explanation."""
+        """Return the limits on queries of the search and of the explanation."""
         return {**(super().bounds() if self.cases is None else {}), "explain": self.explaining["max_queries"]}

@@ -1,4 +1,4 @@
-"""Files that options name: tables that are read, strictly, and where results are written, whole or not at all."""
+"""Files that options name: tables are read strictly, and results are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD = 65_536
-"""Bytes at the start of a file that tell text from anything else; chosen."""
+"""Number of bytes at the start of a file that distinguish text from other content; chosen."""
 
 TABLES = (".csv", ".parquet")
 STDOUT = "-"
 FOLDER = "/"
-"""Among the endings that a destination may have, stands for a folder."""
+"""Marker among the endings of a destination that stands for a folder."""
 
 # Tables that are read: a file that is no clean table is refused with the line at fault
 
@@ -86,7 +86,7 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
 
 
 def _open(file: Path) -> IO[str]:
-    """Open a file that begins like text."""
+    """Open a file as text; a file whose start is not text is refused."""
     opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
     with opener(file, "rb") as raw:
         head = raw.read(HEAD)
@@ -96,7 +96,7 @@ def _open(file: Path) -> IO[str]:
 
 
 def lines_of(path: str) -> list[int] | None:
-    """The line of the file that each row of a table begins on; None for a file that has no lines."""
+    """Return the line of the file where each row of a table begins; None for a file without lines."""
     file = Path(path)
     if file.name.lower().endswith(".parquet"):
         return None
@@ -105,7 +105,7 @@ def lines_of(path: str) -> list[int] | None:
 
 
 def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Each row that is not blank, with the line that it begins on."""
+    """Yield each row that is not blank, with the line where it begins."""
     begins = 1
     for row in reader:
         if row:
@@ -114,7 +114,7 @@ def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_table(file: Path, text: Iterable[str]) -> None:
-    """Refuse rows that are too short, which pandas would fill, and columns that come twice, which it would rename."""
+    """Refuse rows that are too short, which pandas would fill, and repeated columns, which it would rename."""
 
     def lines() -> Iterator[str]:
         for number, line in enumerate(text, start=1):
@@ -157,15 +157,15 @@ def _first_line(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Destination:
-    """A file, a folder, or the standard output."""
+    """A file, a folder, or the standard output, to which results are written."""
 
     name: str
     stream: IO[str] | None = None
-    """The standard output, where that is meant."""
+    """The standard output if it is the destination; otherwise None."""
 
     @classmethod
     def of(cls, name: str | None, endings: Collection[str], option: str, *, overwrite: bool = True) -> Destination:
-        """The destination that an option names, checked. A file that exists may be refused."""
+        """Return the checked destination that an option names. With `overwrite=False`, an existing file is refused."""
         if name is None:
             raise SettingError(f"{option} must name a file that ends in {' or '.join(endings)}, got none")
         if name == STDOUT and STDOUT in endings:
@@ -192,11 +192,11 @@ class Destination:
 
     @property
     def path(self) -> Path:
-        """The file itself, where the name is a link to it."""
+        """The file itself if the name is a symbolic link to it."""
         return Path(self.name).resolve()
 
     def write_frame(self, frame: pd.DataFrame) -> None:
-        """Write a frame in the format that the ending names; as CSV to the standard output."""
+        """Write a frame in the format of the file's ending; as CSV to the standard output."""
         if self.stream is not None:
             text = io.StringIO()
             write_csv(frame, text)
@@ -208,7 +208,7 @@ class Destination:
             self.write_by(lambda part: write_csv(frame, part))
 
     def write_text(self, text: str) -> None:
-        """Write a text: as it is to a file or a pipe, without commands to a terminal."""
+        """Write a text unchanged to a file or a pipe; on a terminal, control characters become escapes."""
         if self.stream is None:
             self.write_by(lambda part: part.write_text(text, encoding="utf-8"))
             return
@@ -216,12 +216,12 @@ class Destination:
         self.stream.writelines(text.splitlines(keepends=True))  # not at once: a reader that leaves is then noticed
 
     def write_by(self, write: Callable[[Path], object]) -> None:
-        """Let a function write the file; it is given another name, which becomes the right one when all is written."""
+        """Call a function that writes a temporary file, which then replaces the destination as a whole."""
         write_results(self.path, write, self.name)
 
 
 def for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame as Parquet can hold it: a column of numbers and strings becomes one of strings."""
+    """Return a frame that Parquet can hold: a column of numbers and strings becomes one of strings."""
     objects = [name for name in frame.columns if frame[name].dtype == object]
     mixed = [name for name in objects if len(set(map(type, frame[name].dropna()))) > 1]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})

@@ -47,10 +47,10 @@ class Own:
 OPTIONS = o.options_of(Own, panel=o.WHAT, positional=("data",))
 
 KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in o.NOT_SETTINGS}
-"""What a config may set."""
+"""Arguments that a config may set, by key."""
 
 FIRST = ("model", "data", "rows_are", "label", "ignore", "sensitive", "max_share", "favourable", "out", "seed")
-"""What comes first in the file: most configs set these."""
+"""Keys at the start of the file, which most configs set."""
 
 EXAMPLES = {
     "rows_are": ROLES[0],
@@ -61,20 +61,20 @@ EXAMPLES = {
     "link": ["relationship~sex: Male=Husband, Female=Wife"],
     "mask": [],
 }
-"""Values of settings that have no default, to show their form."""
+"""Example values of settings without a default, which show their form."""
 
 HINTS = {
     "data": ["Beside this file, unless the path is absolute."],
     "sensitive": ['As a table it lists the values to compare: sensitive = { sex = ["Female", "Male"] }'],
     "max_share": ['By who is worse off, with favourable: max_share = { "sex=Female" = 0.01 }'],
 }
-"""Forms that only a file has."""
+"""Comments on forms of values that only a file has."""
 
 SENSITIVE = r"sex|gender|race|ethnic\w*|religion|disab\w*|nationality|native.?country|birth.?place|colou?r|orientation"
-"""Names of columns that are likely to be sensitive; what else is, people must say."""
+"""Pattern for names of columns that are probably sensitive. The user must add any other sensitive column."""
 
 ALSO = r"age|marital.?status|pregnan\w*"
-"""Sensitive by law in places, but also what many models may use, or with many values: a comment."""
+"""Pattern for names that become a comment only: sensitive by law in places, but often permitted or with many values."""
 
 LABEL = r"label|target|class|outcome|y|income|approved|default|decision"
 
@@ -116,13 +116,13 @@ def run(request: Request) -> int:
 
 
 def place(name: str, config: str) -> str:
-    """A file as a config names it: from its own folder, if it is there."""
+    """Return a file's path as a config states it: relative to the config's folder if the file is inside."""
     file, folder = Path(name).resolve(), Path(config).resolve().parent
     return (file.relative_to(folder) if file.is_relative_to(folder) else file).as_posix()
 
 
 def named(pattern: str, columns: Iterable[Any]) -> list[str]:
-    """The columns whose name has such a word in it.
+    """Return the columns whose names contain a word of the pattern.
 
     >>> named(SENSITIVE, ["Sex", "sextant", "native-country", "applicant_race"])
     ['Sex', 'native-country', 'applicant_race']
@@ -132,7 +132,7 @@ def named(pattern: str, columns: Iterable[Any]) -> list[str]:
 
 
 def config_text(known: dict[str, Any], rows: pd.DataFrame, command: str) -> str:
-    """The file: what is known, then all other settings as comments, with their defaults or an example."""
+    """Return the text of the file: the known settings, then all others as comments with a default or an example."""
     label = known["label"]
     also = [name for name in named(ALSO, rows.columns) if name not in (*known["sensitive"], label)]
     labels = [] if label is None else sorted(rows[label].dropna().unique().tolist(), key=str)

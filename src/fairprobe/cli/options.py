@@ -1,4 +1,4 @@
-"""Options of the command line, derived from the arguments of public functions; those that commands share."""
+"""Options of the command line, derived from the arguments of public functions, and the options that commands share."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ PANELS = {
     "What is told": "date mask name report_cases selfcheck show_rows title",
     RESULTS: "dry_run favourable html json model_id out overwrite plot plots store",
 }
-"""By heading, the options that stand under it in the help of every command."""
+"""Options under each heading in the help of every command."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """An argument, and where and how the command line shows it."""
+    """An argument with its place and form on the command line."""
 
     argument: Argument
     panel: str = WHAT
@@ -54,7 +54,7 @@ class Option:
         return self.argument.name
 
     def parameter(self) -> inspect.Parameter:
-        """The parameter of the function that typer makes a command of. An option that is not given is None."""
+        """Return the parameter of the function that typer makes a command of. An option that is not given is None."""
         argument, kind = self.argument, self.argument.kind
         assert kind is not None
         parser = PARSERS.get(kind.rule)
@@ -100,10 +100,9 @@ def options_of(
     panel: str = HOW,
     positional: Collection[str] = (),
 ) -> list[Option]:
-    """Options for the arguments of a function that a text can stand for.
+    """Return options for the arguments of a function that a text can express.
 
-    Those that `PANELS` does not list stand under the heading `panel`. `names` has the options that are not called as
-    their arguments are.
+    Options that `PANELS` does not list get the heading `panel`. `names` maps arguments to options with another name.
     """
     panel_of = {name: title for title, listed in PANELS.items() for name in listed.split()}
     options = []
@@ -120,24 +119,24 @@ LOADING = [
     *options_of(load_model, names={"source": "model", "weights": "model_weights"}, panel=WHAT),
     *options_of(connect, but=("url",), names={"answers": "answer"}, panel=SERVICES),
 ]
-"""Which model, and how it is loaded."""
+"""Options that name the model and say how it is loaded."""
 
 _SOURCE = options_of(Source, but=("sample_weight", "groups", "remembered"), panel=WHAT)
 
 COLUMNS = _SOURCE[2:]
-"""Options about data and domain that a domain file remembers, and says where the command line does not."""
+"""Options about data and domain that a domain file stores and that apply unless the command line overrides them."""
 
 INPUTS = [*LOADING, *_SOURCE]
-"""The model, and what it is asked about."""
+"""Options for the model, the data and the domain."""
 
 
 def declared_name(option: Option) -> str:
-    """The name that the argument of an option has in the function that declares it."""
+    """Return the name that the argument of an option has in the function that declares it."""
     return option.argument.old_names[-1] if option.argument.old_names else option.name
 
 
 NOT_SETTINGS = frozenset({"json", "dry_run", "config", "trust_config"})
-"""Options that say nothing about the work: no config can hold them."""
+"""Options that do not affect the work: no config can hold them."""
 
 
 @dataclass

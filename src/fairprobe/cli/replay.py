@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 N_SHOWN = 3
 
 OF_DOMAIN = ("domain", "sensitive", "constraint", "link", "hidden")
-"""Options that say what a domain is to be; without them it is the run's own."""
+"""Options that define a domain; without them the run's own domain is used."""
 
 OF_DATA = ("data", "label", "ignore", "missing")
 
@@ -62,7 +62,7 @@ def run(request: Request) -> int:
 
 
 class Replay(Command):
-    """Cases asked about again."""
+    """Command that asks a model again about stored cases."""
 
     name = "the replay"
     files: ClassVar = {"out": TABLES}
@@ -71,7 +71,7 @@ class Replay(Command):
     # What is replayed
 
     def load(self) -> None:
-        """The cases, the domain of each run, the rows, the model."""
+        """Load the cases, the domain of each run, the rows and the model."""
         path, source = self.request["run"], self.request.source
         is_table = Path(path).is_file() and not path.lower().endswith(".json")
         self.runs = [of_table(source.table(path, is_ours=True))] if is_table else read_run(path)
@@ -89,7 +89,7 @@ class Replay(Command):
         self.model = self.load_model()
 
     def _with_command(self, source: Source, command: str | None) -> Source:
-        """With the data that the run's command names, where none are given and they are still there."""
+        """Return the source, with the data that the run's command names if none is given and the files exist."""
         if source.data is not None or command is None:
             return source
         from fairprobe.cli.app import options_of
@@ -101,7 +101,7 @@ class Replay(Command):
         return replace(source, **told)
 
     def _given_domain(self, source: Source) -> Domain | None:
-        """What the options say; None where they say nothing of it, so that the run's own counts."""
+        """Return the domain of the options; None if they define none, so that the run's own domain applies."""
         if any(self.request[name] for name in OF_DOMAIN):
             return source.load()[0]
         if all(each.domain is not None for each in self.runs):
@@ -112,7 +112,7 @@ class Replay(Command):
         )
 
     def _question(self, run: SavedCases, given: Domain | None) -> tuple[Question, Domain]:
-        """What the run asked, and the domain to ask it in; refused if the options ask something else."""
+        """Return the run's question and the domain to ask it in; options that contradict the question are refused."""
         domain = given or run.domain
         assert domain is not None
         output, threshold = self.request["output"], self.request["threshold"]
@@ -136,7 +136,7 @@ class Replay(Command):
     # The work
 
     def work(self) -> None:
-        """Ask, and write."""
+        """Ask about the cases again, and write their status."""
         parts: list[Replayed] = []
         for run, (question, domain) in zip(self.runs, self.asked, strict=True):
             cases, lost, why = run.completed(self.rows, self.labels, domain.names)
@@ -146,7 +146,7 @@ class Replay(Command):
         self.write("out", lambda target: target.write_frame(self._table(result)))
 
     def _table(self, result: Replayed) -> pd.DataFrame:
-        """The status of each case; real rows are named by their index alone."""
+        """Return the status of each case; real rows are named by their index alone."""
         values = result.cases[self._names(result)].astype(object)
         values[[str(label).startswith(ROW) for label in values.index]] = None
         table = values.rename_axis("case").reset_index()
@@ -161,14 +161,14 @@ class Replay(Command):
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """The counts, and the status of each case."""
+        """Return the counts, and the status of each case."""
         result = self.result
         cases = [] if result is None else zip(result.cases.index, result.statuses, result.reasons, strict=True)
         told = [{"case": str(label), "status": str(status), "reason": why} for label, status, why in cases]
         return {"run": self.request["run"], **super().figures(), "cases": told}
 
     def blocks(self) -> Sequence[Block]:
-        """The counts, and the first cases that still hold; of real rows, the sensitive values alone."""
+        """Return the counts, and the first cases that still hold; of real rows, only the sensitive values are shown."""
         blocks, result = list(super().blocks()), self.result
         if result is None:
             return blocks
@@ -183,6 +183,6 @@ class Replay(Command):
         return blocks
 
     def bounds(self) -> dict[str, int | None]:
-        """The queries of all cases; those of a model that may not repeat itself are asked about twice."""
+        """Return the queries for all cases; if the model may not repeat itself, each case is asked about twice."""
         n_cases = sum(run.n_cases for run in self.runs)
         return {"cases": n_cases * len(self.domain.families) * (1 if is_repeatable(self.model) else 2)}

@@ -53,7 +53,7 @@ OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(retrain), *o.PRINTED]
 CENSUS = "fairprobe.datasets:census_domain"
 
 SHOWN_ANYWAY = ("round-failed", "not-retrained", "not-reported", "fitted-rows")
-"""Remarks that the result itself tells."""
+"""Names of remarks that the result itself states."""
 
 
 def run(request: Request) -> int:
@@ -67,7 +67,7 @@ def run(request: Request) -> int:
 
 
 class Retrain(Command):
-    """A retraining, the model that came of it, and the evidence."""
+    """Command that retrains a model and shows the evidence."""
 
     name = "retraining"
     files: ClassVar = {"out": SUFFIXES, "plot": (".svg",)}
@@ -86,7 +86,7 @@ class Retrain(Command):
     # The data
 
     def load(self) -> None:
-        """The domain, the rows, those held out, the cases, the model."""
+        """Load the domain, the rows, the held-out rows, the cases and the model."""
         source = self.request.source
         if self.request["data"] is None:
             self._load_census()
@@ -107,7 +107,7 @@ class Retrain(Command):
             check_writable(self.model)
 
     def load_model(self) -> Any:
-        """The model. A subject is fitted on the census; for other rows it is the kind of classifier, not fitted yet."""
+        """Return the model. A subject is fitted on the census, or an unfitted classifier if the rows are others."""
         prefix, _, name = self.request["model"].partition(":")
         if prefix != SUBJECT or self.request["data"] is None:
             return super().load_model()
@@ -149,7 +149,7 @@ class Retrain(Command):
     # The work
 
     def work(self) -> None:
-        """Retrain, and write what there is; what fails is told after the result, so that nothing is lost."""
+        """Retrain and write the results; errors are reported after the result, so that nothing is lost."""
         for check in SHOWN_ANYWAY:
             warnings.filterwarnings("ignore", check, HealthWarning)
         with progress() as show:
@@ -172,7 +172,7 @@ class Retrain(Command):
         return {**super().figures(), "exit_code": self.exit_code()}
 
     def blocks(self) -> Sequence[Block]:
-        """Tables, and how to load the model."""
+        """Return tables, and how to load the new model."""
         result, out = self.result, self.targets["out"]
         blocks = list(super().blocks())
         if result is not None and out is not None and not result.accepted:
@@ -182,7 +182,7 @@ class Retrain(Command):
         return blocks
 
     def again(self) -> Code | None:
-        """The command for as many inputs, where the time allowed made them fewer; over the file that is there now."""
+        """Return the command that reproduces the result, with as many inputs as the time allowed."""
         result = self.result
         if result is None or result.failure or self.interrupted:
             return None
@@ -194,21 +194,21 @@ class Retrain(Command):
         return Code(self.request.again(seed=result.seed, **changes), title)
 
     def code_of_result(self) -> int:
-        """Inconclusive where no round was shown to be better."""
+        """Return the exit code: inconclusive if no round was shown to be better."""
         return 0 if self.result is not None and self.result.accepted else EXIT_CODES[Outcome.INCONCLUSIVE]
 
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """The options, with the rows of each part and the ways to add that are tried."""
+        """Return the options, with the number of rows of each part and the tried ways to add rows."""
         planned = {name: each for name, each in self.planned.items() if name != "seconds"}
         return {**super().shown_settings(), **planned, "augment": ", ".join(planned["augmentations"])}
 
     def bounds(self) -> dict[str, int | None]:
-        """Fits take the time, not queries."""
+        """Return no limits on queries, because fits take most of the time."""
         self.planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
         return {}
 
     def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
-        """The time of each step, by a fit to some rows."""
+        """Return the seconds of each step, extrapolated from a fit to some rows."""
         return {**self.planned["seconds"]}

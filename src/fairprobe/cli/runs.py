@@ -1,4 +1,4 @@
-"""`fairprobe runs`: what is in run folders, and the cases out of them."""
+"""`fairprobe runs`: the contents of run folders, and the export of their cases."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def run(request: Request) -> int:
 
 
 def listed(folder: Path) -> list[dict[str, Any]]:
-    """The runs of a folder, and itself if it is one."""
+    """Return the runs of a folder, and the folder itself if it is a run."""
     if not folder.is_dir():
         raise SettingError(f"runs list must be given a folder that exists, got {folder}")
     return [shown(path) for path in sorted(path.parent for path in folder.rglob(ABOUT))]
 
 
 def shown(path: str | Path, *, check: bool = False) -> dict[str, Any]:
-    """A run in plain values. With `check`, every file is read, and what is wrong is raised."""
+    """Return a run in plain values. With `check`, every file is read, and a damaged file raises an error."""
     try:
         with as_written(path):
             reader = RunReader(path)
@@ -98,7 +98,7 @@ def shown(path: str | Path, *, check: bool = False) -> dict[str, Any]:
 
 
 def facts_of(reader: RunReader) -> dict[str, Any]:
-    """What a run is, and where it stands."""
+    """Return a run's settings and progress."""
     shards = [entry for name, entry in reader.entries.items() if name.rpartition("-")[2].isdigit()]
     end = reader.end
     summaries = [summary_of(read_own(entry.path)) for entry in shards]
@@ -121,7 +121,7 @@ def facts_of(reader: RunReader) -> dict[str, Any]:
 
 
 def show(found: list[dict[str, Any]]) -> None:
-    """Write a line a run."""
+    """Write one line for each run."""
     rows = []
     for each in found:
         if "error" in each:
@@ -147,7 +147,7 @@ def show_end(run: dict[str, Any]) -> None:
 
 
 def write_cases(action: str, folders: list[str], target: Destination) -> None:
-    """Merge or export."""
+    """Merge runs, or export the cases of one run."""
     from fairprobe.searching.stored_search import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]

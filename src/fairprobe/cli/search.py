@@ -59,12 +59,12 @@ class Own:
 
 
 SEARCHING = [*o.options_of(Start), *o.options_of(search, but=("min_plausibility",))]
-"""The options of a search itself, which `explain` has too."""
+"""Options of a search, which `explain` shares."""
 
 OPTIONS = [*o.INPUTS, *SEARCHING, *o.options_of(Own), *o.PRINTED]
 
 N_SHOWN = 3
-"""Cases in the JSON; chosen."""
+"""Number of cases in the JSON; chosen."""
 
 
 def run(request: Request) -> int:
@@ -78,7 +78,7 @@ def run(request: Request) -> int:
 
 
 class Search(Command):
-    """A search and the cases found."""
+    """Command that searches a model for cases."""
 
     name = "the search"
     files: ClassVar = {"out": (*TABLES, STDOUT)}
@@ -94,7 +94,7 @@ class Search(Command):
             checked_choice("start_from", request["start_from"], STARTS)
 
     def load(self) -> None:
-        """The domain, the rows to start from, the model."""
+        """Load the domain, the rows to start from, and the model."""
         self.domain, self.rows = self.request.source.load()
         self.check_linked()
         self._check_start()
@@ -108,7 +108,7 @@ class Search(Command):
         self.model = self.load_model()
 
     def _check_start(self) -> None:
-        """Settle where the search starts; refuse options that do not go together."""
+        """Decide where the search starts; options that contradict each other are refused."""
         start, least = self.request["start_from"], self.request["min_plausibility"]
         changes, strategy = self.keywords["max_changes"], self.keywords["strategy"]
         needs = {f"--from {start}": start in ("rows", "density"), "--min-plausibility": least is not None}
@@ -122,14 +122,14 @@ class Search(Command):
         self.start = start or ("rows" if walks and self.rows is not None else drawn)
 
     def work(self) -> None:
-        """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""
+        """Search, and write the cases; an interrupted run without cases leaves an older file unchanged."""
         self.find()
         found = self.found
         if found is not None and (found.n_cases or not (self.failures or self.interrupted)):
             self.write("out", lambda target: target.write_frame(found.to_frame()))
 
     def find(self) -> None:
-        """Search; the cases that a run found before it failed or was interrupted are kept."""
+        """Search; the cases found before a failure or an interruption are kept."""
         try:
             with progress() as watch:
                 self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
@@ -146,7 +146,7 @@ class Search(Command):
         return {**super().figures(), "from": self.start, "cases": cases}
 
     def again(self) -> Code | None:
-        """The command for as many inputs, where a clock or a person ended the search."""
+        """Return the command that judges as many inputs, for a search that a time limit or a person ended."""
         found = self.found
         if found is None or (self.failures and not found.n_cases):
             return None
@@ -161,19 +161,19 @@ class Search(Command):
         return Code(self.request.again(**changes), title)
 
     def code_of_result(self) -> int:
-        """A search that had to leave shards out has failed in part."""
+        """Return the exit code: a search that had to leave out shards has failed in part."""
         return FAILED if self.found is not None and self.found.stop_reason is StopReason.INCOMPLETE else 0
 
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """The options, with the strategy that "auto" settles on."""
+        """Return the options, with the strategy that "auto" stands for."""
         settings, limits = settled(**self.keywords)
         chosen = settled_strategy(settings, limits, self.model, self.keywords["output"])
         return {**super().shown_settings(), **asdict(chosen), "start_from": self.start}
 
     def bounds(self) -> dict[str, int | None]:
-        """The queries that the limits allow, or that all of a small domain take."""
+        """Return the queries that the limits allow, or that all inputs of a small domain take."""
         n_members, coverage = len(self.domain.families), Coverage.of(self.domain)
         bounds = [] if coverage is None else [coverage.left * n_members]
         if self.limits.max_judged is not None:
@@ -184,7 +184,7 @@ class Search(Command):
 
 
 def _density(domain: Domain, rows: pd.DataFrame, *, is_asked_for: bool) -> Density | None:
-    """A density fitted to the rows; None of too few rows, where it was not asked for."""
+    """Return a density fitted to the rows; None if the rows are too few and no option asks for a density."""
     try:
         return Density.fit(domain, rows)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""`fairprobe selfcheck`: whether it measures right on this machine."""
+"""`fairprobe selfcheck`: checks on models with planted cases that fairprobe measures correctly on this machine."""
 
 from __future__ import annotations
 

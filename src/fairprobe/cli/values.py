@@ -1,4 +1,4 @@
-"""Texts of options, and the values that they stand for.
+"""Parsers that turn the texts of options into values.
 
 A link is a line of text:
 
@@ -26,11 +26,11 @@ from fairprobe.domain import Category, Link, Ordinal, Parameter
 from fairprobe.errors import SettingError
 
 Compared = dict[str, list[str] | None]
-"""By sensitive parameter, the texts of the values to compare, where they are listed."""
+"""Texts of the values to compare, by sensitive parameter; None if the values are not listed."""
 
 
 def as_options(said: Mapping[str, str | Sequence[str]]) -> str:
-    """Options as they would be given.
+    """Return options in the form in which a command line gives them.
 
     >>> as_options({"label": "income", "missing": ["?", "n/a"]})
     "--label income --missing '?' --missing n/a"
@@ -40,7 +40,7 @@ def as_options(said: Mapping[str, str | Sequence[str]]) -> str:
 
 
 def names(texts: Iterable[str]) -> list[str]:
-    """Names given one at a time or with commas between them.
+    """Return names given one at a time or with commas between them.
 
     >>> names(["id,name", "zip"])
     ['id', 'name', 'zip']
@@ -49,7 +49,7 @@ def names(texts: Iterable[str]) -> list[str]:
 
 
 def compared_values(texts: Sequence[str]) -> Compared:
-    """Sensitive parameters, with the texts of the values to compare where they are listed.
+    """Return the sensitive parameters, with the texts of the values to compare if they are listed.
 
     >>> compared_values(["sex,race", "age=25,45"])
     {'sex': None, 'race': None, 'age': ['25', '45']}
@@ -67,14 +67,14 @@ def compared_values(texts: Sequence[str]) -> Compared:
 
 
 def values_of(parameter: Parameter, texts: list[str]) -> list[Any]:
-    """The parameter's values that the texts stand for; what stands for none is left to be refused."""
+    """Return the parameter's values that the texts stand for; an unknown text is kept for a later check to refuse."""
     known = parameter.categories or parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
     by_text = {str(value).lower() if isinstance(value, bool) else str(value): value for value in known}
     return [by_text.get(text, by_text.get(text.lower(), number_or_text(text))) for text in texts]
 
 
 def number_or_text(text: str) -> int | float | str:
-    """The number that a text stands for, or the text."""
+    """Return the number that a text stands for, or the text itself."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -84,7 +84,7 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def whole(text: str) -> int:
-    """The whole number that a text stands for.
+    """Return the whole number that a text stands for.
 
     >>> whole("1_000_000"), whole("1e6")
     (1000000, 1000000)
@@ -96,7 +96,7 @@ def whole(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """The number that a text stands for."""
+    """Return the number that a text stands for."""
     value = number_or_text(str(text))
     if isinstance(value, str):
         raise typer.BadParameter(f"must be a number, got {text!r}")
@@ -104,16 +104,16 @@ def number(text: str) -> float:
 
 
 PARSERS: dict[str, Callable[[str], Any]] = {WHOLE: whole, NUMBER: number}
-"""By what a value must be, the function that makes it of a text; any other value stays a text."""
+"""Parser of a text, by the rule that the value must satisfy; a value without a parser stays a text."""
 
 
 def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser that takes "none" as well."""
+    """Return a parser that also accepts "none"."""
     return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
 def as_given(argument: Argument, value: Any) -> Any:
-    """The value of an option as a function takes it: NAME=VALUE, said once for each entry, becomes a mapping."""
+    """Return the value of an option in the form that functions take: repeated NAME=VALUE becomes a mapping."""
     if value is None or argument.kind is None or "=" not in (argument.kind.metavar or ""):
         return value
     made: dict[str, str] = {}
@@ -136,10 +136,10 @@ MARKS = "~:;,="
 QUOTES = "\"'`"
 HIDDEN = str.maketrans({mark: chr(0xE000 + place) for place, mark in enumerate(MARKS)})
 SHOWN = {hidden: ord(mark) for mark, hidden in zip(MARKS, map(ord, HIDDEN.values()), strict=True)}
-"""Marks within quotes stand for themselves: they are hidden while a text is split."""
+"""Translation table that restores separators within quotes, which are hidden while a text is split."""
 
 _QUOTED = re.compile(r"(?:\A|(?<=[~:;,=]))\s*(?:\"[^\"]*\"|'[^']*'|`[^`]*`)")
-"""A quote opens only where a name begins: not in "driver's"."""
+"""Pattern of a quoted name. A quote opens only where a name begins: not in "driver's"."""
 
 _NUMBER = r"[+-]?\s*(?:\d+\.?\d*|\.\d+)"
 _PER = re.compile(rf"({_NUMBER})\s+per\s+unit")
@@ -147,7 +147,7 @@ _SHIFT = re.compile(r"(.*\S)\s*([+-]\s*(?:\d+\.?\d*|\.\d+))", re.DOTALL)
 
 
 def parse_link(text: str, value: Callable[[str, str], Any]) -> Link:
-    """The link that a text says; `value` gives the value of a parameter that a text stands for.
+    """Return the link that a text describes; `value` gives the value of a parameter that a text stands for.
 
     >>> parse_link("relationship ~ sex: Male=Husband, Female=Wife", lambda name, text: text).words()
     'relationship with sex (Male Husband, Female Wife)'
@@ -198,7 +198,7 @@ def _once(text: str, cells: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def link_text(link: Link) -> str:
-    """A link by roles, as it is said to --link.
+    """Return a link by roles in the form of --link.
 
     >>> link_text(Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}, {"Male": "son, in law"}]))
     'relationship~sex: Male=Husband, Female=Wife; Male="son, in law"'
@@ -222,6 +222,6 @@ def _step(text: str) -> int | float:
 
 
 def _bare(text: str) -> str:
-    """A name without the quotes around it."""
+    """Return a name without the quotes around it."""
     text = text.strip().translate(SHOWN)
     return text[1:-1] if len(text) > 1 and text[0] in QUOTES and text[-1] == text[0] else text

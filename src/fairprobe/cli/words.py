@@ -1,4 +1,4 @@
-"""Words of the command line: flags in place of arguments, text for a terminal or a log, displays while people wait."""
+"""Words of the command line: flags in place of arguments, text for a terminal or a log, and progress displays."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from fairprobe.report.terminal import written
 from fairprobe.wording import for_terminal
 
 WIDTH = 80
-"""Columns of a terminal that are used at most, times two; chosen."""
+"""Half of the largest width of wrapped text, in columns of the terminal; chosen."""
 
 NONE = "none"
-"""What stands for None on the command line: no limit, or any seed."""
+"""Text that stands for None on the command line: no limit, or any seed."""
 
 ARGUMENTS: set[str] = set()
-"""The names of all arguments that have an option; each option adds its own."""
+"""Names of all arguments that have an option; each option adds its own."""
 
 _OTHER_FLAGS = {"n_select": "--select-inputs", "n_report": "--report-inputs", "start_from": "--from"}
 
 _MENTIONED = re.compile(r"\b(\w+)=(?:'(\w+)'|\{'(.+?)': \[\.\.\.\]\})|\b(\w+_\w+)\b")
-"""An argument with its value, or a name that can't be plain English."""
+"""Pattern of an argument with its value, or of a name that cannot be plain English."""
 
 
 def flag(argument: str) -> str:
-    """The option that sets an argument of the library.
+    """Return the option that sets an argument of the library.
 
     >>> flag("max_cases"), flag("n_jobs"), flag("n_report")
     ('--max-cases', '--jobs', '--report-inputs')
@@ -42,7 +42,7 @@ def flag(argument: str) -> str:
 
 
 def in_flags(said: object) -> str:
-    """A message of the library, or an error, in the words of the command line.
+    """Return a message or an error of the library in the words of the command line.
 
     >>> ARGUMENTS.update(["output", "max_cases"])
     >>> in_flags("raise max_cases, or use output='label'; age_group stays")
@@ -62,7 +62,7 @@ def in_flags(said: object) -> str:
 
 
 def help_of(argument: Argument) -> str:
-    """The help of an option: the first sentence of its argument, the form of its value, and its default.
+    """Return the help of an option: the first sentence on its argument, the form of its value, and its default.
 
     >>> help_of(Argument("linked", "bool | None", None, "True compares linked twins, `pay` aside; None both. More."))
     '--linked compares linked twins, pay aside; neither both.'
@@ -82,7 +82,7 @@ def help_of(argument: Argument) -> str:
 
 
 def reworded(sentence: str, words: Mapping[str, str], called: Callable[[str], str]) -> str:
-    """A sentence of a docstring for somebody who writes no Python: other words, other names of arguments.
+    """Return a sentence of a docstring for readers who write no Python, with other words and names of arguments.
 
     >>> reworded("None for all of `n_jobs`: ``{1: 2}``", {"None": "nothing"}, flag)
     'nothing for all of --jobs.'
@@ -98,7 +98,7 @@ def reworded(sentence: str, words: Mapping[str, str], called: Callable[[str], st
 
 
 def say_blocks(blocks: Iterable[Block], *, err: bool = False) -> None:
-    """Write blocks; on a terminal, sentences are cut into lines that fit."""
+    """Write blocks; on a terminal, sentences are wrapped."""
     shown, stream = tuple(blocks), sys.stderr if err else sys.stdout
     if not shown:
         return
@@ -139,13 +139,13 @@ def note(message: str) -> None:
 
 
 def on_terminal() -> bool:
-    """Whether the standard error is a terminal, on which progress can be shown."""
+    """Return True if the standard error is a terminal, on which progress can be shown."""
     return sys.stderr.isatty()
 
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
-    """Shows that something takes a while."""
+    """Show on a terminal that work is going on."""
     with progress() as show:
         show(Status(text))
         yield
@@ -153,9 +153,9 @@ def spinner(text: str) -> Iterator[None]:
 
 @contextmanager
 def progress(title: str = "") -> Iterator[Progress]:
-    """Gives what a call takes as its `progress`, and shows it.
+    """Yield a callable for the argument `progress` of a function, and show its status.
 
-    A status is shown on a terminal only, as a bar where the part done is known. A result is a line in any log.
+    On a terminal a status is shown, with a bar if the completed part is known. A result becomes a line in any log.
     """
     if not on_terminal():
         yield lambda status: say(status.text, err=True) if status.is_over else None

@@ -1,4 +1,4 @@
-"""What an input may be."""
+"""The domain of a model's inputs: parameters, constraints, links, families and density."""
 
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.density import Density

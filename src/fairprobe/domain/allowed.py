@@ -1,15 +1,15 @@
-"""Which inputs rules allow, as a table of states: counted exactly, sampled without rejection, checked by look-up.
+"""Tables of states for the inputs that rules allow: they count exactly, sample without rejection and check by look-up.
 
-Rules tie some parameters together: a block. A block is walked parameter by parameter; a state is what is left of its
-rules once the values so far are put into them. Two ways there that leave the same are one state, so that rules which
-compare parameters with constants make a handful of states, however many inputs there are. In each step the values of
-the parameter that lead everywhere to the same states are one atom (capital-gain: 0, above 0).
+Rules tie some parameters together: a block. A block is walked parameter by parameter. A state is the set of rules that
+remain once the values chosen so far are put into them. Two ways with the same remaining rules reach one state, so rules
+that compare parameters with constants need only a handful of states, however many inputs there are. In each step, the
+values of a parameter that lead to the same next state from every state form one atom (capital-gain: 0, above 0).
 
-Rules allow a union of boxes, each a set of levels of every free parameter. Where rules name sensitive parameters too,
-these are put in first: what is left for the different sensitive values is walked side by side, so that within a box the
-same members of every family are allowed.
+The allowed inputs are a union of boxes. A box is a set of levels for each free parameter. Where rules also name
+sensitive parameters, the sensitive values are put in first. The remaining rules of all combinations are then walked
+side by side, so that within a box the same members of every family are allowed.
 
-Where a block would take too many states (a comparison of two wide numbers), it is sampled by rejection, alone.
+A block that needs too many states (a comparison of two wide numbers) is sampled by rejection instead, alone.
 """
 
 from __future__ import annotations
@@ -41,36 +41,37 @@ from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain_or_none
 
 MOST_LEVELS = 4_000_000
-"""Levels of a parameter that tables list one by one; chosen. A larger parameter is cut at the constants in rules."""
+"""Largest number of levels that a table lists one by one; chosen. A larger parameter is cut at the constants in
+rules."""
 
 MOST_STATES = 20_000
 MOST_ENTRIES = 20_000_000
-"""States of a step, and entries of its table; chosen: a table of 20 million entries takes 160 MB."""
+"""Largest number of states of a step, and of entries of its table; chosen: 20 million entries take 160 MB."""
 
 DEAD = -1
 
 State = tuple[frozenset[Formula] | None, ...]
-"""The rules that are left for each case, None if one is broken. Several cases are followed at the same time."""
+"""The rules that remain for each case; None if one is broken. Several cases are followed at the same time."""
 
 
 class TooManyError(Exception):
-    """A table would need too many states or values."""
+    """The error that a table would need too many states or values."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A parameter in cells: runs of levels that no rule separates. Rules see the value of a cell's first level."""
+    """A parameter divided into cells: runs of levels that no rule separates. Rules see a cell's first level."""
 
     column: int
     n_levels: int
     starts: Codes
     """The first level of each cell."""
     operands: Mapping[str, Operand]
-    """The value at each first level, by the name of the parameter and of those derived from it."""
+    """The value at the first level of each cell, by the name of the parameter or of a parameter derived from it."""
 
     @property
     def sizes(self) -> Codes:
-        """How many levels each cell has."""
+        """Return the number of levels in each cell."""
         return np.diff(self.starts, append=self.n_levels)
 
     def cells(self, codes: Codes) -> Codes:
@@ -80,7 +81,7 @@ class Variable:
         return np.searchsorted(self.starts, codes, side="right") - 1
 
     def value(self, cell: int) -> dict[str, Any]:
-        """The values at a cell by name; None where missing."""
+        """Return the values at a cell by name; None where missing."""
         return {name: plain_or_none(values[cell]) for name, values in self.operands.items()}
 
 
@@ -104,7 +105,7 @@ def make_variable(
 
 
 def _cut(parameter: Parameter, leaves: Sequence[Operation]) -> Codes:
-    """First levels of cells: single levels next to each constant, and the runs between, where rules cannot differ."""
+    """Return the first level of each cell. Constants in rules cut the levels; rules cannot differ within a cell."""
     constants: list[float] = []
     for leaf in leaves:
         left, right = leaf.parts
@@ -122,30 +123,30 @@ def _cut(parameter: Parameter, leaves: Sequence[Operation]) -> Codes:
 
 @dataclass(frozen=True)
 class _Step:
-    """One parameter of a block: where its atoms lead from each state."""
+    """One step through a block: the atoms of one parameter, and the state that each atom leads to from each state."""
 
     variable: Variable
     atom: Codes
     """The atom of each cell."""
     table: Codes
-    """The next state, by state and atom; the last state, before and behind, is that of broken rules."""
+    """The next state, by state and atom. Index -1 is the state of broken rules, both before and after the step."""
 
     @cached_property
     def weights(self) -> list[int]:
-        """How many levels each atom has."""
+        """Return the number of levels in each atom."""
         weights = np.zeros(self.table.shape[1], dtype=np.int64)
         np.add.at(weights, self.atom, self.variable.sizes)
         return [int(weight) for weight in weights]
 
     @cached_property
     def order(self) -> tuple[Codes, Codes, Codes]:
-        """The cells by atom, where each ends if levels are counted in that order, and where each atom begins."""
+        """Return the cells sorted by atom, where each cell ends in that order, and where each atom begins."""
         cells = np.argsort(self.atom, kind="stable")
         ends = np.cumsum(self.variable.sizes[cells])
         return cells, ends, np.concatenate([[0], np.cumsum(self.weights)])[:-1]
 
     def draw(self, atoms: Codes, rng: np.random.Generator) -> Codes:
-        """A level of each atom, uniformly."""
+        """Draw one level of each atom uniformly."""
         cells, ends, firsts = self.order
         place = firsts[atoms] + rng.integers(0, np.array(self.weights)[atoms])
         which = np.searchsorted(ends, place, side="right")
@@ -171,7 +172,7 @@ class Block:
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """By step, then state: the number of ways onwards that break no rule."""
+        """Return the number of allowed ways to the end, by step, then state."""
         counts: list[list[int]] = [self._alive.astype(int).tolist()]
         for step in reversed(self.steps):
             ways = [[w * counts[0][to] for w, to in zip(step.weights, row, strict=True)] for row in step.table.tolist()]
@@ -180,7 +181,7 @@ class Block:
 
     @property
     def n(self) -> int:
-        """How many combinations of the block's values are allowed."""
+        """Return the number of allowed combinations of the block's values."""
         return self.counts[0][0]
 
     def allows(self, codes: Codes) -> Mask:
@@ -188,7 +189,7 @@ class Block:
         return self._alive.take(self.end(codes))
 
     def end(self, codes: Codes) -> Codes:
-        """The number of the end that each input reaches; the number of ends itself if all cases are broken."""
+        """Return the number of the end that each input reaches; the number of ends if all its cases are broken."""
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
             state *= step.table.shape[1]
@@ -214,7 +215,7 @@ class Block:
             state = step.table[state, atoms]
 
     def _ends(self, place: int, state: int) -> NDArray[Any]:
-        """Where the ways of each atom end, if all from this state are numbered; as fractions if a word is too short."""
+        """Return where the ways of each atom end when all ways from a state are numbered; fractions for big numbers."""
         if (place, state) not in self._known_ends:
             step, after = self.steps[place], self.counts[place + 1]
             ways = [w * after[to] for w, to in zip(step.weights, step.table[state].tolist(), strict=True)]
@@ -226,9 +227,10 @@ class Block:
     # For many cases: the ways through the table
 
     def ways(self, most: int) -> tuple[list[Mask], Codes, Codes]:
-        """All ways that do not break the rules in every case: values that lead to the same state go together.
+        """Return all ways that leave the rules unbroken in some case. Values that lead to one state share a way.
 
-        Returns for each step its sets of atoms; by way, then step, the number of the set; and by way its end.
+        For each step there is a mask of its sets of atoms. Then come the number of the set, by way and step, and the
+        number of the end, by way.
 
         Raises:
             TooManyError: there are more than `most`.
@@ -251,10 +253,10 @@ class Block:
 
 
 class _Edges(NamedTuple):
-    """The ways from the states before a step to those behind it, in the order of the states that they begin at."""
+    """The ways from the states before a step to those after it, sorted by the state where they begin."""
 
     atoms: Mask
-    """Boolean mask by way, then atom: the atoms that take the way."""
+    """Boolean mask by way, then atom: True where the atom takes the way."""
     source: Codes
     target: Codes
     onwards: Floats
@@ -274,7 +276,7 @@ def _edges(table: Codes, onwards: Floats) -> _Edges:
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
-    """The step of a variable, and the states that follow it."""
+    """Return the step of a variable, and the states after it."""
     n_cells = len(variable.starts)
     if len(states) * n_cells > MOST_ENTRIES:
         raise TooManyError
@@ -294,7 +296,7 @@ def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[Stat
 
 
 def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
-    """The values in groups that lead to the same state, and these states."""
+    """Return the groups of values that lead to the same state, and these states."""
     n_cells, mine = len(variable.starts), variable.operands.keys()
     rules = {rule for case in state if case is not None for rule in case if names_in(rule) & mine}
     leaves = dict.fromkeys(leaf for rule in rules for leaf in leaves_of(rule) if names_in(leaf) & mine)
@@ -325,7 +327,7 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
 def _left(
     case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Operation, bool]
 ) -> frozenset[Formula] | None:
-    """What is left of a case's rules; None if one is broken."""
+    """Return the rules of a case that remain once values are put in; None if one is broken."""
     if case is None:
         return None
     left = set(case - rules)
@@ -343,12 +345,12 @@ def _left(
 
 @dataclass(frozen=True)
 class Atoms:
-    """A parameter's levels in atoms, which no rule separates, and some sets of atoms."""
+    """A parameter's levels divided into atoms, which no rule separates, and some sets of atoms."""
 
     column: int
     n_levels: int
     starts: Codes
-    """Where a run of levels of one atom begins."""
+    """First level of each run; all levels of a run have the same atom."""
     atom: Codes
     """The atom of each run."""
     sets: Mask
@@ -373,15 +375,15 @@ class Part:
     atoms: tuple[Atoms, ...]
     """The atoms of each free parameter in the block."""
     boxes: Codes
-    """The number of the parameter's set, by box, then parameter."""
+    """Number of the parameter's set of atoms, by box, then parameter."""
     allowed: Mask
-    """Boolean mask by box, then combination of sensitive values; at least one in each box is allowed."""
+    """Boolean mask by box, then combination of sensitive values: True where allowed. Each box allows at least one."""
 
 
 def make_part(
     variables: Sequence[Variable], rules: Sequence[Formula], sensitive: Sequence[int], combinations: Codes, most: int
 ) -> Part:
-    """The boxes of rules over some parameters; `combinations` are of all sensitive values, as codes of inputs."""
+    """Return the boxes that rules over some parameters allow; `combinations` are codes of all sensitive values."""
     first = Block([variable for variable in variables if variable.column in sensitive], (frozenset(rules),))
     cases = tuple(end[0] for end in first.ends)
     rest = Block([variable for variable in variables if variable.column not in sensitive], cases)

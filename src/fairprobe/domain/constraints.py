@@ -1,4 +1,4 @@
-"""Constraints as texts: rules that state what an input must be, read, written and checked against the parameters.
+"""Constraints as texts: rules that every allowed input must satisfy, read, written and checked against the parameters.
 
     `capital-gain` == 0 or `capital-loss` == 0
     relationship not in ('Husband', 'Wife') or `marital-status` == 'Married-civ-spouse'
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rule:
-    """A constraint as text: true of what is allowed.
+    """A constraint as text, which is true of every allowed input.
 
     >>> Rule("age >= 18 or `marital-status` == 'Never-married'").matches({"age": [17], "marital-status": ["Divorced"]})
     array([False])
@@ -62,20 +62,21 @@ class Rule:
 
     text: str
     parameters: tuple[Parameter, ...] = field(default=(), kw_only=True, compare=False, repr=False)
-    """The parameters of its domain, which define the order of values that are not numbers."""
+    """The parameters of the rule's domain, which define the order of values that are not numbers."""
 
     def __post_init__(self) -> None:
         parse(self.text)
 
     @cached_property
     def formula(self) -> Formula:
-        """The text's tree, not yet checked against parameters."""
+        """Return the text as a tree, not yet checked against parameters."""
         return parse(self.text)
 
     def matches(self, frame: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Mask:
-        """Boolean mask of the rows for which it is true.
+        """Return a boolean mask of the rows that satisfy the rule.
 
-        A rule of a domain means what it means there. In a rule by itself, texts have no order.
+        The rule of a domain uses the orders of that domain's parameters. In a rule without a domain, texts have no
+        order.
 
         Raises:
             DataError: a column is absent, or has no order where the rule needs one.
@@ -106,14 +107,14 @@ class Rule:
 
 
 def _is_listed(side: Any, operands: Mapping[str, Operand]) -> bool:
-    """Whether one side of a comparison has texts or truth values instead of numbers."""
+    """Return True if one side of a comparison has texts or truth values instead of numbers."""
     if isinstance(side, Name):
         return is_listed(operands[side.name])
     return isinstance(getattr(side, "value", 0.0), (str, bool))
 
 
 def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) -> tuple[Rule | Constraint, ...]:
-    """The constraints, with texts made into rules; anything that is neither text nor callable is refused."""
+    """Return the constraints, with texts made into rules; anything that is neither text nor callable is refused."""
     if isinstance(constraints, str) or not isinstance(constraints, Iterable):
         raise DomainError.about("constraints", f"must be a list of texts or callables, got {constraints!r}")
     texts = (each.text if isinstance(each, Rule) else each for each in constraints)
@@ -127,7 +128,7 @@ def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) 
 
 
 def rule_words(constraint: Rule | Constraint) -> str:
-    """The text of a rule, or the name of a function."""
+    """Return the text of a rule, or the name of a function."""
     return constraint.text if isinstance(constraint, Rule) else getattr(constraint, "__name__", "a function")
 
 
@@ -135,10 +136,10 @@ def rule_words(constraint: Rule | Constraint) -> str:
 
 
 MAX_LENGTH = 10_000
-"""Characters of a rule; chosen: a person reads it, and longer texts are mistakes or attacks."""
+"""Largest number of characters of a rule; chosen: a person reads it, and longer texts are mistakes or attacks."""
 
 MAX_DEPTH = 120
-"""Operations around a value; chosen: far fewer than would end Python's recursion."""
+"""Largest depth of nested operations in a rule; chosen: far fewer than would exhaust Python's recursion."""
 
 _TOKENS = re.compile(
     r"\s*((?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?"  # a number
@@ -167,7 +168,7 @@ _GRAMMAR = (
 
 
 def parse(text: str) -> Formula:
-    """A rule's tree. A text outside the grammar is refused, with the place of the mistake."""
+    """Return a rule's tree. A text outside the grammar is refused, with the place of the mistake."""
     if not isinstance(text, str) or not text.strip():
         raise DomainError(f"a constraint must be a text that is not empty, got {text!r}")
     if len(text) > MAX_LENGTH:
@@ -185,7 +186,7 @@ def parse(text: str) -> Formula:
 
 
 class _Reader:
-    """Reads one rule through Python's tree of it, in which `_` stands for every name and value."""
+    """Reader of one rule. It walks Python's tree of the rule, in which `_` stands for every name and value."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
@@ -201,7 +202,7 @@ class _Reader:
         return "_".ljust(len(text)).rjust(len(token[0]))
 
     def refusal(self, at: ast.expr | int, rule: str = _GRAMMAR, advice: str = "") -> DomainError:
-        """The refusal of a node of Python's tree, or of the token at or after a place."""
+        """Return the error for a node of Python's tree, or for the token at or after a place."""
         token = self._token(at if isinstance(at, int) else at.col_offset)
         got, place = token[1], token.start(1)
         shown = self.text if len(self.text) <= 80 else self.text[max(0, place - 30) : place + 30]
@@ -211,11 +212,11 @@ class _Reader:
         return DomainError(f"constraint {shown!r}: {rule}, got {shown_token} at position {place + 1}{end}")
 
     def _token(self, place: int) -> re.Match[str]:
-        """The token at a place or after it, in the pattern's group; it is empty at the end."""
+        """Return the token at a place or after it, in the pattern's group; it is empty at the end."""
         return next(_TOKENS.finditer(self.text, min(place, len(self.text))))
 
     def formula(self, node: ast.expr) -> Formula:
-        """What is true or false; a name alone means that it is true."""
+        """Return a node as a formula, which is true or false; a name alone means that its value is true."""
         made = self._made(node)
         if isinstance(made, Name):
             return Operation("==", (made, Constant(True)))
@@ -234,7 +235,7 @@ class _Reader:
         return made
 
     def _made(self, node: ast.expr) -> Any:
-        """A node of Python's tree as one of ours; those that are not listed here are refused."""
+        """Return a node of Python's tree as a node of a rule; other kinds of nodes are refused."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise RecursionError
@@ -273,7 +274,7 @@ class _Reader:
         raise self.refusal(node, "a number must be of a usual size")
 
     def _compared(self, node: ast.Compare) -> Formula:
-        """One comparison, or several in a row as in low <= x <= high."""
+        """Return one comparison, or several in a row as in low <= x <= high, as a formula."""
         sides = [node.left, *node.comparators]
         if len(node.ops) > 1 and not all(isinstance(sign, _COMPARISONS) for sign in node.ops):
             raise self.refusal(node, "only == != < <= > >= can stand in a row")
@@ -293,7 +294,7 @@ class _Reader:
         return negated(part) if isinstance(sign, (ast.NotIn, ast.IsNot, ast.NotEq)) else part
 
     def _among(self, item: Any, values: ast.expr) -> Formula:
-        """Whether a value is one of some; brackets around a single one leave no trace in Python's tree."""
+        """Return the formula that a value is in a list; Python's tree drops the brackets around a single value."""
         is_single = isinstance(values, (ast.Name, ast.UnaryOp)) and self.source[: values.col_offset].rstrip().endswith(
             "("
         )
@@ -310,7 +311,7 @@ class _Reader:
 
 
 def text_of(node: Any) -> str:
-    """A tree as a text that reads back as the same.
+    """Return a tree as a text that reads back as an equal tree.
 
     >>> text_of(parse("not (`a b` >= 3 and x in ('u', 'v')) or z is missing"))
     "not (`a b` >= 3 and x in ('u', 'v')) or z is missing"
@@ -368,7 +369,7 @@ class _Binder:
         return self.parameters[name]
 
     def is_number(self, term: Any) -> bool:
-        """Whether a term is a number, not one of the values listed."""
+        """Return True if a term is a number instead of one of listed values."""
         if isinstance(term, Constant):
             return isinstance(term.value, (int, float)) and not isinstance(term.value, bool)
         if isinstance(term, Name):
@@ -379,7 +380,7 @@ class _Binder:
         return True
 
     def leaf(self, leaf: Operation) -> Operation:
-        """A comparison, with the name first, and by places where its values have an order."""
+        """Return a comparison with the name first. Values that have an order are compared by their places in it."""
         left, right = leaf.parts
         if not names_in(leaf):
             raise self.error("every comparison must name a parameter, got one of constants")
@@ -402,7 +403,7 @@ class _Binder:
         return in_order(leaf, self.order(leaf)) if leaf.symbol in ORDERS else leaf
 
     def order(self, leaf: Operation) -> tuple[Any, ...]:
-        """The order of the values that are compared."""
+        """Return the order of the compared values."""
         sides = [self.parameter(side.name) for side in leaf.parts if isinstance(side, Name)]
         first, *others = [(side, tuple(listed_values(side))) for side in sides]
         for side, values in (first, *others):
@@ -416,7 +417,7 @@ class _Binder:
 
 
 def listed_values(parameter: Parameter) -> Sequence[Any]:
-    """The values of a parameter that is not a number, including values that are not compared."""
+    """Return the values of a parameter that is not a number, including values that are not compared."""
     if isinstance(parameter, Derived):
         # All that may follow: real rows may have a value of the source that is not compared.
         return [value for value in dict.fromkeys(parameter.mapping.values()) if value is not None]
@@ -424,7 +425,7 @@ def listed_values(parameter: Parameter) -> Sequence[Any]:
 
 
 def bind(rule: Rule, parameters: Sequence[Parameter]) -> Formula:
-    """A rule's tree, checked against parameters."""
+    """Return a rule's tree, checked against parameters."""
     binder = _Binder(rule.text, {parameter.name: parameter.own for parameter in parameters})
     bound = changed(rule.formula, binder.leaf)
     if isinstance(bound, bool):

@@ -1,7 +1,8 @@
-"""Density: how likely an input is among people like those in the rows given.
+"""Density: how likely an input is among people like those in the given rows.
 
-A transparent one: every column in a few bins, and for each column a table of its bins given those of at most three
-others (`factors.py`). So it can be printed, kept in a plain file, and looked up in tables.
+The model of the density is simple. Each column is divided into a few bins. Each column has a table of the frequencies
+of its bins, given the bins of at most three other columns (`factors.py`). The density can therefore be printed, stored
+in a plain file, and looked up in tables.
 """
 
 from __future__ import annotations
@@ -36,20 +37,21 @@ if TYPE_CHECKING:
 
 HELD_OUT = 0.2
 MOST_HELD_OUT = 10_000
-"""Fraction of the rows that are held out to define what is plausible, and their largest number; chosen."""
+"""Fraction of the rows that are held out to define plausibility, and the largest number of held-out rows; chosen."""
 
 LEAST_ROWS = 20
 FEW_HELD_OUT = 100
-"""Rows a density needs, and held-out rows below which a remark says that plausibilities are coarse; chosen."""
+"""Smallest number of rows for a fit; and number of held-out rows below which a remark calls plausibilities coarse;
+chosen."""
 
 N_MASS = 50_000
-"""Samples that measure how much of the density the rules allow; chosen: known within 1%."""
+"""Number of samples that measure which fraction of the density the rules allow; chosen: known within 1%."""
 
 BATCH = 10_000
 
 FORMAT = 1
 KEY = b"fairprobe-density"
-"""Format of the file, and the key of its metadata."""
+"""Version of the file's format, and the key of its metadata."""
 
 
 class Density:
@@ -76,22 +78,23 @@ class Density:
     ) -> None:
         self.domain = domain
         self.columns = _modelled(domain)
-        """The positions of the parameters in it: all but the derived ones."""
+        """The positions of the modelled parameters: all but the derived ones."""
         self.bins = tuple(bins)
         self.factors = tuple(factors)
-        """In an order in which each follows its parents. Columns are numbered by their place in `columns`."""
+        """The factors, sorted so that each column follows its parents. Columns are numbered by their place in
+        `columns`."""
         self.held_out = held_out
-        """The sorted log probabilities of the held-out rows."""
+        """Log probabilities of the held-out rows, sorted."""
         self.n_rows = n_rows
-        """Rows used in the fit."""
+        """Number of rows used in the fit."""
         self.n_left_out = n_left_out
-        """Rows left out: outside the domain, or forbidden by a constraint."""
+        """Number of rows left out because they are outside the domain or forbidden by a constraint."""
 
     # Making one
 
     @classmethod
     def fit(cls, domain: Domain, X: pd.DataFrame | NDArray[Any], *, seed: int | None = 0) -> Density:
-        """Fit a density to rows. A fifth of them, 10,000 at most, are held out to say what is plausible.
+        """Fit a density to rows. A fifth of the rows, at most 10,000, are held out to define plausibility.
 
         Args:
             domain: what an input may be; rows outside it, or that its constraints or links forbid, are left out.
@@ -118,7 +121,7 @@ class Density:
         return made
 
     def within(self, domain: Domain) -> Density:
-        """The density for another domain with the same parameters; its rules, links and roles may differ."""
+        """Return the density for another domain with the same parameters; its rules, links and roles may differ."""
         if domain is self.domain:
             return self
         ours, theirs = ([_identity(each) for each in one.parameters] for one in (self.domain, checked_domain(domain)))
@@ -177,7 +180,7 @@ class Density:
 
     @property
     def digest(self) -> str:
-        """A hash of all that defines it."""
+        """Return a hash of the domain's parameters and the fitted tables."""
         return str(_content(self)[0]["digest"])
 
     # What it says of rows
@@ -223,7 +226,7 @@ class Density:
     # Inputs as codes
 
     def log_chances(self, codes: Codes) -> Floats:
-        """The log probability of inputs, not counting that rules forbid some."""
+        """Return the log probability of inputs, before rules forbid some of them."""
         bins: list[Codes] = []
         total: Floats = np.zeros(len(codes))
         for column, each, known in zip(self.columns, self.bins, self._translations, strict=True):
@@ -240,7 +243,7 @@ class Density:
 
     @cached_property
     def _translations(self) -> list[Codes | None]:
-        """For parameters extended by values of rows: the nearest own code for each code. None for other parameters."""
+        """Return the nearest own code of each code, by parameter; None for a parameter without extra values."""
         translations: list[Codes | None] = []
         for parameter in (self.domain.parameters[column] for column in self.columns):
             known = None
@@ -251,17 +254,17 @@ class Density:
         return translations
 
     def plausibility_of(self, codes: Codes) -> Floats:
-        """The fraction of held-out rows that are at most as likely as each input, whether or not it is allowed."""
+        """Return the fraction of held-out rows that are at most as likely as each input, allowed or not."""
         return np.searchsorted(self.held_out, self.log_chances(codes), side="right") / len(self.held_out)
 
     def floor(self, plausibility: float) -> float:
-        """The smallest log probability of inputs with at least this plausibility."""
+        """Return the smallest log probability of inputs with at least this plausibility."""
         plausibility = checked_fraction("min_plausibility", plausibility, from_zero=True)
         place = math.ceil(round(plausibility * len(self.held_out), 9))
         return -math.inf if place == 0 else float(self.held_out[place - 1])
 
     def sample_codes(self, n: int, rng: np.random.Generator, floor: float = -math.inf) -> Codes:
-        """`n` allowed inputs drawn from the density, with log probabilities of at least `floor`."""
+        """Draw `n` allowed inputs from the density, with log probabilities of at least `floor`."""
         highest = -math.inf
 
         def may(codes: Codes) -> Mask:
@@ -283,7 +286,7 @@ class Density:
         return draw_until((n, len(self.domain.levels)), draw, may, check)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs drawn from the density, allowed or not."""
+        """Draw inputs from the density, allowed or not."""
         bins: list[Codes] = [np.zeros(n, dtype=np.int64)] * len(self.columns)
         codes = np.zeros((n, len(self.domain.levels)), dtype=np.int64)
         for factor in self.factors:
@@ -307,7 +310,7 @@ class Density:
 
     @cached_property
     def _log_mass(self) -> float:
-        """The logarithm of the probability that rules allow an input of the density, estimated from a sample."""
+        """Return the log probability that an input drawn from the density is allowed, estimated from a sample."""
         if not self.domain.is_restricted:
             return 0.0
         allowed = self.domain.allows(self._draw(N_MASS, np.random.default_rng(0)))
@@ -334,7 +337,7 @@ class Density:
 
 
 def checked_density(density: Any, domain: Domain) -> Density:
-    """The density for this domain; anything that is not a density is refused."""
+    """Return the density for this domain; anything that is not a density is refused."""
     if not isinstance(density, Density):
         raise SettingError.about(
             "density", f"must be a fairprobe.Density, got {type(density).__name__}: see Density.fit(domain, X)"
@@ -348,14 +351,14 @@ def _modelled(domain: Domain) -> list[int]:
 
 
 def _identity(parameter: Parameter) -> tuple[Any, ...]:
-    """Fields that must be equal for the codes of two parameters to have the same meaning."""
+    """Return the fields of a parameter that must agree for the codes of two parameters to have the same meaning."""
     base = parameter.own
     fields = ("low", "high", "step", "values", "source")
     return (base.name, base.kind, base.missing, *(getattr(base, name, None) for name in fields))
 
 
 def _why_outside(domain: Domain, codes: Codes, inside: Mask) -> str:
-    """The end of a message that names the commonest reason why rows are left out."""
+    """Return the end of a message that names the commonest reason why rows are left out."""
     if inside.all():
         return ""
     outside = (codes < 0).sum(axis=0)
@@ -412,7 +415,7 @@ def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
 
 
 def _digest(about: dict[str, Any], table: pa.Table) -> str:
-    """A hash of the file's content, which detects a file that was changed or cut."""
+    """Return a hash of the file's content, which detects a changed or truncated file."""
     said = json.dumps({name: value for name, value in about.items() if name != "digest"}, sort_keys=True)
     digest = hashlib.sha256(said.encode())
     digest.update(json.dumps(table["part"].cast("string").to_pylist()).encode())

@@ -1,7 +1,7 @@
-"""Parameters made from others: derived ones, and those that also hold the values of real rows.
+"""Derived parameters, and parameters extended by the values of real rows.
 
-The source of a derived parameter decides its value, so it is neither sampled nor moved. Real rows may hold values that
-are not the parameter's, off the grid or not listed; these get codes behind its own.
+The source of a derived parameter decides its value, so a derived parameter is neither sampled nor moved. Real rows may
+hold values off a parameter's grid or outside its list. Such values get codes after the parameter's own codes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from fairprobe.domain.values import check_value, checked_moves, in_dtype, natura
 
 @dataclass(frozen=True)
 class Derived(Listed):
-    """A function of another parameter, as `education-num` is of `education`.
+    """A parameter whose value another parameter decides, as `education` decides `education-num`.
 
-    Its code is its source's. In real rows its values stay as they are, unless what its source is changes.
+    Its code is the code of its source. A real row keeps its own value of the column unless the source changes.
 
     Args:
         name: the column.
@@ -59,7 +59,7 @@ class Derived(Listed):
                 check_value(self.name, value)
 
     def bound(self, source: Parameter) -> Derived:
-        """The parameter with its value for every code of the source."""
+        """Return the parameter with its value for every code of the source."""
         values = [*map(plain_or_none, np.asarray(source.decode(np.arange(source.levels)), dtype=object))]
         absent = [repr(value) for value in values if value is not None and value not in self.mapping]
         shown = ", ".join(absent[:5]) + (" and others" if len(absent) > 5 else "")
@@ -70,16 +70,16 @@ class Derived(Listed):
         return replace(self, by_code=by_code, dtype=dtype, missing=missing)
 
     def of(self, values: Sequence[Any]) -> list[Any]:
-        """The values that follow from values of the source; None for a value that the mapping lacks."""
+        """Return the values that follow from values of the source; None for a value that the mapping lacks."""
         return [self.mapping.get(plain_or_none(value)) for value in values]
 
     @cached_property
     def value_ids(self) -> Codes:
-        """A number for each code of the source; codes with equal numbers have the same derived value."""
+        """Return a number for each code of the source; codes with equal numbers have the same derived value."""
         return np.array([self._first_codes[value] for value in self.by_code], dtype=np.int64)
 
     def words(self) -> str:
-        """The name of its source, whose values it follows from."""
+        """Return the range of its values in words: the name of the source."""
         return f"follows from {self.source}"
 
     def _categories(self) -> Sequence[Any]:
@@ -90,7 +90,7 @@ class Derived(Listed):
         return {value: code for code, value in reversed([*enumerate(self.by_code)])}
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """The first code of the source that each value follows from; -1 for a value that follows from none."""
+        """Return the first code of the source that gives each value; -1 for a value that no code gives."""
         codes = [self._first_codes.get(plain_or_none(value), -1) for value in values]
         return np.array(codes, dtype=np.int64)
 
@@ -100,7 +100,7 @@ class Derived(Listed):
 
 @dataclass(frozen=True)
 class Extended(Parameter):
-    """A parameter with extra values, whose codes follow its own. No search draws them or moves to them."""
+    """A parameter with extra values, whose codes follow its own codes. No search draws extra values."""
 
     base: Parameter
     extras: tuple[Any, ...]
@@ -114,7 +114,7 @@ class Extended(Parameter):
 
     @property
     def levels(self) -> int:
-        """The number of its own values and of the extra ones."""
+        """Return the number of its own values and extra values."""
         return self.base.levels + len(self.extras)
 
     def _n_values(self) -> int:
@@ -122,7 +122,7 @@ class Extended(Parameter):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether all values are numbers."""
+        """Return True if all values are numbers."""
         return self.base.is_numeric and all(value is None or isinstance(value, (int, float)) for value in self.extras)
 
     def decode(self, codes: Codes) -> Any:
@@ -153,7 +153,7 @@ class Extended(Parameter):
         return numbers
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """The codes of values, own or extra. With `nearest`, a number that is neither gets the nearest step."""
+        """Return the codes of values, own or extra. With `nearest`, any other number gets the nearest step."""
         import pandas as pd
 
         codes = self.base.encode(values)
@@ -175,7 +175,7 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, parameter: Parameter, column: Any) -> Held:
-        """The codes of a column. Values that are not the parameter's get codes behind its own."""
+        """Return the codes of a column. Values that the parameter lacks get codes after its own codes."""
         import pandas as pd
 
         base, extras = (parameter.base, parameter.extras) if isinstance(parameter, Extended) else (parameter, ())
@@ -191,10 +191,10 @@ class Held(NamedTuple):
 
     @property
     def extras(self) -> tuple[Any, ...]:
-        """The values that are not the parameter's own, in the order of their codes."""
+        """Return the values that the parameter lacks, in the order of their codes."""
         return self.parameter.extras if isinstance(self.parameter, Extended) else ()
 
     def also(self, values: Any) -> Held:
-        """The codes of this column, then those of more values."""
+        """Return the codes of this column, followed by the codes of more values."""
         more = Held.of(self.parameter, values)
         return Held(more.parameter, np.concatenate([self.codes, more.codes]))

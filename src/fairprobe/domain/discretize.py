@@ -1,4 +1,4 @@
-"""Columns of data as small whole numbers, how often two of them occur together, and what follows from what."""
+"""Columns of data as small integers, joint counts of two columns, and dependences between columns."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 
 FIRST_ROWS = 500
-"""Rows that are enough to see that most columns do not follow from each other; measured on public tables."""
+"""Number of rows that show for most columns that they do not follow from each other; measured on public tables."""
 
 
 def numbered(column: Any) -> Codes:
-    """The values of a column as numbers from 0 on, in the order in which they come; missing values share a number."""
+    """Return the values of a column numbered from 0 in order of appearance; missing values share a number."""
     import pandas as pd
 
     return np.asarray(pd.factorize(column, use_na_sentinel=False)[0], dtype=np.int64)
 
 
 def as_floats(column: Any) -> Floats:
-    """The numbers of a column; NaN in the place of anything else."""
+    """Return the numbers of a column as floats; NaN in the place of anything else."""
     import pandas as pd
 
     numbers: Floats = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -28,9 +28,9 @@ def as_floats(column: Any) -> Floats:
 
 
 def by_quantiles(numbers: Floats, n_parts: int, *, includes: str = "high") -> Codes:
-    """The part of its range that each number lies in, with about as many numbers in each; the last part is of NaN.
+    """Return the quantile bin of each number; the bins have about equal counts, and the last bin holds NaN.
 
-    A part includes its high end, or its low one.
+    `includes` says which end of its range a bin contains.
     """
     known = numbers[~np.isnan(numbers)]
     ends = np.unique(np.quantile(known, np.arange(1, n_parts) / n_parts)) if len(known) else np.zeros(0)
@@ -39,7 +39,7 @@ def by_quantiles(numbers: Floats, n_parts: int, *, includes: str = "high") -> Co
 
 
 def joint_counts(one: Codes, other: Codes, shape: tuple[int, int]) -> Codes:
-    """How many rows have each pair of numbers; rows with a number below 0 are left out."""
+    """Return the number of rows with each pair of numbers; rows with a negative number are left out."""
     known = (one >= 0) & (other >= 0)
     pairs = one[known] * shape[1] + other[known]
     return np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int64)
@@ -49,19 +49,19 @@ class Dependence(NamedTuple):
     """How closely the values of one column, the target, follow from those of another, the source."""
 
     n: int
-    """Rows with both values."""
+    """Number of rows with both values."""
     best: Codes
-    """By value of the source, the value of the target that most rows have."""
+    """Most frequent value of the target, by value of the source."""
     n_broken: int
-    """Rows that have another value of the target than `best`."""
+    """Number of rows whose target value is not `best`."""
     expected: float
-    """Rows that would have another value than `best` if the columns had nothing to do with each other."""
+    """Expected number of rows whose target value is not `best` if the columns were independent."""
     would_show: float
-    """Rows that could contradict by chance: not the first row of a value, nor any if the target has one value."""
+    """Number of rows that could contradict the dependence; the first row of each source value cannot."""
 
     @classmethod
     def of(cls, source: Codes, target: Codes, shape: tuple[int, int]) -> Dependence:
-        """The dependence of two columns that are numbered from 0 on; `shape` has the number of values of each."""
+        """Measure the dependence of two columns that are numbered from 0; `shape` has the number of values of each."""
         table = joint_counts(source, target, shape)
         n, best = int(table.sum()), table.argmax(axis=1)
         shares = table.sum(axis=0) / max(n, 1)
@@ -71,7 +71,7 @@ class Dependence(NamedTuple):
 
 
 def follows(source: Codes, target: Codes, least: float) -> bool:
-    """Whether the target follows from the source in all rows, where chance would show in `least` rows at least."""
+    """Return True if the target follows from the source in all rows and chance would show in `least` rows or more."""
     for rows in (slice(FIRST_ROWS), slice(None)):
         last = np.zeros(int(source[rows].max()) + 1, dtype=np.int64)
         last[source[rows]] = target[rows]

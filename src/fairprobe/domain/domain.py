@@ -1,4 +1,4 @@
-"""The domain: all inputs allowed, and which parameters are sensitive."""
+"""The domain: all allowed inputs, and the names of the sensitive parameters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 
 MIN_EXPECTED = 30.0
-"""Rows that would have to break a rule by chance for it to be mined; chosen: fewer leave too much to chance."""
+"""Smallest expected number of rows that break a rule by chance for the rule to be mined; chosen: fewer prove too
+little."""
 
 
 class Domain:
@@ -141,7 +142,7 @@ class Domain:
 
     @classmethod
     def _of(cls, content: Content, constraints: Iterable[Constraint] = ()) -> Domain:
-        """The domain of a file's content, with more constraints."""
+        """Return the domain of a file's content, with more constraints."""
         rules: list[Any] = [*content.constraints, *constraints]
         return cls(content.parameters, content.sensitive, rules, content.links, content.hidden)
 
@@ -157,23 +158,23 @@ class Domain:
         write(path, self)
 
     def with_constraints(self, constraints: Iterable[str | Rule | Constraint]) -> Domain:
-        """The domain with more constraints."""
+        """Return the domain with more constraints."""
         return self._but(constraints=self.constraints + checked(constraints))
 
     def without_constraints(self) -> Domain:
-        """The domain without constraints: the whole product of the parameters' domains."""
+        """Return the domain without constraints: the whole product of the parameters' domains."""
         return self._but(constraints=())
 
     def with_links(self, links: Iterable[Link]) -> Domain:
-        """The domain with more links: twins also differ in the columns that these change with a sensitive value."""
+        """Return the domain with more links. A link changes another column along with a sensitive value."""
         return self._but(links=self.links + tuple(links))
 
     def without_links(self) -> Domain:
-        """The domain without links: twins differ in the sensitive parameters alone."""
+        """Return the domain without links: twins differ in the sensitive parameters alone."""
         return self._but(links=())
 
     def with_derived(self, derived: Iterable[Derived]) -> Domain:
-        """The domain with derived parameters, which replace those of their names."""
+        """Return the domain with derived parameters, which replace the parameters with their names."""
         by_name = {parameter.name: parameter for parameter in derived}
         for name in by_name:
             self[name]  # which refuses a name that is none's
@@ -182,13 +183,13 @@ class Domain:
         return self._but(parameters=all_bound(by_name.get(p.name, p) for p in self.parameters))
 
     def hiding(self, names: Iterable[str]) -> Domain:
-        """The domain with more sensitive parameters hidden from the model."""
+        """Return the domain with more sensitive parameters hidden from the model."""
         return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *checked_part("hidden", names, self.sensitive)))))
 
     def holding(self, rows: pd.DataFrame) -> Domain:
-        """The domain whose parameters also have the values of these rows that are not their own.
+        """Return the domain extended by the values of these rows that its parameters lack.
 
-        Sensitive and derived parameters keep their values, and so do sources of derived ones and shifted numbers.
+        Sensitive parameters, derived parameters, their sources, and numbers with a shift are not extended.
         """
         sources = {self.names[source] for _, source in self.derived}
         shifted = {link.column for link in self.links if link.roles is None}
@@ -198,16 +199,16 @@ class Domain:
         return self._but(parameters=tuple(held))
 
     def without_held(self) -> Domain:
-        """The domain without the values that `holding` added."""
+        """Return the domain without the values that `holding` added."""
         return self._but(parameters=tuple(parameter.own for parameter in self.parameters))
 
     @cached_property
     def own_levels(self) -> list[int]:
-        """The number of values of each parameter, without those that came from rows."""
+        """Return the number of values of each parameter, without values that came from rows."""
         return [parameter.own.levels for parameter in self.parameters]
 
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
-        """The domain in which twins differ in only some of the sensitive parameters."""
+        """Return the domain in which twins differ in only some of the sensitive parameters."""
         kept = tuple(checked_sensitive(sensitive))
         checked_part("sensitive", kept, self.sensitive)
         return self._but(
@@ -226,7 +227,7 @@ class Domain:
         tolerance: float = 0.002,
         error: float = 0.01,
     ) -> list[MinedRule]:
-        """Rules that the rows never, or almost never, break, although chance alone would break them often.
+        """Return rules that the rows (almost) never break, although independent columns would often break them.
 
         The rules are proposals to read: `domain.with_constraints(rules)` adds them, and `rule.derived` is a parameter
         that follows from another. Rules that name a sensitive parameter come last: they may leave many rows without a
@@ -245,7 +246,7 @@ class Domain:
         return mine(self, rows, min_expected=min_expected, tolerance=tolerance, error=error)
 
     def propose_links(self, rows: pd.DataFrame | NDArray[Any], *, error: float = 0.01) -> Proposals:
-        """Links that the rows suggest, such as Wife among women in the role that Husband has among men.
+        """Return links that the rows suggest, such as Wife among women in the role that Husband has among men.
 
         A value that (almost) never occurs under some sensitive values is matched with another that occurs there, by
         what else is common in their rows. The links are proposals to read and edit: `domain.with_links(links)` adds
@@ -261,9 +262,9 @@ class Domain:
         return propose(self, rows, error=error)
 
     def part(self, rules: Iterable[Rule]) -> Domain:
-        """The part of the domain for which rules are true, for counting and drawing. It may be empty.
+        """Return the part of the domain for which rules are true, for counting and drawing. The part may be empty.
 
-        Unlike a constraint, a rule here says nothing about who may exist: it may leave out whole roles of a link.
+        A constraint also decides which twins exist, but a rule here does not: it may leave out whole roles of a link.
         """
         return self._with_fields(constraints=self.constraints + tuple(rules))
 
@@ -296,7 +297,7 @@ class Domain:
 
     @cached_property
     def n_valid(self) -> int | None:
-        """The number of allowed inputs; None if there are too many to look at each."""
+        """Return the number of allowed inputs; None if there are too many to check each one."""
         if self.restrictions.n is not None or self.size > ENUMERABLE:
             return self.restrictions.n
         blocks = (block_of_rows(number, BLOCK, self.levels.tolist()) for number in range(-(-self.size // BLOCK)))
@@ -360,7 +361,7 @@ class Domain:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether constraints or links may forbid inputs."""
+        """True if constraints or links may forbid inputs."""
         return bool(self.restrictions)
 
     # Inputs as codes
@@ -383,7 +384,7 @@ class Domain:
         return self._sample_by_rejection(n, rng)
 
     def _sample_by_rejection(self, n: int, rng: np.random.Generator) -> Codes:
-        """Draw candidates until `n` of them are allowed: only asking tells what callables allow."""
+        """Draw candidates until `n` of them are allowed, because callables must be called to know what they allow."""
 
         def draw(n_kept: int, n_drawn: int) -> Codes:
             # While there is nothing yet, more at a time.

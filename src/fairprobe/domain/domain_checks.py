@@ -1,4 +1,4 @@
-"""Checks of what a domain is made of, and of whether its parts go together."""
+"""Checks of the parts of a domain, and of their fit to each other."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
-"""The sensitive parameters: their names, or by name the values to compare; None stands for all values."""
+"""Sensitive parameters: their names, or a mapping from each name to the values to compare; None stands for all
+values."""
 
 MAX_COMBINATIONS = 1000
-"""Combinations of sensitive values; chosen: each judged input costs one row of the model per combination."""
+"""Largest number of combinations of sensitive values; chosen: each judged input costs one model row per combination."""
 
 
 def checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
-    """The values to compare by sensitive parameter; None stands for all values."""
+    """Return the values to compare by sensitive parameter; None stands for all values."""
     if isinstance(sensitive, str):
         raise DomainError.about(
             "sensitive", f"must be a list of names, got the string {sensitive!r}: write [{sensitive!r}]"
@@ -46,7 +47,7 @@ def checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
 def checked_parameters(
     parameters: Iterable[Parameter], compared: Mapping[str, Sequence[Any] | None]
 ) -> tuple[Parameter, ...]:
-    """The parameters, of which each sensitive one has only the values to compare."""
+    """Return the parameters, with each sensitive one restricted to the values to compare."""
     given = tuple(parameters)
     for parameter in given:
         if not isinstance(parameter, Parameter):
@@ -65,7 +66,7 @@ def checked_parameters(
 
 
 def all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
-    """The parameters; each derived one now has its value for every code of its source."""
+    """Return the parameters, with each derived one holding its value for every code of its source."""
     by_name = {parameter.name: parameter for parameter in parameters}
     for parameter in by_name.values():
         if isinstance(parameter, Derived):
@@ -81,7 +82,7 @@ def all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
 
 
 def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
-    """Names of sensitive parameters; any other name is refused."""
+    """Return the names of sensitive parameters; any other name is refused."""
     if isinstance(part, str) or not isinstance(part, Iterable):
         raise DomainError.about(argument, f"must be a list of names, got {part!r}")
     names = tuple(part)
@@ -115,7 +116,7 @@ def check_restrictions(domain: Domain) -> None:
 
 
 def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[Any] | None) -> Parameter:
-    """A sensitive parameter with the values to compare: those listed, or else all but the missing one."""
+    """Return a sensitive parameter with the values to compare: the listed ones, or else all but the missing one."""
     if not name_is_sensitive:
         return parameter
     if isinstance(parameter, Derived):

@@ -1,7 +1,7 @@
 """Rules as trees: evaluated for many inputs at once, or simplified where some values are known.
 
-A comparison with a missing value is false, but `!=` and `not in` are then true. The nodes are immutable and compare by
-content, so that equal trees count as one: `allowed` relies on that. `constraints` reads and writes rules as text.
+A comparison with a missing value is false, except that `!=` and `not in` are true. The nodes are immutable and compare
+by content, so that equal trees count as one; `allowed` relies on this. `constraints` reads and writes rules as text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain_or_none
 
 Operand = NDArray[Any]
-"""Numbers as floats, NaN where missing; anything else as objects, None where missing."""
+"""Values of a parameter: numbers as floats, NaN where missing; anything else as objects, None where missing."""
 
 
 # The tree
@@ -36,7 +36,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Name:
-    """The value of a parameter; with an order, the place of its value there."""
+    """The value of a parameter. If the name has an order, the place of the value in that order."""
 
     name: str
     order: tuple[Any, ...] = ()
@@ -55,7 +55,7 @@ class Operation:
 
 Term = Constant | Name | Operation
 Formula = Operation | bool
-"""A statement that is true or false of an input. It is a bool if substitution leaves nothing unknown."""
+"""A formula that is true or false of an input. It is a bool if substitution leaves nothing unknown."""
 
 JOINS = ("and", "or", "not")
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -77,7 +77,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 ORDERS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Comparisons by order, each with the one for the sides exchanged."""
+"""Order comparisons, each mapped to the comparison with the sides exchanged."""
 
 
 # Making
@@ -147,7 +147,7 @@ def names_in(node: Any) -> frozenset[str]:
 
 
 def is_term(node: Any) -> bool:
-    """Whether a node of a tree is a value, not a truth."""
+    """Return True if a node of a tree is a value instead of a formula."""
     return isinstance(node, (Constant, Name)) or (isinstance(node, Operation) and node.symbol in ARITHMETIC)
 
 
@@ -170,7 +170,7 @@ def evaluate(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
 
 
 def _value_of(node: Any, operands: Mapping[str, Operand]) -> Any:
-    """The values of a term, or the truths of a formula, as an array or as one for all inputs."""
+    """Return the values of a term, or the truth values of a formula, as an array or as one value for all inputs."""
     if isinstance(node, Name):
         values = operands[node.name]
         return np.array([_place(node, value) for value in values], dtype=np.float64) if node.order else values
@@ -193,7 +193,7 @@ def _value_of(node: Any, operands: Mapping[str, Operand]) -> Any:
 
 
 def _compared(symbol: str, left: Any, right: Any) -> Mask:
-    """A comparison in which None, like NaN, is unequal to everything. Only numbers are compared by order."""
+    """Compare two sides. None and NaN are unequal to everything. Only numbers are compared by order."""
     if symbol not in ("==", "!="):
         left, right = _as_number(left), _as_number(right)
     answer = np.asarray(COMPARISONS[symbol](left, right), dtype=bool)
@@ -227,12 +227,12 @@ def _is_number(value: Any) -> bool:
 
 
 def is_listed(values: Operand) -> bool:
-    """Whether there are values and none of them is a number."""
+    """Return True if there are values and none of them is a number."""
     return _is_object(values) and any(each is not None for each in values) and not any(map(_is_number, values))
 
 
 def operand(parameter: Parameter, codes: Codes) -> Operand:
-    """A parameter's values as rules see them: numbers as floats, anything else as objects."""
+    """Return a parameter's values as rules see them: numbers as floats, anything else as objects."""
     if is_number(parameter):
         return parameter.numbers(codes)
     distinct, places = np.unique(codes, return_inverse=True)
@@ -240,13 +240,16 @@ def operand(parameter: Parameter, codes: Codes) -> Operand:
 
 
 def is_number(parameter: Parameter) -> bool:
-    """Whether rules see numbers. Truth values are not numbers; other things in a column of numbers count as missing."""
+    """Return True if rules treat the parameter's values as numbers. Truth values are not numbers.
+
+    In a column of numbers, any other value counts as missing.
+    """
     own = parameter.own
     return own.is_numeric and not any(isinstance(value, bool) for value in getattr(own, "values", ()))
 
 
 def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
-    """Values as rules see them: None where one is missing."""
+    """Return values as rules see them: None where one is missing."""
     told = [plain_or_none(value) for value in values]
     if all(value is None or _is_number(value) for value in told):
         return np.array([math.nan if value is None else value for value in told], dtype=np.float64)
@@ -259,7 +262,7 @@ def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
 
 
 def changed(formula: Formula, of_leaf: Callable[[Operation], Formula]) -> Formula:
-    """A formula with other formulas in the place of its comparisons, simplified where these are true or false."""
+    """Return a formula with its comparisons replaced, simplified where the replacements are true or false."""
     if isinstance(formula, bool):
         return formula
     if formula.symbol not in JOINS:
@@ -279,7 +282,7 @@ def changed(formula: Formula, of_leaf: Callable[[Operation], Formula]) -> Formul
 
 
 def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Operation, bool]) -> Formula:
-    """A formula in which known values (None if missing) and known truths of leaves are put in and simplified."""
+    """Return a formula simplified by known values (None if missing) and known truth values of comparisons."""
 
     def of_leaf(leaf: Operation) -> Formula:
         if leaf in truths:

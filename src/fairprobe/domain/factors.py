@@ -1,8 +1,8 @@
-"""Factors: how the bins of one column are spread, given those of a few others. Together they are a density.
+"""Factors of a density: the distribution of one column's bins, given the bins of a few other columns.
 
-A bin is a group of a parameter's levels. Which columns a factor looks at is learned: first the tree of Chow and Liu,
-then the columns that tell most beside those already looked at. What few rows say is mixed with what is known without
-the last column looked at, and so on down to nothing: every combination of bins has some chance.
+A bin is a group of a parameter's levels. The parents of a column are learned: first the tree of Chow and Liu, then the
+columns that add most information. A distribution from few rows is mixed with the distribution without the last parent,
+which is mixed in the same way, and so on. Every combination of bins therefore has a positive probability.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from fairprobe.domain.parameters import Parameter
 MOST_BINS = 32
 
 LEAST_ROWS = 40
-"""Smallest number of rows in a bin of several levels, if the data have as many; chosen."""
+"""Smallest number of rows in a bin of several levels, if the data have that many; chosen."""
 
 STRENGTHS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 1e4, 1e5, 1e6, 1e9)
-"""Weights of the prior, in rows, that are tried; chosen to cover every size of data."""
+"""Candidate weights of the prior, in rows; chosen to cover data of every size."""
 
 MOST_TABLE = 4_000_000
-"""Levels up to which bins are looked up in a table; chosen: 32 MB."""
+"""Largest number of levels whose bins are looked up in a table; chosen: 32 MB."""
 
 MOST_PARENTS = 3
 
 MOST_CELLS = 500_000
-"""Cells of a factor's table; chosen: 4 MB."""
+"""Largest number of cells in a factor's table; chosen: 4 MB."""
 
 LEAST_GAIN = 0.001
-"""Gain in mean log probability per row that another parent must bring; chosen."""
+"""Smallest gain in mean log probability per row for which a parent is added; chosen."""
 
 MOST_ROWS = 20_000
-"""Rows used to choose parents; chosen for speed. The tables then use all rows."""
+"""Largest number of rows used to choose parents; chosen for speed. The tables then use all rows."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Bins(WithoutTables):
     """A parameter's levels in bins, each a run of places. An unordered parameter's levels are first put in an order.
 
     Within a bin, a level's probability mixes its frequency among the rows with equal probability for all levels. The
-    data decide the weights, so that numbers which recur (a capital gain of 7,688) differ from numbers that do not.
+    weights are fitted to the data, so that numbers that recur (a capital gain of 7,688) are more likely than others.
     """
 
     n_levels: int
@@ -55,7 +55,7 @@ class Bins(WithoutTables):
     seen: Codes
     """The places that occur in rows, in order."""
     counts: Codes
-    """The number of rows at each of these places."""
+    """Number of rows at each place of `seen`."""
     strength: float
     """Weight, in rows per bin, of equal probability for all levels."""
 
@@ -99,7 +99,7 @@ class Bins(WithoutTables):
 
     @property
     def is_mixed(self) -> bool:
-        """Whether a bin has several levels."""
+        """Return True if some bin has several levels."""
         return len(self) < self.n_levels
 
     @cached_property
@@ -141,7 +141,7 @@ class Bins(WithoutTables):
 
 
 def strongest(counts: Codes, totals: Codes, expected: Floats) -> tuple[float, float]:
-    """The strength with the highest leave-one-out likelihood, and the logarithm of that likelihood.
+    """Return the prior weight with the highest leave-one-out likelihood, and the logarithm of that likelihood.
 
     `counts` of `totals` rows were seen, and `expected` are the prior probabilities.
     """
@@ -159,7 +159,10 @@ def _places(order: Codes | None, levels: Codes) -> Codes:
 
 
 def _runs(levels: Codes, counts: Codes, n_levels: int, missing: bool) -> Codes:
-    """The first levels of an ordered parameter's bins: a frequent level is a bin alone, the others have equal rows."""
+    """Return the first level of each bin of an ordered parameter. A frequent level has its own bin.
+
+    The other bins have about equal numbers of rows.
+    """
     n = counts.sum()
     spike = (counts * MOST_BINS >= n) | (missing & (levels == n_levels - 1))
     before = np.cumsum(np.where(spike, 0, counts)) - np.where(spike, 0, counts)
@@ -178,13 +181,14 @@ class Factor(WithoutTables):
     parents: tuple[int, ...]
     """The parents, the most informative first. Where rows are few, the last ones matter less."""
     strengths: tuple[float, ...]
-    """Weight, in rows, of what is known without the last parent; the first number is for no parent at all."""
+    """Prior weights, in rows, of the distribution without the last parent. The first weight is for a factor without
+    parents."""
     counts: Codes
     """The number of rows by the parents' bins in their order, then the child's bin."""
 
     @cached_property
     def chances(self) -> Floats:
-        """The probability of the child's bins, by the parents' bins in one number."""
+        """Return the probabilities of the child's bins, by the parents' bins combined into one number."""
         sums = [self.counts]
         for _ in self.parents:
             sums.append(sums[-1].sum(axis=-2))
@@ -200,7 +204,7 @@ class Factor(WithoutTables):
 
     @cached_property
     def _ends(self) -> Floats:
-        """Cumulated probabilities; the row of number r runs from r to r + 1."""
+        """Return cumulated probabilities; row r runs from r to r + 1, so that one search serves all rows."""
         ends = np.cumsum(self.chances, axis=1)
         ends /= ends[:, -1:]
         return (ends + np.arange(len(ends))[:, None]).ravel()
@@ -231,7 +235,7 @@ class _Learner:
         self._sizes = list(sizes)
         self._scores: list[float] = []
         self._above = np.eye(len(sizes), dtype=bool)
-        """By column, then other: the other is the column itself, or one of its ancestors."""
+        """Boolean mask by column, then other column: True where the other is the column itself or an ancestor of it."""
         self.parents: list[list[int]] = [[] for _ in sizes]
 
     def learn(self, child: int, parents: Sequence[int]) -> tuple[Factor, float]:
@@ -254,7 +258,7 @@ class _Learner:
         return Factor(child, tuple(parents), tuple(strengths), counts), score
 
     def find_parents(self, most: int) -> None:
-        """The tree of Chow and Liu first, then always the parent that adds most, while one adds enough."""
+        """Add the parents of the tree of Chow and Liu, then always the best parent, while its gain is enough."""
         n, least = len(self._sizes), LEAST_GAIN * len(self._bins)
         self._scores = [self.learn(column, [])[1] for column in range(n)]
         gains = np.array([self._gains(child, most) for child in range(n)])
@@ -274,7 +278,7 @@ class _Learner:
             gains[child] = self._gains(child, most)
 
     def _gains(self, child: int, most: int) -> Floats:
-        """By other column, the gain if it were a parent too; 0 where it cannot be."""
+        """Return the gain of each other column as an additional parent; 0 where it cannot be a parent."""
         gains, known = np.zeros(len(self._sizes)), self.parents[child]
         for other in range(len(gains)) if len(known) < most else ():
             n_cells = np.prod([self._sizes[column] for column in (*known, other, child)], dtype=np.float64)
@@ -289,7 +293,10 @@ class _Learner:
 
 
 def learned(bins: Codes, sizes: Sequence[int], most_parents: int = MOST_PARENTS) -> list[Factor]:
-    """Factors for all columns of a table of bins, each behind its parents. With one parent they are a tree."""
+    """Return factors for all columns of a table of bins, sorted so that parents come first.
+
+    With at most one parent for each column, the factors form a tree.
+    """
     some = bins[np.linspace(0, len(bins) - 1, MOST_ROWS).astype(np.int64)] if len(bins) > MOST_ROWS else bins
     learner = _Learner(some, sizes)
     learner.find_parents(most_parents)

@@ -1,12 +1,12 @@
-"""Families: an input and its twins. The only place that knows who is compared with whom.
+"""Families: an input and its twins. Only this module decides which rows are compared with each other.
 
-A family has a member for every combination of the sensitive values that are compared, in domain order. A member counts
-only if it exists and is allowed. An input is comparable if at least two members of its family count and are different
-rows to the model. `Links` knows what changes along with a sensitive value; without links, twins differ in the sensitive
-parameters alone. A solver or a stand-in that cannot follow links checks `is_plain` first.
+A family has a member for every combination of the compared sensitive values, in domain order. A member counts only if
+it exists and is allowed. An input is comparable if at least two members of its family count and are different rows to
+the model. `Links` computes the columns that change along with a sensitive value; without links, twins differ in the
+sensitive parameters alone. A solver or a stand-in that cannot follow links checks `is_plain` first.
 
-`Members` are those of inputs. `RowMembers` are those of real rows, which may hold values that are not the domain's:
-each row as it is, with only what is compared replaced.
+`Members` holds the members of inputs. `RowMembers` holds the members of real rows, which may hold values outside the
+domain: every value of the row is kept, except the values that are compared.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 ENUMERABLE = 2_000_000
-"""Inputs up to which a domain with constraints is counted by looking at each one; chosen: it takes a second."""
+"""Largest number of inputs that a domain with constraints counts one by one; chosen: it takes a second."""
 
 BLOCK = 65_536
 
@@ -50,21 +50,21 @@ class Families:
         self._along: list[int] = [] if links is None else list(links.columns)
         levels = [range(domain.parameters[column].levels) for column in self._sensitive]
         self.combinations: Codes = np.array(list(itertools.product(*levels)), dtype=np.int64)
-        """The sensitive parameters' codes, one member a row, in domain order."""
+        """The codes of the sensitive parameters, one member per row, in domain order."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether twins differ in the sensitive parameters alone."""
+        """Return True if twins differ in the sensitive parameters alone."""
         return self.links is None
 
     @property
     def is_complete(self) -> bool:
-        """Whether every member of every family counts."""
+        """Return True if every member of every family counts."""
         return self.is_plain and not self._domain.restrictions and not self._domain.hidden
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """The columns that members may differ in: sensitive ones, linked ones, and those derived from either."""
+        """The columns in which members may differ: sensitive ones, linked ones, and columns derived from either."""
         changed = {*self._sensitive, *self._along}
         changed |= {column for column, source in self._domain.derived if source in changed}
         others = [name for column, name in enumerate(self._domain.names) if column in changed]
@@ -72,7 +72,7 @@ class Families:
 
     @property
     def is_in_boxes(self) -> bool:
-        """Whether `parts` can list who is allowed: nothing is forbidden, or all rules have tables."""
+        """Return True if `parts` can list the allowed members: nothing is forbidden, or all rules have tables."""
         if not self.is_plain or self._domain.hidden or self._domain.derived:
             return False
         return self.is_complete or self._domain.restrictions.n is not None
@@ -94,7 +94,10 @@ class Families:
     # Inputs as codes
 
     def varied(self, codes: Codes) -> list[tuple[int, Codes]]:
-        """The columns that members differ in, with their codes by member, then input (one input if all are alike)."""
+        """Return the columns in which members differ, each with its codes by member, then input.
+
+        A column whose codes are alike for all inputs has one input only.
+        """
         varied = [
             (column, values[:, None]) for column, values in zip(self._sensitive, self.combinations.T, strict=True)
         ]
@@ -107,14 +110,14 @@ class Families:
         return varied + [(column, sources[source]) for column, source in self._domain.derived if source in sources]
 
     def members(self, codes: Codes) -> Codes:
-        """All members, allowed or not, as rows: the first member of every input, then the second, and so on."""
+        """Return all members, allowed or not, as rows: the first member of every input, then the second, and so on."""
         members = np.repeat(codes[None], len(self), axis=0)
         for column, values in self.varied(codes):
             members[:, :, column] = values
         return members.reshape(-1, codes.shape[1])
 
     def member(self, codes: Codes, places: NDArray[np.integer]) -> Codes:
-        """Each input turned into the member at the place given for it."""
+        """Return each input changed into the member at the place given for it."""
         member = codes.copy()
         each = np.arange(len(codes))
         for column, values in self.varied(codes):
@@ -147,9 +150,9 @@ class Families:
         return levels
 
     def canonical(self, codes: Codes) -> Codes:
-        """The coordinates that identify a family: equal for its members, and different from any other family's.
+        """Return the coordinates that identify a family: equal for all its members, different for other families.
 
-        The sensitive and the derived columns hold nothing meaningful.
+        The values in the sensitive and the derived columns have no meaning.
         """
         if self.links is None:
             return codes
@@ -158,7 +161,7 @@ class Families:
         return shared
 
     def inputs(self, canonical: Codes, places: Codes) -> tuple[Codes, Mask]:
-        """Inputs from canonical coordinates, each as the member at the place given for it; and which of them exist.
+        """Return inputs from canonical coordinates, each as the member at its place, and a mask of those that exist.
 
         If that member does not exist, the input is the first member that does.
         """
@@ -181,7 +184,7 @@ class Families:
 
     @cached_property
     def n(self) -> int | None:
-        """The number of families with an allowed member; None if there are too many to look at each."""
+        """Return the number of families with an allowed member; None if there are too many to check each one."""
         if self.is_complete:
             return self.n_keys
         if self._domain.size > ENUMERABLE:
@@ -203,14 +206,14 @@ class Families:
 
     @property
     def _enumerated_levels(self) -> list[int]:
-        """By parameter, how many values are gone through."""
+        """Return the number of values of each parameter that an enumeration visits."""
         levels = self._domain.levels.copy()
         if self.is_plain:
             levels[self._sensitive] = 1
         return levels.tolist()
 
     def _are_first(self, codes: Codes) -> Mask:
-        """Boolean mask of the inputs that are the first allowed member of their family."""
+        """Return a boolean mask of the inputs that are the first allowed member of their family."""
         present = self.of(codes).allowed
         own = self.place(codes)
         return np.asarray(present.any(axis=0) & (present.argmax(axis=0) == own) & self._domain.allows(codes))
@@ -254,9 +257,9 @@ class Members:
 
     @cached_property
     def kinds(self) -> Codes | None:
-        """A number by member, then input; members of one input with equal numbers are the same row to the model.
+        """Return a number for each member, by member, then input; equal numbers mean equal rows to the model.
 
-        None if all members differ: they can be the same row only if a sensitive parameter is hidden.
+        Return None if all members differ: they can be equal rows only if a sensitive parameter is hidden.
         """
         domain = self.families._domain
         if not domain.hidden:
@@ -271,7 +274,7 @@ class Members:
 
     @property
     def sizes(self) -> Codes:
-        """The number of members of each family that count."""
+        """Return the number of members that count, for each family."""
         if self.present is None:
             return np.full(len(self.codes), len(self.families))
         return self.present.sum(axis=0)
@@ -285,7 +288,7 @@ class Members:
         return self.part(slice(n, None))
 
     def part(self, rows: slice | Codes) -> Members:
-        """The members of some inputs; masks that are known are not computed again."""
+        """Return the members of some inputs, reusing the masks that are already computed."""
         some = Members(self.families, self.codes[rows])
         if "present" in self.__dict__:
             some.__dict__["present"] = None if self.present is None else self.present[:, rows]
@@ -295,9 +298,9 @@ class Members:
 class RowMembers:
     """The members of a batch of real rows, for some sets of sensitive parameters that change.
 
-    A row is a member of its own family even if a constraint forbids it, but not with a sensitive value that is none
-    of those compared. Its twins must be allowed. Where only some sensitive parameters change, the others are held at
-    the row's own values, whether or not these are compared.
+    A row is a member of its own family even if a constraint forbids the row, unless its sensitive value is not
+    compared. The twins of a row must be allowed. Where only some sensitive parameters change, the row keeps its values
+    of the other sensitive parameters, whether or not these values are compared.
     """
 
     def __init__(self, domain: Domain, frame: pd.DataFrame, sets: Sequence[Sequence[str]]) -> None:
@@ -307,10 +310,10 @@ class RowMembers:
         codes = [self._column(name).codes for name in domain.sensitive]
         levels = [domain[name].levels for name in domain.sensitive]
         self.own: Codes = np.column_stack([np.where(c < n, c, NONE) for c, n in zip(codes, levels, strict=True)])
-        """The sensitive codes of each row; NONE where its value is none of those compared."""
+        """The sensitive codes of each row; NONE where the value is not compared."""
         self._changed = [[name in names for name in domain.sensitive] for names in sets]
         self.members = self._needed()
-        """The sensitive codes of each member, the combinations first; NONE where the row's own value is held."""
+        """The sensitive codes of each member, the combinations first; NONE where the row's own value is kept."""
 
     def _column(self, name: str) -> Held:
         """A column of the rows as codes."""
@@ -321,7 +324,7 @@ class RowMembers:
     # Which members there are
 
     def _needed(self) -> Codes:
-        """The combinations, and those that hold a value which is none of them, where a set and a row need it."""
+        """Return the combinations, then the members that keep a row's own uncompared value, if a set needs them."""
         combinations = self._domain.combinations
         outside = np.asarray((self.own < 0).any(axis=0))
         if not outside.any():
@@ -337,12 +340,12 @@ class RowMembers:
 
     @cached_property
     def _is_self(self) -> Mask:
-        """By member, then row: which member a row is itself, if its values are compared."""
+        """Return a boolean mask by member, then row: True where the row is that member and its values are compared."""
         return np.asarray((self.members[:, None] == self.own[None]).all(axis=2))
 
     @cached_property
     def present(self) -> Mask:
-        """By member, then row: who is compared in one of the sets, and counts."""
+        """Boolean mask by member, then row: True where the member is compared in one of the sets, and counts."""
         wanted = np.logical_or.reduce([compared(self.members, self.own, changed) for changed in self._changed])
         for _, sensitive, roles in self._along:
             # Somebody must play every role; a row whose values do not go together is no member, not even of its own.
@@ -354,7 +357,7 @@ class RowMembers:
         return wanted
 
     def allowed_by(self, restrictions: Restrictions, mask: Mask) -> Mask:
-        """Which of some members, one after the other, restrictions allow."""
+        """Return a boolean mask by member, then row: True where restrictions allow a member of `mask`."""
         places, rows = np.nonzero(mask)
 
         def column(name: str) -> tuple[Parameter, Codes]:
@@ -366,7 +369,7 @@ class RowMembers:
 
     @cached_property
     def kinds(self) -> Codes | None:
-        """By member, then row: a number that is the same for members which are the same row to the model."""
+        """Return a number by member, then row; members with equal numbers are equal rows to the model."""
         if not self._domain.hidden:
             return None
         seen = [codes for name, codes in self._codes.items() if name not in self._domain.sensitive]
@@ -376,7 +379,7 @@ class RowMembers:
 
     @cached_property
     def _along(self) -> list[tuple[str, int, RowRoles]]:
-        """By link: the linked column, the place of its sensitive parameter, and who plays the roles of the rows."""
+        """The linked column, the place of its sensitive parameter, and the values that play the roles, by link."""
         links = self._domain.families.links
         along = [] if links is None else list(links.in_rows(self._column))
         self._held |= {name: roles.column for name, _, roles in along}
@@ -384,7 +387,7 @@ class RowMembers:
 
     @cached_property
     def _codes(self) -> dict[str, Codes]:
-        """By column that members differ in: the code of each member, by member, then row."""
+        """The codes of the members, by member, then row, for each column in which members differ."""
         codes: dict[str, Codes] = {}
         for name, member in zip(self._domain.sensitive, self.members.T, strict=True):
             codes[name] = np.where(member[:, None] < 0, self._column(name).codes, member[:, None])
@@ -399,7 +402,7 @@ class RowMembers:
         return codes
 
     def _derived(self, name: str, source: str, codes: dict[str, Codes]) -> Codes:
-        """What follows from the source where that is another than the row's; elsewhere the row keeps its own value."""
+        """Return the derived codes where the source changes them; elsewhere the row keeps its own value."""
         derived: Any = self._domain[name]
         distinct, places = np.unique(codes[source], return_inverse=True)
         own, n = self._column(name), len(self._frame)
@@ -412,30 +415,30 @@ class RowMembers:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The members that are present, member after member."""
+        """Return the members that are present, one member of all rows after the other."""
         return self.joined(self.present)
 
     @property
     def index(self) -> pd.Index:
-        """That of the rows."""
+        """The index of the rows."""
         return self._frame.index
 
     def frame_of(self, rows: Codes) -> pd.DataFrame:
-        """Some of the rows as they are."""
+        """Return some of the rows unchanged."""
         return self._frame.iloc[rows]
 
     def joined(self, mask: Mask) -> pd.DataFrame:
-        """Some of the members, member after member."""
+        """Return the members that a mask chooses, one member of all rows after the other."""
         return self.as_members(*np.nonzero(mask))
 
     def twins(self) -> Iterator[tuple[NDArray[np.intp], pd.DataFrame]]:
-        """Member after member, the rows that have it as a twin, by number, and their twins."""
+        """Yield, member by member, the numbers of the rows that have the member as a twin, and these twins."""
         for place, mask in enumerate(self.present & ~self._is_self):
             rows = np.flatnonzero(mask)
             yield rows, self.as_members(np.full(len(rows), place), rows)
 
     def as_members(self, places: NDArray[np.integer], rows: NDArray[np.integer]) -> pd.DataFrame:
-        """Some of the rows, each as a member of its own; a value that is the row's own stays as it is there."""
+        """Return some of the rows, each changed into the member given for it; values of its own are kept."""
         changed = self._frame.iloc[rows].reset_index(drop=True)
         for name, codes in self._codes.items():
             column = self._column(name)
@@ -470,10 +473,10 @@ def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask
 
 
 def compared(members: Codes, own: Codes, changed: Sequence[bool]) -> Mask:
-    """Mask by member, then input, of who is compared if only some of the sensitive parameters change, allowed or not.
+    """Return a mask of the compared members, by member, then input, if only some sensitive parameters change.
 
-    Members agree with the input in the parameters that are held. In the others they have a value that is compared; the
-    input itself need not have one. All are given by the codes of their sensitive parameters.
+    Members agree with the input in the parameters that do not change. In the others they have a value that is compared;
+    the input itself need not have one. All are given by the codes of their sensitive parameters, allowed or not.
     """
     held = [place for place, changes in enumerate(changed) if not changes]
     same = np.asarray(members[:, None] == own[None])
@@ -488,7 +491,7 @@ def seen_of(members: Codes, domain: Domain) -> Codes:
 
 
 def kinds_of(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
-    """Numbers by member, then input, that are equal where everything visible to the model is."""
+    """Return numbers by member, then input, that are equal where all values visible to the model are equal."""
     kinds = np.broadcast_to(members[:, None], shape)
     for part in seen:
         ids = np.unique(part, return_inverse=True)[1].reshape(shape)

@@ -1,4 +1,4 @@
-"""Health checks of data and the domain inferred from them: named remarks on what may not be what it looks like."""
+"""Health checks of data and of the domain inferred from them: named remarks on values and columns that may mislead."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 20_000
-"""Rows looked at, evenly spread; chosen for speed."""
+"""Largest number of rows checked, evenly spread; chosen for speed."""
 
 LEAST_ROWS = 30
-"""Rows needed to say that a column is unique or follows another; chosen."""
+"""Smallest number of rows for which a column is called unique or dependent on another; chosen."""
 
 MARKERS = frozenset(
     {"?", "??", "-", "--", "---", ".", "..", "*", "na", "n/a", "n.a.", "#n/a", "nan", "none", "null", "nil"}
 )
-"""Texts, in lower case, that files use for a missing value."""
+"""Texts, in lower case, that files use for a missing value; chosen."""
 
 NEARLY_UNIQUE = 0.95
 ID_NAME = re.compile(r"(?i:(^|[\W_])(id|idx|index|key|no|nr|uuid|guid|ssn))$|[a-z](Id|ID|Idx|Key)$")
@@ -45,24 +45,25 @@ DATE = re.compile(
     rf"|{_DAY}[-. ][A-Za-z]{{3,9}}[-., ]+\d{{4}}|[A-Za-z]{{3,9}} {_DAY},? \d{{4}}){_TIME}"
 )
 MOST_DATES = 200
-"""Different values that are looked at to recognise dates; chosen."""
+"""Largest number of different values checked to recognise dates; chosen."""
 
 LABELS = frozenset({"label", "labels", "target", "targets", "y", "y_true", "ground_truth", "outcome"})
 LABELS_OF_TWO = frozenset(
     {"class", "income", "approved", "default", "decision", "result", "churn", "survived", "hired"}
 )
-"""Names that labels often have. Those of the second set may be inputs unless they have two values."""
+"""Names that labels often have; chosen. A column with a name of the second set counts only if it has two values."""
 MOST_LABELS = 20
 
 MOST_VALUES = 1000
 MOST_COLUMNS = 100
-"""Columns up to which all pairs are compared; with more, only pairs with a sensitive column. Chosen for speed."""
+"""Largest number of columns for which all pairs are compared; with more, only pairs with a sensitive one. Chosen for
+speed."""
 EXPECTED = 20
-"""Rows that would contradict a dependency by chance, needed to report it; chosen."""
+"""Smallest number of rows that would contradict a dependency by chance for it to be reported; chosen."""
 ERROR = 0.01
 """Error probability for the links that a remark proposes; chosen."""
 MOST_PAIRS = 5
-"""Pairs of columns that a remark names; chosen."""
+"""Largest number of pairs of columns that a remark names; chosen."""
 
 
 def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
@@ -182,7 +183,7 @@ def _are_dates(texts: Sequence[str]) -> bool:
 
 
 def _is_id(column: pd.Series[Any], parameter: Parameter) -> bool:
-    """Whether nearly all rows differ, and texts or numbers seem to number the rows, by their name or their values."""
+    """Return True if nearly all rows differ, and the name or the values suggest that the column numbers the rows."""
     n_values = column.nunique()
     if n_values < NEARLY_UNIQUE * len(column):
         return False
@@ -225,7 +226,7 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Pairs of columns, a sensitive one first, and how one follows from the other in words."""
+    """Yield pairs of dependent columns, a sensitive one first, with the dependency in words."""
     names = set(sensitive)
     for one, other in combinations(columns, 2):
         one, other = (other, one) if other in names and one not in names else (one, other)

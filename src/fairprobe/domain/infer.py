@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIDE = 100
-"""Levels above which a search also moves by 1% and 10% of the range; chosen."""
+"""Number of levels above which a search also moves by 1% and 10% of the range; chosen."""
 
 MOST_DECIMALS = 6
 
 MOST_CODES = 12
-"""Levels of a whole number that may be codes of categories: chosen, as for proxies."""
+"""Largest number of levels of a whole number that may be codes of categories; chosen, as for proxies."""
 
 MOST_SHOWN = 5
-"""Values without rows that a remark names; chosen."""
+"""Largest number of values without rows that a remark names; chosen."""
 
 
 def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> list[Parameter]:
@@ -41,7 +41,7 @@ def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> li
 
 
 def infer_parameter(column: pd.Series[Any]) -> Parameter:
-    """The parameter that a column looks like."""
+    """Return the parameter that fits a column's values and dtype."""
     import pandas as pd
 
     name, dtype = str(column.name), str(column.dtype)
@@ -66,10 +66,10 @@ def infer_parameter(column: pd.Series[Any]) -> Parameter:
 def only_seen(
     frame: pd.DataFrame, parameters: Iterable[Parameter], sensitive: Mapping[str, Sequence[Any] | None]
 ) -> dict[str, Sequence[Any] | None]:
-    """The values to compare of inferred parameters.
+    """Return the values to compare of inferred parameters.
 
-    A category, or a code of one, that no row has is compared only if it is listed: a model has never seen it, so its
-    answer is chance. `unseen_remarks` names what is left out.
+    A category, or a code of one, that no row has is compared only if the caller lists it: the model has never seen it,
+    so its answer is arbitrary. `unseen_remarks` names the values that are left out.
     """
     compared = dict(sensitive)
     for parameter in parameters:
@@ -124,7 +124,7 @@ def _number(name: str, values: Any, missing: bool, dtype: str) -> Parameter:
 
 
 def _resolution(values: Any, span: float, blur: float) -> float:
-    """The power of ten that all values are multiples of; about a thousandth of the range if there is none."""
+    """Return the power of ten that divides all values; about a thousandth of the range if there is none."""
     for decimals in range(1, MOST_DECIMALS + 1):
         if np.abs(values - np.round(values, decimals)).max() <= min(blur, 10.0 ** -(decimals + 1)):
             return float(10.0**-decimals)

@@ -1,8 +1,8 @@
-"""Links: what changes along with a sensitive value.
+"""Links: columns that change along with a sensitive value.
 
-A link ties one column to one sensitive parameter: by a table of roles (the spouse is a Husband among men, a Wife among
-women), by a shift of numbers for each sensitive value, or by a shift for each unit of a numeric one. So every input has
-canonical coordinates, the roles it plays, and all members of a family share them.
+A link ties one column to one sensitive parameter in one of three ways: by a table of roles (the spouse is a Husband
+among men, a Wife among women), by a shift of numbers for each sensitive value, or by a shift for each unit of a numeric
+sensitive parameter. Every input thus has canonical coordinates, its roles, which are equal for all members of a family.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
 
 NONE = -1
-"""The code of a value that is not compared, and of a member that does not exist."""
+"""Code of a value that is not compared, and of a member that does not exist."""
 
 MOST_LEVELS = 1_000_000
-"""Levels of a column that a table of roles may link; chosen: the table lists every level."""
+"""Largest number of levels of a column that a table of roles may link; chosen: the table lists every level."""
 
 WHOLE = 1e-6
 
 
 @dataclass(frozen=True)
 class Link:
-    """What `column` changes to along with `sensitive`: one of roles, shift and per.
+    """A change of `column` along with `sensitive`, given by exactly one of `roles`, `shift` and `per`.
 
     Args:
         column: what changes along.
@@ -74,18 +74,18 @@ class Link:
             self.hold_to(is_number, f"per must be a number other than 0, got {self.per!r}")
 
     def hold_to(self, holds: bool, rule: str) -> None:
-        """Refuse a link for which a rule does not hold."""
+        """Refuse the link if `holds` is False; `rule` states the broken rule."""
         if not holds:
             raise DomainError(f"the link of {self.column!r} to {self.sensitive!r} {rule}")
 
     def check_names(self, named: Iterable[Any], known: Sequence[Any], of: str) -> None:
-        """Refuse a value that is none of a parameter's."""
+        """Refuse a name that is not among the values of a parameter."""
         for value in named:
             near = "" if value in known else nearest(value, known)
             self.hold_to(value in known, f"must name values of {of!r}, got {value!r}{near}")
 
     def cells(self) -> list[tuple[int, Any, Any]]:
-        """The cells of the table: the role's number, the sensitive value, and the value that plays the role."""
+        """Return the cells of the table: the role's number, the sensitive value, and the value that plays the role."""
         return [(place, key, player) for place, role in enumerate(self.roles.values()) for key, player in role.items()]
 
     def _checked_roles(self) -> dict[str, dict[Any, Any]]:
@@ -129,7 +129,7 @@ def _role_name(role: Any) -> str:
 
 
 def plain_values(parameter: Parameter, codes: Codes | None = None) -> list[Any]:
-    """The values of codes, or all values of a parameter by code; None where missing."""
+    """Return the values of codes, or all values of a parameter by code; None where missing."""
     codes = np.arange(parameter.levels) if codes is None else codes
     values = np.asarray(parameter.decode(codes), dtype=object)
     return [plain_or_none(value) for value in values]
@@ -141,9 +141,9 @@ class RowRoles(NamedTuple):
     column: Held
     """The linked column, which may also hold every value that plays a role."""
     goes_together: Mask
-    """Boolean mask of the rows whose value goes with their sensitive value."""
+    """Boolean mask of the rows whose value is possible with their sensitive value."""
     played: Codes
-    """By sensitive code, then row: the code of the value that plays the row's role; NONE where nobody does."""
+    """Code of the value that plays the row's role, by sensitive code, then row; NONE where no value plays it."""
 
 
 # One link between two parameters
@@ -164,7 +164,7 @@ class _Table:
         self.link = link
         self.n_compared = len(compared)
         self.known = list(dict.fromkeys([*compared, *(key for _, key, _ in cells)]))
-        """The compared sensitive values by code, then other values that the table names."""
+        """The compared sensitive values by code, followed by the other sensitive values that the table names."""
         is_named = np.array([value in named for value in values])
         own = len(link.roles) + np.cumsum(~is_named) - 1
         self.n_roles = len(link.roles) + int((~is_named).sum())
@@ -177,15 +177,15 @@ class _Table:
             self.role[row, code], self.player[row, place] = place, code
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
-        """The role that each code plays with a sensitive value, which is given by its place in `known`."""
+        """Return the role that each code plays with a sensitive value, which is given by its place in `known`."""
         return self.role[sensitive, own]
 
     def played(self, roles: Codes, sensitive: Codes) -> Codes:
-        """The code that plays each role, by sensitive code, then role; NONE if nobody does."""
+        """Return the code that plays each role, by sensitive code, then role; NONE if no value plays it."""
         return self.player[sensitive[:, None], roles[None]]
 
     def rules(self) -> Iterator[Formula]:
-        """Rules that forbid a named value with a sensitive value for which the table does not name it."""
+        """Yield rules that forbid a named value with each sensitive value for which the table does not name it."""
         link = self.link
         for player in dict.fromkeys(player for *_, player in link.cells()):
             keys = [key for _, key, value in link.cells() if value == player]
@@ -193,7 +193,7 @@ class _Table:
             yield Operation("or", (is_other, one_of(link.sensitive, keys)))
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
-        """The roles in real rows. A value that is not the column's own stays with every sensitive value."""
+        """Return the roles of real rows. A value that the column lacks is kept with every sensitive value."""
         places = {value: place for place, value in enumerate(self.known)}
         others = [places.get(value, len(self.known)) for value in sensitive.extras]
         own = np.array([*range(self.n_compared), *others])[sensitive.codes]
@@ -205,7 +205,7 @@ class _Table:
 
 
 class _Shift:
-    """A link that shifts numbers by whole steps, so that it can be undone. Past a bound there is no member."""
+    """A link that shifts numbers by whole steps, which can be undone. A member past a bound does not exist."""
 
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
         self._link = link
@@ -227,7 +227,7 @@ class _Shift:
         self.n_roles = self._n_values + self._highest - int(self._shift.min()) + column.missing
 
     def _steps(self, value: Any) -> float:
-        """The shift of a sensitive value in steps; NaN if the link has none for it."""
+        """Return the shift of a sensitive value in steps; NaN if the link has none for it."""
         if self._link.per is not None:
             per_unit = self._link.per / self._step
             return math.nan if is_missing(value) else math.floor(round(per_unit * float(value), 9) + 0.5)
@@ -243,7 +243,7 @@ class _Shift:
         return np.where(own >= self._n_values, self.n_roles - 1, roles) if self._parameter.missing else roles
 
     def played(self, roles: Codes, sensitive: Codes) -> Codes:
-        """The code that plays each role, by sensitive code, then role; NONE past a bound."""
+        """Return the code that plays each role, by sensitive code, then role; NONE past a bound."""
         codes = roles[None] - self._highest + self._shift[sensitive][:, None]
         played = np.where((codes >= 0) & (codes < self._n_values), codes, NONE)
         if self._parameter.missing:
@@ -255,7 +255,7 @@ class _Shift:
         return iter(())
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
-        """The roles in real rows. Numbers are shifted on the grid and off it; a missing value stays."""
+        """Return the roles of real rows. Numbers are shifted on the grid and off it; a missing value stays missing."""
         base: Any = self._parameter
         values = column.parameter.numbers(column.codes)
         own = np.array([*self._shift, *map(self._steps, sensitive.extras)], dtype=np.float64)[sensitive.codes]
@@ -295,12 +295,12 @@ class Links:
         return [rule for each in self._made for rule in each.rules()]
 
     def canonical(self, codes: Codes) -> Codes:
-        """The role by input, then linked column; NONE if the input's values do not go together."""
+        """Return the role by input, then linked column; NONE if the input's values contradict the link."""
         places = zip(self._made, self.columns, self._places, strict=True)
         return np.column_stack([each.canonical(codes[:, column], codes[:, place]) for each, column, place in places])
 
     def played(self, roles: Codes, combinations: Codes) -> Codes:
-        """The code that plays the role, by combination, input and linked column; NONE if nobody does."""
+        """Return the code that plays the role, by combination, input and linked column; NONE if no value plays it."""
         parts = [
             each.played(np.maximum(roles[:, i], 0), combinations[:, place])
             for i, (each, place) in enumerate(zip(self._made, self._with, strict=True))
@@ -308,11 +308,11 @@ class Links:
         return np.where((roles >= 0)[None], np.stack(parts, axis=2), NONE)
 
     def played_by(self, link: int, roles: Codes, sensitive: int) -> Codes:
-        """The codes that play roles of one link with a sensitive value; NONE if nobody does."""
+        """Return the codes that play roles of one link with a sensitive value; NONE if no value plays the role."""
         return self._made[link].played(roles, np.array([sensitive]))[0]
 
     def in_rows(self, held: Callable[[str], Held]) -> Iterator[tuple[str, int, RowRoles]]:
-        """The roles in real rows: for each link its column, the place of its sensitive parameter, and the roles."""
+        """Yield, for each link, its column, the place of its sensitive parameter, and the roles of real rows."""
         for link, place, each in zip(self.links, self._with, self._made, strict=True):
             yield link.column, place, each.in_rows(held(link.column), held(link.sensitive))
 

@@ -1,14 +1,14 @@
-"""Mining: rules that data never, or almost never, break, though they would break them often by chance.
+"""Mining: rules that data never, or almost never, break, although independent columns would often break them.
 
-Chance means that two columns have nothing to do with each other: values that a part p and a part q of n rows have are
-then together in about npq of them. Where that is many rows and next to none are seen, it is a rule:
+If two columns are independent, then values that a part p and a part q of n rows have occur together in about npq rows.
+Where npq is large and next to no such rows are seen, the two values form a rule. There are three kinds of rules:
 
-- two values, or sets of values, that do not go together, also the value of a number that stands out (a gain of 0);
-- a parameter that follows from another, which is then proposed as a `Derived` one;
-- one number that is never above another, if that cuts sharply.
+- two values, or sets of values, do not occur together. A number that stands out (a gain of 0) counts as a value;
+- a parameter follows from another one, and is then proposed as a `Derived` parameter;
+- one number is never above another one, if the rows end sharply at that bound.
 
-The count seen is held against the Poisson distribution (which gives no smaller a probability than the hypergeometric of
-such pairs has), and the error is split over all pairs of values that are looked at.
+The observed count is compared with the Poisson distribution. Its probability is never smaller than that of the
+hypergeometric distribution, which such pairs have. The error is split over all pairs of values that are looked at.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 UNSEEN = 0.2
-"""Largest expected number of rows for unseen rare values that join forbidden ones, relative to the latter; chosen."""
+"""Largest expected number of rows for rare unseen values to join forbidden ones, relative to the expected rows of
+these; chosen."""
 
 MOST_NEAR = 12
-"""Rules that are checked together for implying another; chosen for speed."""
+"""Largest number of rules that are checked together for implying another; chosen for speed."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +52,21 @@ class MinedRule(Rule):
     """
 
     support: int = field(kw_only=True)
-    """Rows for which its premise holds."""
+    """Number of rows for which the premise of the rule holds."""
     expected: float = field(kw_only=True)
-    """Rows that would break it if its columns were independent."""
+    """Expected number of rows that break the rule if its columns were independent."""
     n_broken: int = field(kw_only=True)
-    """Rows that break it."""
+    """Number of rows that break the rule."""
     derived: Derived | None = field(default=None, kw_only=True)
-    """The derived parameter, if the rule says that one follows from another."""
+    """The derived parameter, if the rule says that one parameter follows from another."""
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the parameters in it."""
+        """Return the names of the parameters in the rule."""
         return names_in(self.formula)
 
     def evidence(self) -> str:
-        """The evidence for it in words."""
+        """Return the evidence for the rule in words."""
         seen = f"{self.n_broken:,} {'does' if self.n_broken == 1 else 'do'}" if self.n_broken else "none does"
         return f"{self.support:,} rows, about {self.expected:,.0f} expected to break it by chance, {seen}"
 
@@ -80,7 +81,7 @@ class MinedRule(Rule):
 
 
 def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, error: float) -> list[MinedRule]:
-    """The rules that rows keep; see `Domain.mine_constraints`."""
+    """Return the rules that rows keep; see `Domain.mine_constraints`."""
     standard = _checked(min_expected, tolerance, error)
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     if len(frame) < rows_needed(standard.min_expected):
@@ -93,7 +94,7 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
 
 
 def rows_needed(min_expected: float) -> int:
-    """Rows needed to find a rule about two values that half of the rows have each."""
+    """Return the number of rows needed to find a rule about two values that half of the rows have each."""
     return int(np.ceil(4 * min_expected))
 
 
@@ -123,7 +124,7 @@ class _Pair(NamedTuple):
 
 
 def _forbidden(seen: Codes, expected: Floats, standard: Standard, error: float) -> Mask:
-    """Boolean mask of the pairs of atoms that rows lack although chance would give them."""
+    """Return a boolean mask of the pairs of atoms that rows lack although independent columns would give them."""
     from scipy.special import pdtr
 
     support = np.minimum.outer(seen.sum(axis=1), seen.sum(axis=0))
@@ -135,7 +136,7 @@ def _forbidden(seen: Codes, expected: Floats, standard: Standard, error: float) 
 
 
 def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
-    """Unseen pairs that are too rare for a rule alone and join forbidden ones, where few pairs then remain."""
+    """Return a mask of unseen pairs too rare for a rule alone, which join forbidden ones if few others remain."""
     unseen = (seen == 0) & ~rare
     weight = (expected * unseen).sum(axis=1) <= UNSEEN * (expected * rare).sum(axis=1)
     n_left = (~rare & ~unseen).sum(axis=1)
@@ -143,7 +144,7 @@ def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
 
 
 def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[_Pair, Mask, Mask]]:
-    """Pairs of columns with two sets of atoms, none of which goes with any of the other set."""
+    """Yield pairs of columns with two sets of atoms; no atom of one set occurs with an atom of the other."""
     pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
     n_looked_at = sum(int((pair.expected >= standard.min_expected).sum()) for pair in pairs)
     for pair in pairs:
@@ -154,7 +155,7 @@ def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple
 
 
 def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
-    """Rectangles that rows keep. If too many rows break one, it is cut into its unseen part and single cells."""
+    """Yield rectangles that rows keep. One that too many rows break is cut into its unseen part and single cells."""
     for some, others in _cover(forbidden, pair.expected):
         cells = np.ix_(some, others)
         support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
@@ -168,7 +169,7 @@ def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Ma
 
 
 def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
-    """Rectangles that together cover exactly the forbidden cells of a table, the heaviest first."""
+    """Yield rectangles that together cover exactly the forbidden cells of a table, the heaviest first."""
     left = forbidden.copy()
     while left.any():
         open_weight = weight * left
@@ -180,13 +181,13 @@ def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
 
 
 def _around(forbidden: Mask, left: Mask) -> Iterator[tuple[Mask, Mask]]:
-    """A rectangle for each row of a table: its forbidden cells, and all rows where these are forbidden."""
+    """Yield for each row of a table the rectangle of its forbidden cells and all rows where they are forbidden."""
     for row in np.unique(forbidden[left.any(axis=1)], axis=0):
         yield np.asarray(forbidden[:, row].all(axis=1)), row
 
 
 def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
-    """The rule that forbids a rectangle: the premise first, then the conclusion."""
+    """Return the rule that forbids a rectangle: the premise first, then the conclusion."""
     sides = sorted([(pair.one, some), (pair.other, others)], key=lambda side: _place(*side))
     (premise, is_premise), (conclusion, is_excluded) = sides
     parts = premise.literal(is_premise, prefer_allowed=False), conclusion.literal(is_excluded, prefer_allowed=True)
@@ -195,7 +196,7 @@ def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
 
 
 def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
-    """A sort key of the two sides of a rule: the conclusion is the side with fewer allowed atoms or more rows."""
+    """Return a sort key for the sides of a rule: the conclusion has fewer allowed atoms, or else more rows."""
     if column.numbers is not None:
         return True, 0
     return bool(forbidden.sum() >= (~forbidden).sum()), int(column.counts[forbidden].sum())
@@ -207,7 +208,7 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
 def _chosen(
     domain: Domain, frame: pd.DataFrame, candidates: Sequence[Candidate], standard: Standard
 ) -> list[MinedRule]:
-    """The candidates that rows keep and other rules do not imply. Rules that name a sensitive parameter come last."""
+    """Return the candidates that rows keep and other rules do not imply. Rules with a sensitive parameter come last."""
     sensitive = set(domain.sensitive)
     order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
     kept: list[MinedRule] = []
@@ -228,7 +229,7 @@ def _chosen(
 
 
 def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
-    """Whether other rules are known to imply a formula."""
+    """Return True if other rules are known to imply a formula."""
     if formula in known or _compares_two(formula):
         return formula in known
     names = names_in(formula)
@@ -238,5 +239,5 @@ def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> b
 
 
 def _compares_two(formula: Formula) -> bool:
-    """Whether a formula compares parameters with each other, which makes tables slow."""
+    """Return True if a formula compares parameters with each other, which makes tables slow."""
     return any(len(names_in(leaf)) > 1 for leaf in leaves_of(formula))

@@ -1,4 +1,4 @@
-"""Moves: how a walker steps from one input to a neighbour. `anchored` and its kin jump in their own way."""
+"""Moves: the steps of a walker from one input to a neighbour. `anchored` and related strategies jump instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairprobe.domain.domain import Domain
 
 
 class Moves:
-    """The moves of a domain's free parameters; those with a single value cannot move and are left out."""
+    """The moves of a domain's free parameters. A parameter with a single value cannot move and is left out."""
 
     def __init__(self, domain: Domain) -> None:
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
@@ -21,12 +21,12 @@ class Moves:
         self._downs, self._n_downs = _table([[m for m in p.moves if m < 0] for p in parameters])
         self._ups, self._n_ups = _table([[m for m in p.moves if m > 0] for p in parameters])
         self.sizes_vary = bool((self._n_downs > 1).any() or (self._n_ups > 1).any())
-        """Whether a third draw is needed, for the size of a move."""
+        """True if a move needs a third draw, for its size."""
         self._only_moves = np.column_stack([self._ups[:, 0], self._downs[:, 0]]).ravel()
         self._row_starts = np.empty(0, dtype=np.int64)
 
     def steps(self, chosen: Codes, down: Mask, size_draws: Floats | None) -> Codes:
-        """The step of each walker from its chosen parameter, the sign, and a uniform draw for the size."""
+        """Return the step of each walker from its chosen parameter, the sign, and a uniform draw for the size."""
         if size_draws is None:
             return self._only_moves.take(chosen + chosen + down)
         low = self._downs[chosen, (size_draws * self._n_downs[chosen]).astype(np.int64)]
@@ -34,7 +34,7 @@ class Moves:
         return np.where(down, low, high)
 
     def apply(self, codes: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
-        """The moved inputs, and a mask of those moved down. A move past a bound is reflected."""
+        """Return the moved inputs, and a mask of the inputs moved down. A move past a bound is reflected."""
         moved = codes.copy()
         if len(self._row_starts) != len(codes):
             self._row_starts = np.arange(0, codes.size, codes.shape[1])

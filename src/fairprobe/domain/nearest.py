@@ -1,7 +1,8 @@
-"""The real row nearest to an input, by Gower's distance: the mean over the columns of how far apart they are.
+"""The real row nearest to an input by Gower's distance, which is the mean of the distances in the columns.
 
-A column of names is 0 or 1 apart, one of numbers in terms of the rows' range, and 1 where one of the two is missing.
-What is sensitive, derived or changes along does not count: roles are compared.
+The distance in a column of names is 0 or 1. In a column of numbers it is a fraction of the rows' range; if one of the
+two values is missing, it is 1. Sensitive and derived columns do not count, and roles replace the values of linked
+columns.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 
 PAIRS = 500_000
-"""Pairs of an input and a row compared at a time; chosen: 4 MB, which a processor's cache holds."""
+"""Number of pairs of an input and a row compared at a time; chosen: 4 MB, which fits a processor's cache."""
 
 
 def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Floats]:
@@ -80,7 +81,7 @@ class Gower:
 
 
 def _span(column: Codes, last: int) -> int:
-    """The range of a column's levels that are known."""
+    """Return the range of a column's levels, without the missing one."""
     known = column[column != last]
     return int(known.max() - known.min()) if len(known) else 1
 

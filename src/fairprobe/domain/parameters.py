@@ -1,7 +1,7 @@
-"""The kinds of parameters: numbers on a grid, whose levels count steps from `low`, and listed values by their place.
+"""The kinds of parameters: numbers on a grid and listed values.
 
-A value is held as its *code*, the integer 0, 1, ... of its level. With `missing=True` one more level, the last, is "no
-value".
+A value is held as its *code*, the integer 0, 1, ... of its level. The level of a number counts steps from `low`; the
+level of a listed value is its place in the list. With `missing=True`, one more level, the last, means "no value".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_LEVELS = 10**12
 
 MOST_BLUR = 0.25
-"""Largest tolerance around a grid number, in steps; chosen: with more, rounding could confuse neighbours."""
+"""Largest tolerance around a grid number, in steps; chosen: with a larger one, rounding could confuse neighbours."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Parameter(ABC):
 
     kind: ClassVar[str]
     wraps: ClassVar[bool] = False
-    """Whether a move past the last level continues at the first."""
+    """True if a move past the last level continues at the first."""
 
     @abstractmethod
     def _n_values(self) -> int: ...
@@ -62,7 +62,7 @@ class Parameter(ABC):
         return self.kind
 
     def words(self) -> str:
-        """The values that it may have.
+        """Return the possible values in words.
 
         >>> Integer("age", 17, 90).words()
         '17 to 90'
@@ -81,7 +81,7 @@ class Parameter(ABC):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether its values are numbers (truth values count as 0 and 1)."""
+        """Return True if the parameter's values are numbers; truth values count as 0 and 1."""
         return True
 
     @property
@@ -121,7 +121,7 @@ class Parameter(ABC):
         return pd.CategoricalDtype(list(self._categories()), ordered=not self.wraps)
 
     def _categories(self) -> Sequence[Any]:
-        """All categories, where the dtype is that of a pandas categorical."""
+        """Return all categories if the dtype is a pandas categorical."""
         return ()
 
     def _hold_to(self, holds: bool, rule: str) -> None:
@@ -149,7 +149,7 @@ class Parameter(ABC):
         self._hold_to(n <= MAX_LEVELS, f"at most {MAX_LEVELS:,} levels are allowed, got {n:,}: widen the step")
 
     def _dtype_fits(self) -> bool:
-        """Whether the dtype can hold the values."""
+        """Return True if the dtype can hold the values."""
         import pandas as pd
 
         codes = np.unique([0, self._n_values() - 1, self.levels - 1])
@@ -237,12 +237,12 @@ class Integer(_Number):
 
     Args:
         name: the column.
-        low: the least of them.
-        high: none is above it.
-        step: from one to the next.
-        missing: whether a value may be missing.
-        moves: the steps of a search, up and down.
-        dtype: of the column that the model is given; by default what fits the values.
+        low: the smallest value.
+        high: the upper bound of the values.
+        step: difference between neighbouring values.
+        missing: True if a value may be missing.
+        moves: numbers of levels by which a search moves, up (positive) and down (negative).
+        dtype: dtype of the column that the model gets; by default one that fits the values.
 
     >>> Integer("age", 17, 90).levels
     74
@@ -263,7 +263,7 @@ class Integer(_Number):
 
     @property
     def affine(self) -> tuple[float, float] | None:
-        """(low, step), unless a missing value breaks the line."""
+        """Return (low, step), or None if the parameter may be missing: the missing level is not on the line."""
         return None if self.missing else (float(self.low), float(self.step))
 
     def _grid(self, codes: Codes) -> NDArray[Any]:
@@ -276,12 +276,12 @@ class Real(_Number):
 
     Args:
         name: the column.
-        low: the least of them.
-        high: none is above it.
-        step: from one to the next.
-        missing: whether a value may be missing.
-        moves: the steps of a search, up and down.
-        dtype: of the column that the model is given; by default what fits the values.
+        low: the smallest value.
+        high: the upper bound of the values.
+        step: difference between neighbouring values.
+        missing: True if a value may be missing.
+        moves: numbers of levels by which a search moves, up (positive) and down (negative).
+        dtype: dtype of the column that the model gets; by default one that fits the values.
 
     >>> Real("rate", 0, 1, 0.25).decode(np.arange(5)).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -335,7 +335,7 @@ class Listed(WithoutTables, Parameter):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether all its categories are numbers: rows may hold one that is not listed to be compared."""
+        """Return True if all its categories are numbers, including those that are not listed to be compared."""
         return all(isinstance(value, (bool, int, float)) for value in self._categories())
 
     @cached_property
@@ -414,10 +414,10 @@ class Category(_Named):
 
     Args:
         name: the column.
-        values: all that it may be.
-        missing: whether a value may be missing.
-        moves: the steps of a search, up and down.
-        dtype: of the column that the model is given; by default what fits the values.
+        values: all values of the column.
+        missing: True if a value may be missing.
+        moves: numbers of levels by which a search moves, up (positive) and down (negative).
+        dtype: dtype of the column that the model gets; by default one that fits the values.
         categories: all categories of a pandas categorical, where the values are only some of them.
 
     >>> Category("sex", ["Female", "Male"]).levels
@@ -434,10 +434,10 @@ class Ordinal(_Named):
 
     Args:
         name: the column.
-        values: all that it may be.
-        missing: whether a value may be missing.
-        moves: the steps of a search, up and down.
-        dtype: of the column that the model is given; by default what fits the values.
+        values: all values of the column.
+        missing: True if a value may be missing.
+        moves: numbers of levels by which a search moves, up (positive) and down (negative).
+        dtype: dtype of the column that the model gets; by default one that fits the values.
         categories: all categories of a pandas categorical, where the values are only some of them.
 
     >>> list(Ordinal("size", ["S", "M", "L"]).decode(np.array([2, 0])))

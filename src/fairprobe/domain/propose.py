@@ -1,10 +1,10 @@
-"""Proposing links: which value plays, under one sensitive value, the part that another plays under another.
+"""Proposals of links: values that have the same role under different sensitive values.
 
-A value that occurs under some sensitive values and almost never under others (no woman is a Husband) is a player there.
-Players of different sensitive values are matched by what goes along with them in all other columns. What sets one apart
-is told as lift: how much commoner each value of another column is among its rows than among all rows of its sensitive
-value. If the lift of Husband among men, carried over to women, tells the Wives from other women, and the other way
-round, the two play one role.
+A value that occurs under some sensitive values and almost never under others (no woman is a Husband) is a player.
+Players of different sensitive values are matched by the values of all other columns that occur along with them. A
+profile describes a player by lift: how much more common each value of another column is among the player's rows than
+among all rows of its sensitive value. Suppose that the lift of Husband among men, applied to women, tells Wives from
+other women, and that the reverse holds too. Then the two values play one role.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 ALMOST = 0.02
-"""Fraction of a value's rows above which it occurs under a sensitive value; chosen."""
+"""Fraction of a value's rows above which the value occurs under a sensitive value; chosen."""
 LEAST_ROWS = 20
-"""Rows that a value needs for a profile; chosen."""
+"""Smallest number of rows for which a value gets a profile; chosen."""
 LIKENESS, LEAST_TOLD = 0.5, 0.2
-"""Fraction of a player's profile that its match must explain: the mean of both directions, and each; chosen."""
+"""Fractions of a player's profile that its match must explain: in the mean of both directions, and in each one;
+chosen."""
 DOUBT = 2.0
-"""Standard errors by which a match must beat any other of the same player; chosen."""
+"""Standard errors by which a match must beat any other match of the same player; chosen."""
 LEAST_GAIN = 0.01
-"""Gain in mean log probability by which it must also beat them; chosen."""
+"""Gain in mean log probability by which a match must also beat any other match; chosen."""
 WHOLE = 0.98
 """Fraction of two sensitive values' rows above which their only players match without a profile; chosen."""
 
 MOST_GROUPS = 20
 MOST_VALUES = 1000
 MOST_NUMBERS = 50
-"""Largest number of sensitive values, of values in a column of names, and of values in a column of numbers; chosen."""
+"""Largest number of sensitive values, of values in a text column, and of values in a numeric column; chosen."""
 
 N_BINS = 8
 MOST_KINDS = 30
-"""Parts of a number's range, and commonest names, that profiles distinguish; chosen."""
+"""Largest number of bins of a number, and of common names in a column, that profiles distinguish; chosen."""
 BY_CHANCE = 0.001
-"""Probability by chance below which a column is part of a player's profile; chosen."""
+"""P-value below which a column is part of a player's profile; chosen."""
 PRIOR = 20.0
-"""Weight, in rows, of the assumption that a value is as common among a player's rows as elsewhere; chosen."""
+"""Weight, in rows, of the prior that a value is as common among a player's rows as elsewhere; chosen."""
 
 
 class Proposals(list[Link]):
@@ -67,7 +68,7 @@ class Proposals(list[Link]):
 
 
 def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] | None = None) -> Proposals:
-    """The links that rows suggest, of some columns or of all; see `Domain.propose_links`."""
+    """Return the links that rows suggest, for some columns or all; see `Domain.propose_links`."""
     error = checked_fraction("error", error)
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     tables = [
@@ -87,7 +88,7 @@ def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] |
 
 
 def _linkable(domain: Domain) -> Iterator[Parameter]:
-    """The parameters that a table of roles can be about."""
+    """Yield the parameters that a table of roles can link."""
     fixed = {*domain.sensitive, *(link.column for link in domain.links)}
     for own in (parameter.own for parameter in domain.parameters if parameter.name not in fixed):
         most = MOST_VALUES if isinstance(own, (Category, Ordinal)) else MOST_NUMBERS
@@ -100,14 +101,14 @@ def _linkable(domain: Domain) -> Iterator[Parameter]:
 
 @dataclass(frozen=True)
 class _Table:
-    """How often each value of a column occurs under each sensitive value."""
+    """The number of rows with each value of a column under each sensitive value."""
 
     sensitive: Parameter
     parameter: Parameter
     groups: Codes
-    """The code of each row's sensitive value; -1 if it is missing or not compared."""
+    """Code of each row's sensitive value; -1 if it is missing or not compared."""
     values: Codes
-    """The code of each row's value; -1 if it is missing, as it then plays no role."""
+    """Code of each row's value; -1 if it is missing, because a missing value plays no role."""
     seen: Codes
     """The number of rows by value, then sensitive value."""
 
@@ -119,7 +120,7 @@ class _Table:
         return cls(sensitive, parameter, groups, values, joint_counts(values, groups, shape))
 
     def players(self, error: float) -> list[_Player]:
-        """Pairs of a value and a sensitive value where it occurs, for values surely absent under some others."""
+        """Return pairs of a value and a sensitive value where it occurs, if it is surely absent under another."""
         from scipy.special import pdtr
 
         n_value, n_group = self.seen.sum(axis=1, keepdims=True), self.seen.sum(axis=0, keepdims=True)
@@ -133,7 +134,7 @@ class _Table:
 
 
 class _Player(NamedTuple):
-    """A value that occurs under a sensitive value; both by code."""
+    """A value that occurs under a sensitive value, both given by their codes."""
 
     value: int
     group: int
@@ -144,20 +145,20 @@ class _Player(NamedTuple):
 
 @dataclass(frozen=True)
 class _Profile:
-    """How the rows of a player differ, in the other columns, from other rows of its sensitive value."""
+    """The difference, in the other columns, between a player's rows and other rows of its sensitive value."""
 
     kinds: Codes
-    """The kind of each row's value, by row, then column; all kinds are numbered through."""
+    """Kind of each row's value, by row, then column; kinds are numbered through over all columns."""
     columns: Codes
     """The column of each kind."""
     others: Floats
     """The share of each kind among the other rows of the player's sensitive value."""
     lift: Floats
-    """The log ratio of each kind's share among the player's rows to its share among the others."""
+    """Log ratio of each kind's share among the player's rows to its share among the other rows."""
     free: float
     """Degrees of freedom of the lift."""
     part: float
-    """The player's fraction of the rows of its sensitive value."""
+    """Fraction of the rows of the sensitive value that the player has."""
 
     @classmethod
     def of(cls, table: _Table, kinds: Codes, player: _Player) -> _Profile:
@@ -189,7 +190,7 @@ class _Profile:
         return by.lift[self.kinds].sum(axis=1) - float(np.log(total[total > 0]).sum())
 
     def likeness(self, gains: Floats) -> float:
-        """The part of the mean gain by its own lift, corrected for chance, that gains reach."""
+        """Return the part of the player's own mean gain, corrected for chance, that the given gains reach."""
         own = float(self.gains(self).mean()) - self.free / (2 * len(self.kinds))
         return min(float(gains.mean()) / own, 1.0) if own > 0 else 0.0
 
@@ -203,7 +204,7 @@ def _ratio(share: Floats, common: Floats) -> Floats:
 
 
 def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
-    """The other columns with few kinds of values: parts of a number's range, and rare names as one kind."""
+    """Return the kinds in the other columns with few kinds: bins of a number, or names; rare names are one kind."""
     left_out = {*without, *(p.name for p in domain.parameters if isinstance(p, Derived))}
     kinds = [np.zeros((len(frame), 0), dtype=np.int64)]
     for parameter in domain.parameters:
@@ -230,18 +231,18 @@ class _Match(NamedTuple):
 
 @dataclass
 class _Role:
-    """Players of one role, at most one per sensitive value. Others are compared with the first."""
+    """Players of one role, at most one per sensitive value. A further player is compared with the first."""
 
     players: list[_Player]
     likeness: list[float] = field(default_factory=list)
 
     def is_open(self, group: int) -> bool:
-        """Whether nobody plays the role under a sensitive value."""
+        """Return True if the role has no player under a sensitive value."""
         return all(player.group != group for player in self.players)
 
 
 def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
-    """The link that a column suggests, if any."""
+    """Return the link that a column suggests; None if there is none."""
     players = table.players(error)
     groups = sorted({player.group for player in players}, key=lambda group: -int(table.seen[:, group].sum()))
     if len(groups) < 2:
@@ -284,7 +285,7 @@ def _join(roles: list[_Role], players: Sequence[_Player], profiles: _ByPlayer) -
 def _assigned(
     players: Sequence[_Player], roles: Sequence[_Role], profiles: _ByPlayer
 ) -> list[tuple[_Player, _Role, float]]:
-    """The best assignment of players to roles, without matches that are not clearly better than others."""
+    """Return the best assignment of players to roles, without matches that are not clearly better than others."""
     from scipy.optimize import linear_sum_assignment
 
     if not players or not roles:
@@ -305,13 +306,13 @@ def _assigned(
 
 
 def _is_best(gains: Sequence[Floats], place: int) -> bool:
-    """Whether one gain is clearly above zero and above every other gain."""
+    """Return True if the gain at a place is clearly above zero and above every other gain."""
     others = [gains[place], *(gains[place] - other for at, other in enumerate(gains) if at != place)]
     return all(float(gain.mean()) > max(DOUBT * float(gain.std()) / np.sqrt(len(gain)), LEAST_GAIN) for gain in others)
 
 
 def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:
-    """The evidence for roles in words: where the players occur, and how alike they are."""
+    """Return the evidence for roles in words: where the players occur, and how alike they are."""
     texts = []
     for role in roles:
         for player in role.players:

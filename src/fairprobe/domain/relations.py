@@ -1,13 +1,14 @@
-"""Columns of data cut into atoms, and relations of two columns that rows keep.
+"""Columns of data divided into atoms, and relations of two columns that rows keep.
 
-Atoms are the values or parts of a range that rules about a column can tell apart. A listed parameter has an atom for
-each value. A number has three if one value of it stands out, as 0 does among capital gains: below, at and above that.
-A missing value is an atom of its own, the last.
+Atoms are the values, or parts of a range, that rules about a column can distinguish. A listed parameter has an atom for
+each value. A number has three if one value of it stands out, as 0 does among capital gains: below, at and above that
+value. A missing value is an atom of its own, the last.
 
-Of two columns one may follow from the other, or one number may never be above another. That a combination of low and
-high numbers does not occur is no rule in itself: of two that go along with each other, no row may have the lowest of
-one and the highest of the other. A rule cuts sharply: right up to its bound there are as many rows as further inside,
-and past it none. So the rows next to an edge are looked at, a nearer and a farther half.
+Two columns may have one of two relations: one column follows from the other, or one number is never above the other. If
+low numbers of one column never occur with high numbers of another, this is no rule in itself: two correlated numbers
+may have no row with the lowest of one and the highest of the other. A rule has a sharp edge: rows are as dense next to
+its bound as further inside, and none lies past it. The rows next to an edge are therefore divided into a nearer and a
+farther half, and the densities of the halves are compared.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 MOST_NAMED = 1000
-"""Values of a listed parameter up to which rules may name them; chosen: with more it is an id or free text."""
+"""Largest number of values of a listed parameter that rules may name; chosen: with more it is an id or free text."""
 
 SPIKE = 0.1
-"""Smallest fraction of rows with a number that stands out; chosen."""
+"""Smallest fraction of the rows that must have a number for it to stand out; chosen."""
 STANDS_OUT = 5
-"""Smallest ratio of its rows to those of the next value on either side; chosen."""
+"""Smallest ratio of a standing-out number's rows to those of the next number on either side; chosen."""
 
 OUTSIDE = -1
-"""The atom of a value that is not the parameter's."""
+"""Atom of a value that the parameter lacks."""
 
 _SYMBOLS = {
     (False, True, False): "==",
@@ -63,7 +64,7 @@ _SYMBOLS = {
     (False, True, True): ">=",
     (True, False, True): "!=",
 }
-"""The comparison for a number, by whether values below, at and above it are allowed."""
+"""The comparison for a number, by three truth values: values below, at and above it are allowed."""
 
 
 MOST_OF_EXPECTED = 0.01
@@ -78,7 +79,7 @@ class Standard(NamedTuple):
     error: float
 
     def most_broken(self, support: Any, expected: Any) -> Any:
-        """The number of rows that may break a rule."""
+        """Return the largest number of rows that may break a rule."""
         return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
 
 
@@ -87,26 +88,26 @@ class Candidate(NamedTuple):
 
     formula: Formula
     support: int
-    """Rows for which its premise holds."""
+    """Number of rows for which the premise of the rule holds."""
     expected: float
-    """Rows that would break it if its columns were independent."""
+    """Expected number of rows that break the rule if its columns were independent."""
     derived: Derived | None = None
-    """The derived parameter, if the rule says that one follows from another."""
+    """The derived parameter, if the rule says that one parameter follows from another."""
 
 
 @dataclass(frozen=True)
 class Column:
     """A parameter's column as atoms: its values, or a number below, at and above the value that stands out.
 
-    Without a number that stands out, all numbers are "at".
+    If no number stands out, all numbers have the atom "at".
     """
 
     parameter: Parameter
     atoms: Codes
-    """The atom of each row; OUTSIDE for a value that is not the parameter's."""
+    """Atom of each row; OUTSIDE for a value that the parameter lacks."""
     n_atoms: int
     numbers: Floats | None = None
-    """The number of each row; None where each value is an atom."""
+    """Number of each row; None if each value is an atom."""
     spike: float | None = None
 
     @property
@@ -160,7 +161,7 @@ class Column:
 
 
 def constant(number: float) -> int | float:
-    """The number as an int if it is whole."""
+    """Return the number as an int if it is whole, otherwise as a float."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 
@@ -203,7 +204,7 @@ def _spike(numbers: Floats) -> float | None:
 
 
 MOST_VALUES = 200
-"""Values of a source; chosen: a person would not read a longer table."""
+"""Largest number of values of a source; chosen: a person would not read a longer table."""
 
 
 class _Numbered(NamedTuple):
@@ -216,9 +217,10 @@ class _Numbered(NamedTuple):
 
 
 def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dict[str, Candidate]:
-    """The dependencies that rows show, by each parameter that follows from another.
+    """Return the dependencies that rows show, by the parameter that follows from another.
 
-    Of two that go one to one the sensitive one is the source, then the one whose values are names, then the first.
+    If each of two parameters follows from the other, the source is the sensitive one, else the one with text values,
+    else the first.
     """
     columns = list(_candidates(domain, frame))
     found: dict[tuple[str, str], Candidate] = {}
@@ -274,7 +276,7 @@ def _dependency(source: _Numbered, target: _Numbered, domain: Domain, standard: 
 
 
 def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
-    """Whether rows have every value of the source, including values that are not compared."""
+    """Return True if the rows have every value of the source, including values that are not compared."""
     if source.levels > MOST_VALUES + 1:
         return False
     values = [*plain_values(source), *([] if is_number(source) else listed_values(source))]
@@ -282,7 +284,7 @@ def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
 
 
 def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: bool) -> Formula:
-    """The rule that lists which values go together. It allows everything for values that no row has."""
+    """Return the rule that lists which values occur together. It allows everything for values that no row has."""
     by_target: dict[Any, list[Any]] = {}
     for value, follows in mapping.items():
         by_target.setdefault(follows, []).append(value)
@@ -297,22 +299,22 @@ def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: boo
 
 NEXT_TO = 60
 SHARP = 0.58
-"""Rows looked at next to an edge, and the smallest ratio of the nearer half's density to the farther half's.
+"""Number of rows looked at next to an edge, and smallest ratio of the nearer half's density to the farther half's.
 
 22 of 60 in the nearer half: a flat density has as many in 98.6% of the cases, the tail of a normal one in 0.03%.
 """
 LOCALLY_EXPECTED = 15
-"""Rows that would lie past the edge if they were as dense there as next to it; chosen."""
+"""Smallest number of rows expected past the edge if they were as dense there as next to it; chosen."""
 LEAST_ROWS = 150
-"""Rows needed to look for an edge; chosen: with fewer, most rows lie next to it."""
+"""Smallest number of rows for which an edge is looked for; chosen: with fewer, most rows lie next to it."""
 LEAST_VALUES = 12
-"""Different values that two compared numbers must have; chosen."""
+"""Smallest number of different values that two compared numbers must have; chosen."""
 OFTEN = 0.01
-"""Fraction of rows that would break an order by chance for it to be a rule; chosen."""
+"""Smallest fraction of rows that would break an order by chance for it to be a rule; chosen."""
 
 
 def orders(columns: Sequence[Column], standard: Standard) -> list[Candidate]:
-    """Orders of two numbers, a <= b or a < b, without those that follow from two others."""
+    """Return orders of two numbers, a <= b or a < b, without orders that follow from two others."""
     found = dict(_orders(columns, standard))
     offsets = {pair: offset for pair, (offset, _) in found.items()}
 

@@ -1,4 +1,4 @@
-"""Restrictions of a domain: which inputs its rules and callables allow, how many there are, and how to draw them."""
+"""Restrictions of a domain: its rules and callables, the number of inputs that they allow, and draws of these."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 Constraint = Callable[["pd.DataFrame"], Any]
 
 PATIENCE = 1_000_000
-"""Candidates drawn before a domain that allows too few of them is given up; chosen: some seconds."""
+"""Number of candidates after which drawing stops if too few are allowed; chosen: some seconds."""
 
 THINNEST = 1e-4
-"""Smallest fraction of allowed candidates with which drawing goes on after `PATIENCE` of them; chosen."""
+"""Smallest fraction of allowed candidates with which drawing goes on after `PATIENCE` candidates; chosen."""
 
 
 class Restrictions:
@@ -41,7 +41,7 @@ class Restrictions:
         self.callables = tuple(callables)
 
     def also(self, rule: Formula) -> Restrictions:
-        """These restrictions and another rule."""
+        """Return these restrictions with another rule."""
         return Restrictions(self._parameters, [*self._rules, rule], self.callables)
 
     def __bool__(self) -> bool:
@@ -54,11 +54,11 @@ class Restrictions:
 
     @cached_property
     def blocks(self) -> list[Block | _Rejecting]:
-        """The blocks: tables of states where these are small enough, or else blocks that are drawn by rejection."""
+        """Return the blocks: tables of states where these are small enough, otherwise blocks sampled by rejection."""
         return [self._block(columns, rules) for columns, rules in self._tied(self._rules)]
 
     def _tied(self, rules: Sequence[Formula]) -> list[tuple[list[int], list[Formula]]]:
-        """Groups of rules that share parameters, directly or through other rules, each with its columns in order."""
+        """Return groups of rules that share parameters, directly or indirectly, each with its columns in order."""
         groups: list[tuple[set[int], list[Formula]]] = []
         for rule in rules:
             columns, mine = {self._source(name) for name in names_in(rule)}, [rule]
@@ -83,7 +83,7 @@ class Restrictions:
             return _Rejecting(Restrictions(self._parameters, rules, ()), columns)
 
     def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
-        """For each block, boxes of parameters that are not sensitive; in a box, the same combinations are allowed.
+        """Return, for each block, boxes of non-sensitive parameters; a box allows the same combinations everywhere.
 
         Raises:
             TooManyError: a block has more than `most`, or its table would be too large.
@@ -116,11 +116,11 @@ class Restrictions:
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """The names of the parameters in the rules."""
+        """Return the names of the parameters in the rules."""
         return frozenset[str]().union(*map(names_in, self._rules))
 
     def hold(self, column: Callable[[str], tuple[Parameter, Codes]], n: int) -> Mask:
-        """Boolean mask of n inputs or real rows that keep all rules; `column` gives a parameter's codes in them."""
+        """Return a boolean mask of n inputs or rows that satisfy all rules; `column` gives a parameter's codes."""
         operands = {name: operand(*column(name)) for name in self.named}
         kept = np.ones(n, dtype=bool)
         for rule in self._rules if n else ():
@@ -128,7 +128,7 @@ class Restrictions:
         return kept
 
     def hold_for(self, codes: Codes) -> Mask:
-        """Boolean mask of the inputs that keep all rules, one by one and without tables."""
+        """Return a boolean mask of the inputs that satisfy all rules, evaluated one by one without tables."""
         return self.hold(lambda name: (self._by_name[name][0], codes[:, self._source(name)]), len(codes))
 
     def allows_rows(self, frame: pd.DataFrame) -> Mask:
@@ -156,7 +156,7 @@ class Restrictions:
         return math.prod(free) * math.prod(tables)
 
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs drawn uniformly from those that the rules allow. The callables may still forbid some."""
+        """Draw inputs uniformly from those that the rules allow. The callables may still forbid some."""
         codes = uniform_rows(n, self.levels, rng)
         for block in self.blocks:
             block.sample(codes, rng)
@@ -188,9 +188,9 @@ def draw_until(
     may: Callable[[Codes], Mask],
     check: Callable[[int, int], None],
 ) -> Codes:
-    """As many inputs as the shape says, of those drawn that may be.
+    """Draw inputs until the number that `shape` asks for passes `may`, and return these.
 
-    `draw` and `check`, which may refuse, are given the numbers of inputs kept and drawn so far.
+    `check` is called with the numbers of inputs kept and drawn so far, and may refuse to go on.
     """
     kept, n_kept, n_drawn = [np.empty((0, shape[1]), dtype=np.int64)], 0, 0
     while n_kept < shape[0]:
@@ -203,7 +203,7 @@ def draw_until(
 
 
 def check_yield(n_kept: int, n_drawn: int) -> None:
-    """Refuse a domain that allows too few of the candidates drawn."""
+    """Refuse a domain that allows too few of the drawn candidates."""
     if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
         raise DomainError(
             f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "

@@ -1,7 +1,7 @@
-"""The one door for real rows: what a caller gives as rows, labels, weights and groups is checked and coded here, once.
+"""The only entry for real rows: rows, labels, weights and groups from a caller are checked and coded here, once.
 
 Rows may hold anything: values off the grid or outside the domain, unknown sensitive values, other columns, columns in
-another order, repeated labels in their index. Only what no later step could work with is refused here.
+another order, repeated labels in their index. This module refuses only rows that no later step could use.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Real rows of a domain, with what belongs to each of them."""
+    """Real rows of a domain, with the labels, weights and groups that belong to them."""
 
     domain: Domain
     frame: pd.DataFrame
@@ -49,17 +49,17 @@ class Rows:
 
     @cached_property
     def typed(self) -> pd.DataFrame:
-        """The rows with the dtypes that the model is used to; see `Domain.typed`."""
+        """Return the rows with the dtypes that the model expects; see `Domain.typed`."""
         return self.domain.typed(self.frame)
 
     @cached_property
     def codes(self) -> Codes:
-        """The code of each value; -1 for a value that is not one of the domain's."""
+        """Return the code of each value; -1 for a value outside the domain."""
         return self.domain.encode(self.frame)
 
     @cached_property
     def nearest_codes(self) -> Codes:
-        """Like `codes`, but a number between two steps of its grid has the code of the nearer step."""
+        """Return codes like `codes`, but a number between two steps of its grid gets the nearer step."""
         return self.domain.encode(self.frame, nearest=True)
 
     @cached_property
@@ -84,7 +84,7 @@ class Rows:
         return None if self.groups is None else np.asarray(pd.factorize(self.groups)[0], dtype=np.int64)
 
     def take(self, which: Mask | Codes | slice) -> Self:
-        """Some of the rows: those of a mask, of a slice, or at these places."""
+        """Return some of the rows: those of a mask, of a slice, or at these places."""
         labels, weights, groups = (
             None if each is None else each[which] for each in (self.labels, self.weights, self.groups)
         )
@@ -98,7 +98,7 @@ class Rows:
 def rows_of(
     domain: Domain, X: Any, y: Any, weights: Any, groups: Any, called: Mapping[str, str] | None, may_be_empty: bool
 ) -> Rows:
-    """The checked rows; `Domain.rows` says what the arguments are."""
+    """Return the checked rows; `Domain.rows` describes the arguments."""
     names = {"X": "X", "y": "y", "sample_weight": "sample_weight", "groups": "groups", **(called or {})}
     frame = frame_of(domain, X, names["X"])
     if not len(frame) and not may_be_empty:
@@ -136,7 +136,7 @@ def _hold_to(called: str, holds: Any, rule: str) -> None:
 
 
 def _beside(called: str, values: Any, n: int, index: Any, what: str) -> NDArray[Any]:
-    """Values that belong to the rows: one for each, with the index of the rows or without any."""
+    """Return values that belong to the rows: one for each, with the index of the rows or without any."""
     array, own = np.asarray(as_values(values)), _index_of(values)
     _hold_to(
         called, array.shape == (n,), f"must have one {what} for each of the {n:,} rows, got the shape {array.shape}"
@@ -147,7 +147,7 @@ def _beside(called: str, values: Any, n: int, index: Any, what: str) -> NDArray[
 
 
 def _labels(called: str, y: Any, n: int, index: Any) -> NDArray[Any]:
-    """Labels in the order of the rows. Labels whose index was made anew belong to the rows by their place."""
+    """Return labels in the order of the rows. Labels with a new index are matched to the rows by position."""
     own = _index_of(y)
     is_new = own is not None and index is not None and set(own) != set(index)
     return _beside(called, y, n, None if is_new else index, "label")

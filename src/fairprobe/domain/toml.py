@@ -60,7 +60,7 @@ COMPARE, COMPARE_MISSING = "compare", "compare_missing"
 IF_MISSING, MISSING_FOR = "if_missing", "missing_for"
 MAPPING = ("of", "is", IF_MISSING, MISSING_FOR)
 TYPES: dict[type, tuple[type, str]] = {bool: (bool, "true or false"), str: (str, "a string"), tuple: (list, "a list")}
-"""By the type of a field's default: the type in a file, and its name."""
+"""Type in a file and its name, by the type of a field's default."""
 DATA = {"label": str, "ignore": list, "missing": list}
 """Keys of [data], which the command line uses: the label's column, ignored columns, texts for missing values."""
 
@@ -79,7 +79,7 @@ class Content:
 
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
-    """Write the file."""
+    """Write the domain file."""
     Path(path).write_bytes(utf8_text_of(domain, data).encode())
 
 
@@ -145,7 +145,7 @@ def _as_table(parameter: Parameter, is_sensitive: bool) -> dict[str, Any]:
 
 
 def read(path: str | PathLike[str]) -> Content:
-    """Read the file."""
+    """Read a domain file."""
     try:
         return parse(read_toml(path))
     except DomainError as error:
@@ -157,7 +157,7 @@ def read(path: str | PathLike[str]) -> Content:
 
 
 def parse(content: dict[str, Any]) -> Content:
-    """The content from a file's tables."""
+    """Return the content of a file's tables."""
     if content.get("format") != FORMAT:
         raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
     _check_known(
@@ -183,7 +183,7 @@ def parse(content: dict[str, Any]) -> Content:
 
 
 def _list_of(kind: type, value: Any, rule: str) -> list[Any]:
-    """A list of texts or tables; anything else breaks the rule."""
+    """Return a list of texts or tables; refuse anything else with the rule."""
     if not isinstance(value, list) or not all(isinstance(each, kind) for each in value):
         raise DomainError(f"{rule}, got {value!r}")
     return value
@@ -224,7 +224,7 @@ def _check_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> N
 
 
 def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
-    """The mapping from two lists; the reverse of `_two_lists`."""
+    """Return the mapping from two lists; reverses `_two_lists`."""
     table = table if isinstance(table, dict) else {}
     _check_known(table, ("name", "of", to, *MAPPING[2:]), f"the table of {name!r}")
     keys, values, missing_for = table.get("of"), table.get(to), table.get(MISSING_FOR, [])
@@ -238,7 +238,7 @@ def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
 
 
 def _from_table(table: dict[str, Any], compared: dict[str, list[Any] | None]) -> Parameter:
-    """The parameter of a table. Values to compare that the table lists are entered by its name."""
+    """Return the parameter of a table. The values to compare, if the table lists them, are stored in `compared`."""
     fields = dict(table)
     name, kind = fields.get("name"), fields.pop("kind", None)
     kinds: dict[Any, type[Parameter]] = {**KINDS, Derived.kind: Derived}
@@ -265,7 +265,7 @@ def _from_table(table: dict[str, Any], compared: dict[str, list[Any] | None]) ->
 
 
 def _compared(name: Any, said: Mapping[str, Any], values: Any, sensitive: Sequence[str]) -> list[Any] | None:
-    """The values of a sensitive parameter to compare; None for all of them."""
+    """Return the values of a sensitive parameter to compare; None for all of them."""
     for key, value in said.items():
         if name not in sensitive:
             raise DomainError(f"{key} is for sensitive parameters, got it for {name!r}")

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for "no value": None, NaN or pandas' NA."""
+    """Return True if a value stands for "no value": None, NaN or pandas' NA."""
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
 
 
 def are_same(one: Any, other: Any) -> bool:
-    """Whether two values are equal; all missing values are equal."""
+    """Return True if two values are equal; all missing values are equal."""
     if is_missing(one) or is_missing(other):
         return is_missing(one) and is_missing(other)
     return bool(one == other)
@@ -42,12 +42,12 @@ def plain(value: Any) -> Any:
 
 
 def plain_or_none(value: Any) -> Any:
-    """A plain Python value, None for each that stands for "no value"."""
+    """Return a plain Python value; None for a value that stands for "no value"."""
     return None if is_missing(value) else plain(value)
 
 
 def hold_to(name: Any, holds: bool, rule: str) -> None:
-    """Refuse a parameter for which a rule does not hold."""
+    """Refuse a parameter if `holds` is False; `rule` states the broken rule."""
     if not holds:
         raise DomainError(f"parameter {name!r}: {rule}")
 

@@ -1,4 +1,4 @@
-"""Why: where the cases are, through what, who is worse off, and the smallest change that ends one."""
+"""Explanations of cases: their regions, their causes, who is worse off, and the smallest change that ends a case."""
 
 from fairprobe.explanation.case_region import CaseRegion
 from fairprobe.explanation.explaining import Explanation, explain

@@ -1,7 +1,8 @@
 """Boxes: regions over the parameters that are neither sensitive nor derived, for example "age 40 to 50 and married".
 
-A box has conditions on some axes. An axis is a parameter by the coordinates that all members of a family share; in a
-linked column these are roles. All members of a family are therefore inside, or none. A box can be written as a rule.
+A box has conditions on some axes. An axis is a parameter in coordinates that all members of a family share; in a linked
+column the coordinates are roles. A box therefore holds either all members of a family or none. A box can be written as
+a rule.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Values = frozenset[int]
 """The coordinates that a condition allows on an axis without order."""
 
 LISTED = 12
-"""Largest number of values that a rule lists; of more, it lists those left out if these are fewer. Chosen."""
+"""Largest number of values that a rule lists. A rule about more values lists the excluded ones if they are fewer.
+Chosen."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Axis:
         return self.n - 1 - (self.missing is not None)
 
     def holds(self, condition: Condition, coordinates: Codes) -> Mask:
-        """Boolean mask over coordinates: the condition is true."""
+        """Return a boolean mask over coordinates: True where the condition holds."""
         if isinstance(condition, Span):
             inside = (coordinates >= condition.low) & (coordinates <= condition.high)
             if self.missing is None:
@@ -73,7 +75,7 @@ class Axis:
         return allowed[coordinates]
 
     def is_everything(self, condition: Condition) -> bool:
-        """The condition is true of all coordinates."""
+        """Return True if the condition holds for all coordinates."""
         if isinstance(condition, Span):
             whole = condition.low <= 0 and condition.high >= self.last
             return whole and (condition.missing or self.missing is None)
@@ -104,37 +106,37 @@ class Axes:
         return len(self.each)
 
     def coordinates(self, codes: Codes) -> Codes:
-        """The coordinates of inputs: one column for each axis."""
+        """Return the coordinates of inputs: one column for each axis."""
         return self.domain.families.canonical(codes.astype(np.int64, copy=False))[:, self.columns]
 
     def box(self, conditions: Mapping[int, Condition]) -> Box:
-        """A box of conditions by axis; those that are true of everything are left out."""
+        """Return the box with conditions by axis; a condition that always holds is left out."""
         kept = {place: each for place, each in conditions.items() if not self.each[place].is_everything(each)}
         return Box(tuple(sorted(kept.items())))
 
     def inside(self, box: Box, coordinates: Codes) -> Mask:
-        """Boolean mask over inputs: in a box."""
+        """Return a boolean mask over inputs: True inside the box."""
         inside = np.ones(len(coordinates), dtype=bool)
         for place, condition in box.conditions:
             inside &= self.each[place].holds(condition, coordinates[:, place])
         return inside
 
     def inside_any(self, boxes: Iterable[Box], coordinates: Codes) -> Mask:
-        """Boolean mask over inputs: in one of the boxes."""
+        """Return a boolean mask over inputs: True inside at least one of the boxes."""
         inside = np.zeros(len(coordinates), dtype=bool)
         for box in boxes:
             inside |= self.inside(box, coordinates)
         return inside
 
     def rules(self, box: Box) -> list[Rule]:
-        """A rule for each condition of a box."""
+        """Return a rule for each condition of a box."""
         return [self._rule(self._formula(self.each[place], each)) for place, each in box.conditions]
 
     def _rule(self, formula: Formula) -> Rule:
         return Rule(text_of(formula), parameters=self.domain.parameters)
 
     def rule(self, box: Box) -> Rule:
-        """All conditions of a box as one rule; without conditions, a rule that is true of everything."""
+        """Return all conditions of a box as one rule; without conditions, a rule that is always true."""
         if not box.conditions:
             name = Name(self.each[0].parameter.name)
             return self._rule(Operation("or", (negated(missing(name)), missing(name))))
@@ -145,13 +147,13 @@ class Axes:
         return _said(axis, roles) if axis.link is None else self._linked(axis, axis.link, roles)
 
     def _linked(self, axis: Axis, place: int, roles: Codes) -> Formula:
-        """Roles as a formula: without the sensitive value if each value has one role under all sensitive values."""
+        """Return roles as a formula, without the sensitive value if each value has one role under all of them."""
         link, links = self.domain.links[place], self.domain._links
         sensitive = self.domain[link.sensitive]
         assert links is not None
 
         def played(roles: Codes) -> list[Codes]:
-            """By sensitive value, the codes that have the roles with it."""
+            """Return the codes that have the roles, by sensitive value."""
             codes = [links.played_by(place, roles, value) for value in range(sensitive.levels)]
             return [each[each >= 0] for each in codes]
 
@@ -169,22 +171,22 @@ class Axes:
 
 @dataclass(frozen=True)
 class Box:
-    """Pairs of an axis, by its place, and its condition; in order of axes."""
+    """Conditions as pairs of the axis's place and the condition, sorted by axis."""
 
     conditions: tuple[tuple[int, Condition], ...]
 
     @cached_property
     def by_axis(self) -> dict[int, Condition]:
-        """The conditions by the place of their axis."""
+        """Return the conditions by the place of their axis."""
         return dict(self.conditions)
 
     def without(self, place: int) -> Box:
-        """The larger box without a condition on an axis."""
+        """Return the larger box without the condition on an axis."""
         return Box(tuple(each for each in self.conditions if each[0] != place))
 
 
 def _said(axis: Axis, codes: Codes) -> Formula:
-    """Codes of a parameter as a formula: a range of numbers; else one of some values, or none of the others."""
+    """Return codes of a parameter as a formula: a range of numbers, or a list of values or of excluded values."""
     parameter, name = axis.parameter, Name(axis.parameter.name)
     if not axis.is_ordered or parameter.kind == "ordinal":  # listed, as text has an order of its own
         return _among(parameter, set(codes.tolist()))
@@ -203,7 +205,7 @@ def _said(axis: Axis, codes: Codes) -> Formula:
 
 
 def _among(parameter: Parameter, inside: set[int]) -> Formula:
-    """One of some values, or none of the others, whichever is shorter, as a formula."""
+    """Return the formula for a list of values, or for the excluded values if they are fewer."""
     values = plain_values(parameter)
     chosen = [value for code, value in enumerate(values) if code in inside]
     left_out = [value for code, value in enumerate(values) if code not in inside]
@@ -217,7 +219,7 @@ def _among(parameter: Parameter, inside: set[int]) -> Formula:
 
 
 def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """The values of positive worth; a value without inputs stays as it was before."""
+    """Return the values whose gain is positive, and their gain; a value without inputs keeps its state."""
     by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
     before = np.ones(axis.n, dtype=bool)
     if isinstance(now, frozenset):
@@ -230,7 +232,7 @@ def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None)
 
 
 def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
-    """The values that occur, in order, and the worth of their inputs."""
+    """Return the values that occur, in order, and the summed gain of their inputs."""
     if n > len(values):
         at, places = np.unique(values, return_inverse=True)
         return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
@@ -239,7 +241,7 @@ def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
 
 
 def best_span(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """The span of the highest worth. An end stays where it was if no input lies in between."""
+    """Return the span with the highest gain. An end does not move if no input lies in between."""
     if not len(values):
         return None
     at, worth = _by_value(values, gains, axis.n)

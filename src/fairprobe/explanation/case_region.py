@@ -1,4 +1,4 @@
-"""Regions as they are reported: measured on fresh inputs, none of which they were learned from."""
+"""Measured regions: each region is measured on fresh inputs that were not used to learn it."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ N_DENSITY = 100_000
 
 
 class Few(StrEnum):
-    """Reasons for few fresh inputs of a region, by the names of their remarks."""
+    """Reasons why few fresh inputs of a region were judged, by the names of their remarks."""
 
     BUDGET = "few-measured"
     THIN = "thin-regions"
-    """Few of the inputs drawn from the population lie in it."""
+    """Few of the inputs drawn from the population lie in the region."""
     APART = "few-comparable"
-    """Few of its inputs have a twin that counts."""
+    """Few inputs of the region have a twin that counts."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -56,48 +56,51 @@ class CaseRegion:
     n: int
     """Number of fresh inputs of the region that were judged."""
     hits: int
-    """Number of cases among them."""
+    """Number of cases among the judged inputs."""
     low: float
     high: float
-    """The interval of the precision; those of all regions hold at once, at 95% confidence."""
+    """Upper end of the interval of the precision. The intervals of all regions hold together at 95% confidence."""
     coverage: float
-    """The part of the cases explained that are in it."""
+    """Fraction of the explained cases that are in the region."""
     of_domain: float | None
-    """The part of the allowed domain that is in it; None where that cannot be counted."""
+    """Fraction of the allowed domain that is in the region; None if it cannot be counted."""
     of_density: float | None
-    """The part of the density that is in it; None without a density."""
+    """Fraction of the density that is in the region; None without a density."""
     n_rows: int | None
-    """Number of real rows in it; None without rows."""
+    """Number of real rows in the region; None without rows."""
     of_rows: float | None
     directions: Directions
-    """Who is worse off in it."""
+    """Counts of the outcomes of the two twins in the region, which show who is worse off."""
     in_data: RegionInData | None = None
-    """The training rows in it."""
+    """The training rows in the region."""
     few: Few | None = None
-    """The reason why fewer inputs were judged than planned; None if all were."""
+    """Reason why fewer inputs were judged than planned; None if all planned inputs were judged."""
 
     @property
     def precision(self) -> float:
-        """The part of the region's inputs that are cases."""
+        """Fraction of the region's judged inputs that are cases."""
         return self.hits / self.n if self.n else float("nan")
 
     @property
     def touches(self) -> float:
-        """The part of rows (else of the density, else of the domain) that are cases in it: regions are sorted by it."""
+        """Fraction of people who are cases in the region, by which regions are sorted.
+
+        It is measured on the rows, else on the density, else on the domain.
+        """
         inside = next((each for each in (self.of_rows, self.of_density, self.of_domain) if each is not None), 0.0)
         return inside * self.precision if self.n else 0.0
 
     @property
     def text(self) -> str:
-        """The rule, as a constraint is written: it can be pasted into a domain file."""
+        """The rule as a constraint that can be pasted into a domain file."""
         return self.rule.text
 
     def matches(self, frame: pd.DataFrame) -> Mask:
-        """Boolean mask over rows: in the region."""
+        """Return a boolean mask over rows: True inside the region."""
         return self.rule.matches(frame)
 
     def sentence(self) -> str:
-        """The region in a line."""
+        """Return the region in one line."""
         said = "the part of its inputs that are cases was not measured"
         if self.n:
             said = f"{percent(self.precision)} of its inputs are cases ({percent(self.low)} to {percent(self.high)})"
@@ -107,12 +110,12 @@ class CaseRegion:
         return said
 
     def sentences(self) -> list[str]:
-        """The region, who is worse off in it, and what the training rows in it say."""
+        """Return sentences on the region, on who is worse off in it, and on its training rows."""
         in_data = [] if self.in_data is None else self.in_data.sentences()
         return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
 
     def cells(self) -> dict[str, str]:
-        """The figures by column of the table of all regions; empty where a figure is not known."""
+        """Return the figures by column of the table of all regions; empty where a figure is not known."""
         return {
             "precision": percent(self.precision) if self.n else "",
             "interval": f"{percent(self.low)} to {percent(self.high)}" if self.n else "",
@@ -137,7 +140,7 @@ class CaseRegion:
 
 
 def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[CaseRegion]:
-    """Measure regions on fresh inputs, and sort them: those that touch most people come first."""
+    """Measure regions on fresh inputs, and sort them so that regions that concern most people come first."""
     n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
     fresh = _fresh(evidence, axes, boxes, n)
     likely = None
@@ -174,7 +177,7 @@ def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list
 def _measured(
     evidence: Evidence, axes: Axes, box: Box, inputs: Codes, n_regions: int, likely: Codes | None, n_wanted: int
 ) -> CaseRegion:
-    """Judge fresh inputs of a region, and count who else is in it; `likely` are coordinates drawn from the density."""
+    """Judge fresh inputs of a region and measure its figures; `likely` are coordinates drawn from the density."""
     rule, rows, domain = axes.rule(box), evidence.rows, evidence.domain
     judgement = evidence.judge(inputs)
     n, hits = int(judgement.comparable.sum()), int(judgement.hits.sum())
@@ -200,7 +203,7 @@ def _measured(
 
 
 def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
-    """The reason why n inputs were judged and not more."""
+    """Return the reason why only n inputs were judged; None if all planned inputs were judged."""
     if n_drawn < n_wanted:
         return Few.THIN
     if n_wanted < N_MEASURED:

@@ -1,4 +1,4 @@
-"""The shape that the results of `shrink` and `repair` have in common, and the real rows that cases are held against."""
+"""Base class of the results of `shrink` and `repair`, and the real rows that cases are compared with."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class ChangedCases(Finding):
-    """Cases with minimal changes; every one was asked about again at the end. All have the index of the cases given."""
+    """Cases with minimal changes, all asked about again at the end. Tables have the index of the given cases."""
 
     domain: Domain
     cases: pd.DataFrame
     n_changes: pd.Series
-    """Number of parameters that differ (roles, where they are linked), without the sensitive ones."""
+    """Number of free parameters that differ. In a linked column, the roles are compared."""
     distance: pd.Series
-    """Gower's distance: between 0 and 1, the mean over the parameters."""
+    """Gower's distance: the mean over the parameters, between 0 and 1."""
     is_minimal: pd.Series
-    """True where all smaller numbers of changes were asked about and give nothing."""
+    """True where all smaller numbers of changes were tried and none succeeds."""
     n_gone: int
-    """Cases given that no longer hold, or not each time that the model is asked; they are left out."""
+    """Number of given cases that are left out because the model no longer treats them differently, or not each time."""
     n_queries: int
     health: tuple[Remark, ...]
 
@@ -47,11 +47,11 @@ class ChangedCases(Finding):
         return len(self.cases)
 
     def in_words(self, n: int = 3) -> list[str]:
-        """The first cases for which something was found: the changes, and the model's outputs."""
+        """Return the first cases with a result in words: the changes and the model's outputs."""
         return [self._case_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON; means are of the cases where something was found."""
+        """Return the figures as plain values of JSON; means are over the cases with a result."""
         return {
             "n_cases": self.n_cases,
             "n_gone": self.n_gone,
@@ -79,7 +79,7 @@ class ChangedCases(Finding):
 def common_of(
     given: Evidence, rows: RealRows | None, search: MinimalChanges, kept: Codes, found: Mask
 ) -> dict[str, Any]:
-    """The fields that both results have, for the cases kept; `found` is a mask of those that have changes."""
+    """Return the fields of the base class for the kept cases; `found` is a mask of the cases with a result."""
     import pandas as pd
 
     assert given.index is not None
@@ -99,7 +99,7 @@ def common_of(
 
 
 def _remarks(rows: RealRows | None, search: MinimalChanges, found: Mask, is_minimal: Mask) -> Iterator[Remark]:
-    """Remarks on rows that were not used, and on what was not asked about, or not found."""
+    """Yield remarks on unused rows, on untried changes, and on cases without a result."""
     if rows is not None and rows.n_unused:
         text = f"{rows.n_unused:,} of {rows.n_unused + len(rows.frame):,} rows have values that are none of the"
         yield Remark("rows-outside", f"{text} domain's: they are not used")
@@ -115,19 +115,19 @@ def _remarks(rows: RealRows | None, search: MinimalChanges, found: Mask, is_mini
 
 @dataclass(frozen=True)
 class RealRows:
-    """Rows as inputs, whether or not the constraints allow them."""
+    """Real rows as inputs, whether or not the constraints allow them."""
 
     codes: Codes
     places: Codes
-    """Place of each row among the members of its family; -1 for one whose sensitive value is not compared."""
+    """Place of each row among the members of its family; -1 where its sensitive value is not compared."""
     frame: pd.DataFrame
-    """The rows as they were given."""
+    """The rows as the caller gave them."""
     n_unused: int
-    """Rows with a value that is none of the domain's, or with values that do not go together."""
+    """Number of unused rows: they hold a value outside the domain, or values that contradict a link."""
 
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:
-    """Code rows at the nearest step. Their sensitive values do not matter, so these need not be compared."""
+    """Code rows at the nearest step. Their sensitive values do not matter and need not be compared."""
     rows = domain.rows(towards, called={"X": "towards"})
     sensitive = list(domain.sensitive_columns)
     codes, own = rows.nearest_codes, rows.nearest_codes[:, sensitive]

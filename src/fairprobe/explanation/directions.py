@@ -1,7 +1,7 @@
-"""Who is worse off: the outcomes of the two twins of a case, among the cases found and among cases that were sampled.
+"""Directions: who is worse off in cases, counted among the found cases and tested among sampled cases.
 
-A directed search finds cases in proportions of its own, so these are only counted. Whether one side is worse off more
-often than the other is tested on cases sampled afresh.
+A directed search over-represents some kinds of cases, so found cases are only counted. Whether one side is worse off
+more often than the other is tested on freshly sampled cases.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 SURPRISING = 0.05
-"""Largest adjusted p-value at which a sentence calls a row one-sided. Chosen."""
+"""Largest adjusted p-value at which a sentence says that one side is worse off. Chosen."""
 
 MOST_PAIRS = 200
-"""Largest number of pairs of sides that are compared; of more, those that most cases found are ends of. Chosen."""
+"""Largest number of compared pairs of sides. If there are more, those at the ends of most found cases are kept.
+Chosen."""
 
 MOST_BARS = 12
-"""Largest number of rows that are drawn. Chosen."""
+"""Largest number of drawn bars. Chosen."""
 
 TOLD = 2
-"""Number of rows that sentences tell."""
+"""Number of table rows that sentences state. Chosen."""
 
 COUNTED = (
     *("compared", "first", "second", "first_gets", "second_gets"),
     *("found", "found_reversed", "sampled", "sampled_reversed"),
 )
-"""Columns of the table before the test."""
+"""Columns of the table that are filled before the test."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -72,18 +73,18 @@ class Directions(Finding):
     sensitive: tuple[str, ...]
     output: str
     favourable: Any
-    """The good outcome, if it was given and seen: then `first` is the side that is worse off."""
+    """The favourable outcome, if it was given and seen; `first` is then the side that is worse off."""
     n_found: int
     n_sampled: int
-    """Cases among the inputs drawn."""
+    """Number of cases among the drawn inputs."""
     n_drawn: int
-    """Inputs that were drawn afresh."""
+    """Number of freshly drawn inputs."""
     health: tuple[Remark, ...] = ()
 
     json_names: ClassVar = {"table": "directions"}
 
     def sentences(self) -> list[str]:
-        """The rows with the smallest p-values in words."""
+        """Return sentences for the table rows with the smallest p-values."""
         if not len(self.table):
             return ["No case tells two sides apart."]
         told = self.table.sort_values("p_adjusted", kind="stable", na_position="last")
@@ -109,7 +110,7 @@ class Directions(Finding):
         )
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draw how often it is the first side and not the second, as SVG."""
+        """Draw, as SVG, how often the first side gets the outcome of the row instead of the second side."""
         from fairprobe.explanation.plots import draw_bars
 
         of = "sampled" if self.n_sampled else "found"
@@ -124,11 +125,11 @@ class Directions(Finding):
 
 
 def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
-    """Count the outcomes of two sides, and test whether it is as often the other way round.
+    """Count the outcomes of two sides, and test whether both directions are equally frequent.
 
     Args:
         evidence: the cases found.
-        sampled: a judgement of inputs drawn afresh: its hits are a sample of cases, as those of a search are not.
+        sampled: a judgement of freshly drawn inputs, whose hits are a random sample of cases.
     """
     hits = sampled.take(np.flatnonzero(sampled.hits))
     parts, domain = (evidence.cases, hits), evidence.domain
@@ -159,17 +160,17 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
 
 
 class _Pair(NamedTuple):
-    """Two values of one sensitive parameter, or two combinations of all."""
+    """Two values of one sensitive parameter, or two combinations of all sensitive parameters."""
 
     compared: str
     words: tuple[str, str]
     places: tuple[int, int]
-    """Codes of the parameter, or places of the combinations."""
+    """Codes of the parameter's values, or places of the combinations."""
     parameter: int | None = None
     """Place of the parameter among the sensitive ones; None for combinations."""
 
     def members(self, domain: Domain, codes: Codes) -> list[Codes]:
-        """For each side, the place of the member of each input's family."""
+        """Return, for each side, the place of its member in each input's family."""
         if self.parameter is None:
             return [np.full(len(codes), place) for place in self.places]
         combinations = domain.families.combinations[domain.families.place(codes)]
@@ -181,9 +182,9 @@ class _Pair(NamedTuple):
 
 
 def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
-    """Sets of groups: the values of each sensitive parameter where there are several, and their combinations.
+    """Return sets of groups: the values of each sensitive parameter if there are several, and their combinations.
 
-    A group has words, and the places of its combinations in domain order.
+    A group has a description in words, and the places of its combinations in domain order.
     """
     combinations = domain.combinations
     whole = {combination_words(domain, place): [place] for place in range(len(combinations))}
@@ -198,7 +199,7 @@ def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
 
 
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
-    """All pairs of values of each sensitive parameter, where there are several, and of their combinations."""
+    """Yield all pairs of values of each sensitive parameter, if there are several, and all pairs of combinations."""
     domain = evidence.domain
     *by_value, whole = groups_of(domain)
     sets = [(domain.sensitive[column], groups, column) for column, groups in enumerate(by_value)]
@@ -210,9 +211,9 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
 
 
 def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
-    """All pairs of sides, given by combination; of too many, those that most cases found are ends of.
+    """Return pairs of combinations. If there are too many, the pairs at the ends of most found cases are kept.
 
-    The sample does not choose them, so that its test stays exact.
+    The sampled cases do not influence this choice, so that their test stays exact.
     """
     n_sides = int(sides.max()) + 1
     if math.comb(n_sides, 2) <= MOST_PAIRS or not evidence.n_cases:
@@ -228,18 +229,18 @@ def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
 
 
 class _Outcomes(NamedTuple):
-    """Outcomes as numbers; two sides with the same number are treated alike."""
+    """Outcomes as numbers; two sides with equal numbers are treated alike."""
 
     names: Sequence[Any]
-    """By number."""
+    """Name of each outcome, by its number."""
     read: Callable[[NDArray[Any], NDArray[Any]], tuple[Codes, Codes]]
-    """Numbers of the outcomes of two sides, from their outputs."""
+    """Function from the outputs of two sides to the numbers of their outcomes."""
     is_told: bool
-    """The good outcome is known: the lower number is the worse one."""
+    """True if the favourable outcome is known: the lower number is then the worse outcome."""
 
 
 def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
-    """Labels as they are; with a good one, only this one and all others."""
+    """Return the labels as outcomes; with a favourable label, the outcomes are this label and all others."""
     import pandas as pd
 
     labels = labels_of(parts)
@@ -257,9 +258,10 @@ def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes
 
 
 def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
-    """The lower and the higher of two numbers; of classes, those of the class that is meant.
+    """Return the lower and the higher of two numbers as outcomes; of classes, the numbers of one class.
 
-    That is the good outcome's class, or of two the last one; else for each pair the class in which it differs most.
+    That class is the favourable one, or the last of two; otherwise, for each pair, the class with the largest
+    difference.
     """
     oracle, good, n_classes = evidence.oracle, evidence.favourable, n_classes_of(parts)
     sign = -1.0 if good is not None and good.is_low else 1.0
@@ -286,7 +288,7 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
 
 
 def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
-    """By the outcomes of the first and the second side, where they differ and both exist, the number of cases."""
+    """Return the number of cases, by the outcomes of the two sides, where they differ and both members exist."""
     n = len(judgement.codes)
     if not n:
         return Counter()
@@ -298,7 +300,7 @@ def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcom
 
 
 def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Outcomes) -> Iterator[tuple[Any, ...]]:
-    """A row for each two outcomes that part two sides; the first side more often gets the lower one."""
+    """Yield a table row for each two outcomes that differ between sides; the first gets the lower one more often."""
     found, sampled = (_counts(domain, part, pair, outcomes) for part in parts)
     for low, high in sorted({(min(gets), max(gets)) for gets in (*found, *sampled)}):
         ways, sides = [(low, high), (high, low)], pair.words
@@ -310,7 +312,7 @@ def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Ou
 
 
 def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """Test the symmetry of the rows sampled, and sort: single parameters first, then by the number of cases."""
+    """Test the symmetry of the table rows, and sort: single parameters first, then by the number of cases."""
     import pandas as pd
 
     table = pd.DataFrame(rows, columns=list(COUNTED))
@@ -327,7 +329,7 @@ def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
 
 
 def symmetry(hits: Codes, n: Codes) -> Floats:
-    """The exact probability of a count as far from the half of n, if both ways were as likely.
+    """Return the exact two-sided p-value of a count out of n, if both directions were equally likely.
 
     >>> symmetry(np.array([5, 10]), np.array([10, 10])).round(4).tolist()
     [1.0, 0.002]
@@ -338,7 +340,7 @@ def symmetry(hits: Codes, n: Codes) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """Adjust p-values for their number (Holm, 1979).
+    """Return p-values adjusted for multiple tests (Holm, 1979).
 
     >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
     [0.03, 0.06, 0.06]
@@ -350,7 +352,7 @@ def holm(p: Floats) -> Floats:
 
 
 def _short(words: str, name: str) -> str:
-    """The words for one sensitive value, without its parameter's name where the value is a word.
+    """Return the words for one sensitive value, without the parameter's name if the value is a word.
 
     >>> _short("sex=Female", "sex"), _short("group=1", "group"), _short("sex=Female, age=20", "combination")
     ('Female', 'group=1', 'sex=Female, age=20')

@@ -1,4 +1,4 @@
-"""What all findings stand on: the cases that still hold, the model, the queries left, the population and real rows."""
+"""Evidence for all findings: the cases that still hold, the model, its remaining queries, and the people."""
 
 from __future__ import annotations
 
@@ -28,39 +28,40 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_QUERIES = 1_000_000
-"""Largest number of rows that is sent to a model by default. Chosen."""
+"""Largest number of rows sent to a model by default. Chosen."""
 
 CASES_PART = 0.5
-"""Part of `max_queries` for asking about all cases given. If they need more, half of this part is spent. Chosen."""
+"""Fraction of `max_queries` for asking about all given cases. If they need more, half of this fraction is used.
+Chosen."""
 
 LEAST_SEEN = 100
-"""Smallest number of fresh inputs after which an outcome that none of them got is refused. Chosen."""
+"""Number of fresh inputs above which a favourable outcome that none of them got is refused. Chosen."""
 
 
 class Budget:
-    """The queries left of a limit; None stands for no limit."""
+    """Remaining queries of a limit; None means that there is no limit."""
 
     def __init__(self, oracle: Oracle, max_queries: int | None, *, reserved: int = 0) -> None:
         self._oracle = oracle
         self.max_queries = max_queries
         self._reserved = reserved
         self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
-        """Rows that one input takes at most."""
+        """Largest number of rows that one input costs."""
 
     @property
     def n_left(self) -> int | None:
-        """Rows that may still be sent; None without a limit."""
+        """Number of rows that may still be sent; None without a limit."""
         if self.max_queries is None:
             return None
         return max(0, self.max_queries - self._reserved - self._oracle.asker.n_queries)
 
     def part(self, part: float) -> Budget:
-        """A part of what is left, as a budget of its own."""
+        """Return a fraction of the remaining queries as a separate budget."""
         left = self.n_left
         return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
 
     def inputs(self, n_wanted: int, part: float = 1.0, cost: int | None = None) -> int:
-        """How many of the inputs wanted a part of what is left is enough for, if each costs `cost` rows."""
+        """Return how many of the wanted inputs a fraction of the budget pays for, if each costs `cost` rows."""
         left = self.n_left
         return n_wanted if left is None else min(n_wanted, int(left * part) // (cost or self.cost))
 
@@ -76,7 +77,7 @@ class DrawnFrom:
 
     @classmethod
     def of(cls, found: Found | None, domain: Domain, population: str | Density | None) -> DrawnFrom:
-        """The population asked for; by default that of the search, or all allowed inputs."""
+        """Return the requested population; by default that of the search, or all allowed inputs."""
         if population is None:
             if found is None or found.density is None:
                 return cls("valid" if domain.is_restricted else "domain", domain)
@@ -104,19 +105,19 @@ class Evidence:
     domain: Domain
     oracle: Oracle
     budget: Budget
-    """It leaves the queries that are reserved for asking about the cases once more."""
+    """Remaining queries, without those reserved for asking about the cases once more."""
     cases: Judgement
     numbers: Codes
-    """Position of the cases that still hold among those given."""
+    """Position among the given cases, for each case that still holds."""
     population: DrawnFrom
     index: pd.Index | None = None
     """Index of the cases that still hold."""
     n_gone: int = 0
-    """Cases given that no longer hold."""
+    """Number of given cases that no longer hold."""
     n_unasked: int = 0
-    """Cases given that were not asked about, as the budget left no room."""
+    """Number of given cases that were not asked about because the budget was too small."""
     n_off: int = 0
-    """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
+    """Number of given cases that were not asked about because they hold row values outside the domain."""
     density: Density | None = None
     """The density of the population, or of the search."""
     rows: pd.DataFrame | None = None
@@ -128,22 +129,22 @@ class Evidence:
 
     @property
     def n_cases(self) -> int:
-        """Number of cases that still hold."""
+        """The number of cases that still hold."""
         return len(self.cases.codes)
 
     @property
     def n_given(self) -> int:
-        """Number of cases given."""
+        """The number of given cases."""
         return self.n_cases + self.n_gone + self.n_unasked + self.n_off
 
     @property
     def n_queries(self) -> int:
-        """Number of rows sent to the model so far."""
+        """The number of rows sent to the model so far."""
         return self.oracle.asker.n_queries
 
     @property
     def output(self) -> str:
-        """The output that is compared: "label", "score", "proba" or "value"."""
+        """The compared output: "label", "score", "proba" or "value"."""
         return self.oracle.asker.output
 
     @property
@@ -159,26 +160,26 @@ class Evidence:
 
     @cached_property
     def coordinates(self) -> Codes:
-        """Roles of each case in the columns that are neither sensitive nor derived."""
+        """The roles of each case in the columns that are neither sensitive nor derived."""
         return coordinates(self.domain, self.cases.codes)
 
     @cached_property
     def row_codes(self) -> Codes:
-        """The rows as inputs, numbers at the nearest step; -1 where a value is none of the domain's."""
+        """The rows as inputs, numbers at the nearest step; -1 where a value is outside the domain."""
         assert self.rows is not None
         return self.domain.encode(self.rows, nearest=True)
 
     def rng(self, name: str) -> np.random.Generator:
-        """A generator of a part's own, so that the draws of one part do not change those of another."""
+        """Return a random generator for one finding, so that its draws do not change those of other findings."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def judge(self, codes: Codes) -> Judgement:
-        """Judge inputs by the model."""
+        """Judge inputs with the model."""
         return self.oracle.judge_batches(codes)
 
     @contextmanager
     def asker(self, *, domain: Domain | None = None, output: str | None = None) -> Iterator[Asker]:
-        """Ask the model about another domain or for another output; the budget counts these queries too."""
+        """Yield a way to ask the model about another domain or output; the budget counts these queries too."""
         own = self.oracle.asker
         asker = Asker(self.model, domain or self.domain, output=output or own.output, batch=self.batch)
         try:
@@ -188,7 +189,7 @@ class Evidence:
             own.n_queries += asker.n_queries
 
     def health(self, n_lost: int = 0) -> list[Remark]:
-        """Remarks on a model that contradicts itself, and on cases left out, `n_lost` since they were asked about."""
+        """Return remarks on an unstable model and on left-out cases; `n_lost` were lost after the first check."""
         remarks = list(self.oracle.health)
         of = f"of {self.n_given:,} cases"
         if self.n_unasked:
@@ -221,7 +222,7 @@ def asked_cases(
     batch: str | None,
     n_times: int = 1,
 ) -> Evidence:
-    """Ask about the cases of a search or of a frame: about as many, evenly taken, as the budget allows.
+    """Ask about the cases of a search or of a frame; if the budget is too small, about an even selection of them.
 
     Queries are reserved so that the cases that hold can be asked about `n_times` in all.
     """
@@ -274,7 +275,7 @@ def explained_cases(
     seed: int,
     **asked: Any,
 ) -> Evidence:
-    """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`.
+    """Ask about the given cases and collect the data that belongs to them; see `explain` for the arguments.
 
     The other arguments are those of `asked_cases`.
     """
@@ -299,7 +300,7 @@ def explained_cases(
 
 
 def _check_none_given(found: Found, domain: Domain | None, **settings: Any) -> None:
-    """Refuse settings that the search has made already."""
+    """Refuse settings that the search already fixes."""
     if domain is not None and domain != found.domain:
         raise SettingError.about("domain", "must be the one searched, got another: leave it out, or give found.cases")
     for name, value in settings.items():
@@ -311,7 +312,7 @@ def _check_none_given(found: Found, domain: Domain | None, **settings: Any) -> N
 
 
 def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
-    """Cases as codes; every value must be one of the domain's."""
+    """Return cases as codes; a value outside the domain is refused."""
     codes = domain.rows(frame, called={"X": "cases"}, may_be_empty=True).codes
     outside = codes < 0
     if outside.any():
@@ -341,7 +342,7 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
 
 
 def labels_of(judgements: Iterable[Judgement]) -> list[Any]:
-    """The labels that were given to inputs, in order; none where the outputs are classes' numbers."""
+    """Return the labels that inputs got, in order; an empty list if outputs are numbers of classes."""
     import pandas as pd
 
     seen = [part.outputs[part.exist] for part in judgements if part.outputs.ndim == 2]
@@ -349,14 +350,14 @@ def labels_of(judgements: Iterable[Judgement]) -> list[Any]:
 
 
 def n_classes_of(judgements: Iterable[Judgement]) -> int:
-    """The number of classes that outputs are about; 0 for plain numbers and labels."""
+    """Return the number of classes in the outputs; 0 for plain numbers and labels."""
     return max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
 
 
 def favourable_among(word: Any, evidence: Evidence, sampled: Judgement | None = None) -> Favourable | None:
-    """Read the word for the good outcome, by what the model said of the cases, of fresh inputs, and of rows.
+    """Return the favourable outcome for `word`, checked against the outcomes of cases, fresh inputs and rows.
 
-    Where few fresh inputs were judged, an outcome that was not seen is taken, unless it looks like one that was.
+    If few fresh inputs were judged, an outcome that none of them got is accepted, unless its name resembles a seen one.
     """
     judged = [evidence.cases, *([] if sampled is None else [sampled])]
     labels: list[Any] = []

@@ -1,4 +1,4 @@
-"""`explain`: where a model treats twins differently, through what, who is worse off, and what would end it."""
+"""`explain`: where a model treats twins differently, through which parameters, and what would end it."""
 
 from __future__ import annotations
 
@@ -39,50 +39,51 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_SAMPLED = 20_000
-"""Number of fresh inputs of the population: the share of cases, and who is worse off in these. Chosen."""
+"""Number of fresh inputs of the population for the share of cases and for the directions. Chosen."""
 
 LEARNING_PART = 0.6
-"""Part of the queries left for learning regions; the other findings need the rest. Chosen."""
+"""Fraction of the remaining queries for learning regions; the other findings need the rest. Chosen."""
 
 LEAST_LEARNED = 500
-"""Smallest number of judged inputs after which it means something that no region was found. Chosen."""
+"""Number of judged inputs below which finding no region has no meaning. Chosen."""
 
 LEAST_MEASURED = 100
-"""Smallest number of fresh inputs in a region for its precision to be well known. Chosen."""
+"""Number of fresh inputs in a region below which its precision is not well known. Chosen."""
 
 MOST_REMEDIED = 3
 """Number of regions for which remedies are simulated. Chosen."""
 
 TOLD = 3
-"""Number of remedies that sentences tell."""
+"""Number of remedies that sentences state."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Explanation(Finding):
-    """The regions that hold the cases, and the other findings about these cases."""
+    """The regions that contain the cases, and the other findings about these cases."""
 
     regions: tuple[CaseRegion, ...]
-    """Those that touch most people come first."""
+    """Measured regions; regions that concern most people come first."""
     coverage: float
-    """The part of the cases explained that are in a region."""
+    """Fraction of the explained cases that are in a region."""
     influence: Influence
     directions: Directions
     severity: Severity
     relabelled: tuple[int, int] | None
-    """Of scores and probabilities: the number of cases whose label changes too, and the number asked about."""
+    """Number of cases whose label changes too, and number asked about; None unless scores or probabilities are
+    compared."""
     inside: Inside | None
-    """The parts of the model that look at a sensitive parameter; None where it cannot be looked into."""
+    """Parts of the model that use a sensitive parameter; None if the model's inside is not known."""
     remedies: Remedies
-    """Simulations of the first regions decided otherwise."""
+    """Simulated decisions for the first regions."""
     domain: Domain
     population: str
     """The population on whose inputs regions were measured."""
     n_given: int
     """Number of cases given."""
     n_asked: int
-    """Number of these that were asked about again: as many as the limit on queries has room for."""
+    """Number of given cases that were asked about again, which the limit on queries bounds."""
     n_cases: int
-    """Number of these that still hold; the explanation is about them."""
+    """Number of cases asked about again that still hold; the explanation is about them."""
     n_sampled: int
     """Number of fresh inputs of the population that are comparable."""
     n_sampled_cases: int
@@ -91,7 +92,7 @@ class Explanation(Finding):
     seed: int
     health: tuple[Remark, ...] = ()
     not_measured: Mapping[str, str] = field(default_factory=dict)
-    """By section that the limit on queries left no room for, the sentence that says so."""
+    """Sentence on each section that the limit on queries left no room for, by section."""
 
     json_names: ClassVar = {"domain": "", "relabelled": ""}
 
@@ -102,7 +103,7 @@ class Explanation(Finding):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The regions, one a row."""
+        """Return the regions as a table with one row for each."""
         import pandas as pd
 
         names = ["text", "precision", "low", "high", "coverage", "of_domain", "of_density", "of_rows", "n_rows"]
@@ -111,7 +112,7 @@ class Explanation(Finding):
     # Words
 
     def title(self) -> str:
-        """The regions and the part of the cases that they hold, in a sentence."""
+        """Return the number of regions and the fraction of the cases in them, as a sentence."""
         if not self.n_given:
             return "No cases were given, so there is nothing to explain. The model may still have cases."
         if not self.n_asked:
@@ -126,7 +127,7 @@ class Explanation(Finding):
         return f"{counted(len(self.regions), 'region holds', 'regions hold')} {percent(self.coverage)} of {cases}."
 
     def _findings(self) -> dict[str, list[str]]:
-        """By heading, the sentences of all findings but the regions and the remedies."""
+        """Return the sentences of all findings except the regions and the remedies, by heading."""
         if not self.n_cases:
             return {}
         return {
@@ -147,7 +148,7 @@ class Explanation(Finding):
         ]
 
     def label_sentences(self) -> list[str]:
-        """The number of cases whose label changes: a difference between scores need not change the label."""
+        """Return a sentence on the number of cases whose label changes, as scores can differ without that."""
         if self.relabelled is None:
             return []
         n, asked = self.relabelled
@@ -312,7 +313,7 @@ def explain(
 
 
 def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str, str]:
-    """By section that the limit on queries left no room for, the sentence that says so."""
+    """Return, by section, the sentence that the limit on queries left no room for it."""
     if not evidence.n_cases and not evidence.n_unasked:
         return {}
     limit = f"Not measured: the limit of {evidence.budget.max_queries or 0:,} queries left"
@@ -328,7 +329,7 @@ def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str,
 
 
 def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[str, str]) -> Iterator[Remark]:
-    """Remarks on cases, on sections that are missing, and on regions of which little is known."""
+    """Yield remarks on cases, on missing sections, and on regions with few measurements."""
     yield from evidence.health()
     limit = f"the limit of {evidence.budget.max_queries or 0:,} queries"
     if missing:

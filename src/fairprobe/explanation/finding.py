@@ -1,4 +1,4 @@
-"""The common shape of the parts of an explanation: sentences, a table and remarks; and their figures for JSON."""
+"""Base class of the parts of an explanation: sentences, a table and remarks; and their figures for JSON."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class Finding(Result):
-    """A result of sentences, a table and remarks: a dataclass, whose fields are its figures."""
+    """A result with sentences, a table and remarks. Subclasses are dataclasses, whose fields are the figures."""
 
     health: tuple[Remark, ...] = ()
-    """The name and the text of each remark."""
+    """Remarks, each with a name and a text."""
     json_names: ClassVar[Mapping[str, str]] = {}
-    """By field whose name in JSON is another, that name; empty for a field that JSON leaves out."""
+    """Other names in JSON, by field; an empty name leaves the field out of JSON."""
 
     def sentences(self) -> list[str]:
         """The result in plain sentences, the most important first."""
         raise NotImplementedError
 
     def shown_table(self) -> pd.DataFrame | None:
-        """The table that is shown below the sentences; None without one."""
+        """Return the table shown below the sentences; None without one."""
         return getattr(self, "table", None)
 
     def blocks(self) -> Sequence[Block]:
@@ -42,13 +42,13 @@ class Finding(Result):
 
 
 def figures_of(of: object, names: Mapping[str, str]) -> dict[str, Any]:
-    """The attributes of an object for JSON, some by other names; those whose name is empty are left out."""
+    """Return the attributes of an object for JSON, some under other names; an empty name leaves one out."""
     named = {names.get(name, name): value for name, value in vars(of).items()}
     return {name: as_json(value) for name, value in named.items() if name}
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON has it: tables as lists of rows; None for NaN and infinity, which JSON does not have."""
+    """Return a value for JSON: tables become lists of rows; NaN and infinity become None, as JSON lacks them."""
     import pandas as pd
 
     if hasattr(value, "jsonable"):

@@ -1,6 +1,6 @@
-"""How often another value of a parameter ends a case, which pairs of parameters act together, and how the gap varies.
+"""Influence of parameters: how often another value ends a case, which pairs act together, and how the gap varies.
 
-All figures are of the cases given. A directed search finds cases in proportions of its own, so the figures do not say
+All figures are about the given cases. A directed search over-represents some kinds of cases, so the figures do not say
 how many people are like them.
 """
 
@@ -31,33 +31,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_JUDGED = 120_000
-"""Largest number of inputs judged: at the default budget it leaves most queries to the other parts. Chosen."""
+"""Largest number of judged inputs: at the default budget it leaves most queries to the other findings. Chosen."""
 
 CONFIDENCE = 0.95
 
 N_PAIRED = 6
-"""Number of the strongest parameters of which all pairs are tried. Chosen."""
+"""Number of the strongest parameters whose pairs are all tried. Chosen."""
 
 N_CURVES = 4
-"""Number of the strongest parameters along which the gap is followed. Chosen."""
+"""Number of the strongest parameters for which the gap is measured along their values. Chosen."""
 
 MOST_BARS = 30
-"""Largest number of parameters that are drawn. Chosen."""
+"""Largest number of drawn parameters. Chosen."""
 
 FEWEST_VALUES = 2
-"""Smallest number of values of a parameter: with fewer queries, fewer cases are moved. Chosen."""
+"""Smallest number of values tried for each parameter: a small budget reduces the number of cases instead. Chosen."""
 
 N_OTHERS = 50_000
-"""Number of inputs that values are taken from: so large that chance hardly matters. Chosen."""
+"""Number of inputs that values are taken from, large enough to make sampling noise negligible. Chosen."""
 
 MOST_ROUNDS = 16
-"""Number of times that another value is drawn where one is not allowed. Chosen."""
+"""Largest number of draws of another value while the drawn ones are not allowed. Chosen."""
 
 PLAUSIBLE = 0.05
-"""Smallest plausibility of a moved case, unless the population gives one, or the case itself is less plausible."""
+"""Smallest plausibility of a moved case, unless the population sets one or the case is less plausible itself.
+Chosen."""
 
 SOURCES = {"density": "the density", "rows": "the rows", "domain": "all values alike"}
-"""By source of values, its name in a sentence."""
+"""Words for each source of values in sentences."""
 
 MOST_POINTS = 24
 """Largest number of values of a curve. Chosen."""
@@ -65,7 +66,7 @@ MOST_POINTS = 24
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Influence(Finding):
-    """The effect of moving a parameter of the cases to another value while the others stay."""
+    """The effect of moving one parameter of the cases to another value while all other parameters stay."""
 
     table: pd.DataFrame
     """By parameter, the strongest first: `ended` is the fraction of moves that end a case, as the mean over cases, with
@@ -78,11 +79,11 @@ class Influence(Finding):
     """By parameter, the strongest first, a row for each `value`: the fraction of cases that are `still` one there,
     their mean `gap`, and `n`, the number of cases that may have that value."""
     n_cases: int
-    """Cases that were moved."""
+    """Number of cases that were moved."""
     n_given: int
-    """Cases that they were drawn from."""
+    """Number of cases from which the moved ones were drawn."""
     source: str
-    """The source of other values: density, rows or domain."""
+    """Source of the new values: density, rows or domain."""
     output: str
     threshold: float
     n_queries: int
@@ -91,7 +92,7 @@ class Influence(Finding):
     json_names: ClassVar = {"table": ""}
 
     def sentences(self) -> list[str]:
-        """The parameters that end cases most often, and the pair that does most together."""
+        """Return sentences on the parameters that end cases most often, and on the strongest pair."""
         if not self.n_cases:
             return ["No case was moved, so it is not known which parameters end them."]
         known = self.table[self.table["n_moves"] > 0]
@@ -112,7 +113,7 @@ class Influence(Finding):
         return lines
 
     def shown_table(self) -> pd.DataFrame:
-        """The parameters, the strongest first."""
+        """Return the parameters, the strongest first."""
         return self.table.reset_index()
 
     def plot(self, path: str | PathLike[str]) -> None:
@@ -137,12 +138,12 @@ class Influence(Finding):
 
 
 def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -> Influence:
-    """Move each free parameter of some cases to other values that are plausible, and see what becomes of them.
+    """Move each free parameter of some cases to other plausible values, and measure the effect.
 
     Args:
         evidence: the cases and the model.
-        n_cases: how many of them are moved.
-        n_values: to how many values each parameter of a case is moved.
+        n_cases: number of moved cases.
+        n_values: number of values to which each parameter of a case is moved.
     """
     wanted = min(checked_count("n_cases", n_cases, at_least=1), evidence.n_cases)
     levels = evidence.domain.families.key_levels
@@ -175,7 +176,7 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
 
 
 def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int) -> tuple[int, int]:
-    """How many cases and values of each parameter the budget is enough for: fewer of both, where it is small."""
+    """Return the numbers of cases and of values that the budget pays for; a small budget reduces both."""
     n_pairs = math.comb(min(N_PAIRED, n_columns), 2)
 
     def a_case(values: int) -> int:
@@ -190,15 +191,15 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
 
 
 class _Moves(NamedTuple):
-    """Cases at other values, judged."""
+    """Moved cases with their judgements."""
 
     table: pd.DataFrame
-    """By move: the number of its `case`; whether it is `ended`, and its `gap`."""
+    """Table of moves: the number of the `case`, `ended` (True if it is no longer one), and the `gap`."""
     codes: Codes
 
 
 def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves:
-    """Each case with one parameter after the other at other values; `turn` numbers the moves of a case."""
+    """Move one parameter after the other in each case, to other values; `turn` numbers the moves of a case."""
     import pandas as pd
 
     parts = [mover.moved(column, n_values) for column in columns]
@@ -209,7 +210,7 @@ def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves
 
 
 def _judged(mover: Mover, table: pd.DataFrame, codes: Codes) -> _Moves:
-    """Judge moves at once, as a call may cost more than its rows; inputs that are the same are asked about once."""
+    """Judge all moves together, since each call of a model has a fixed cost; equal inputs are asked about once."""
     unique, back = np.unique(codes, axis=0, return_inverse=True)
     judgement, back = mover.evidence.judge(unique), back.reshape(-1)
     return _Moves(table.assign(ended=~judgement.hits[back], gap=judgement.gaps[back]), codes)
@@ -232,9 +233,10 @@ def _by_parameter(evidence: Evidence, moves: _Moves, columns: Sequence[int], gap
 
 
 def _pairs(mover: Mover, moves: _Moves, columns: Sequence[int]) -> pd.DataFrame:
-    """Two parameters at once, at the values that each was moved to alone: those that do most together first.
+    """Return the effect of moving two parameters at once, sorted by the size of the effect beyond the single moves.
 
-    The values were drawn apart, so where either alone ends a case is what both would do if they acted apart.
+    The values of the two parameters were drawn independently. If the parameters acted independently, a case would end
+    exactly where one of the two single moves ends it.
     """
     import pandas as pd
 
@@ -262,7 +264,7 @@ def _pairs(mover: Mover, moves: _Moves, columns: Sequence[int]) -> pd.DataFrame:
 
 
 def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.DataFrame]:
-    """The cases at one value of a parameter after the other, each where it may be, and where it is anyway."""
+    """Return, for the strongest parameters, the cases at each value in turn, where allowed or already there."""
     import pandas as pd
 
     others = {column: along(mover.domain, column, np.concatenate([mover.others, mover.cases])) for column in columns}
@@ -289,17 +291,17 @@ def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.
 
 
 def _equal_cases(case: Codes) -> Floats:
-    """A weight for each move, so that cases count alike, however many moves each has."""
+    """Return a weight for each move, so that each case has the same total weight."""
     return 1 / np.bincount(case)[case] if len(case) else np.empty(0)
 
 
 def _mean_by_case(numbers: Floats, case: Codes) -> float:
-    """The mean over cases of the mean over each one's moves; of no moves, NaN."""
+    """Return the mean over cases of each case's mean over its moves; NaN without moves."""
     return float(np.average(numbers, weights=_equal_cases(case))) if len(case) else math.nan
 
 
 def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
-    """The interval of such a mean, of numbers from -1 to 1, by Student's t over cases."""
+    """Return the interval of a mean over cases, for numbers from -1 to 1, by Student's t."""
     counts = np.bincount(case)
     means = np.bincount(case, weights=numbers)[counts > 0] / counts[counts > 0]
     mean, n = float(means.mean()), len(means)
@@ -312,10 +314,10 @@ def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
 
 
 class Mover:
-    """Moves one parameter of some cases to another plausible value, while the others stay.
+    """Moves of one parameter of some cases to another plausible value, while the others stay.
 
     Values are taken from other inputs: drawn from the density, real rows, or inputs of the domain. Linked columns move
-    by role: the other input is seen with the case's own sensitive values, so that a woman gets "Wife" from a husband.
+    by role: a woman takes from a husband the value "Wife", which plays his role under her sensitive value.
     """
 
     def __init__(self, evidence: Evidence, cases: Codes, rng: np.random.Generator) -> None:
@@ -328,13 +330,13 @@ class Mover:
         self.roles = self._families.canonical(self.cases)
         self._places = self._families.place(self.cases)
         self._least: Floats | None = None
-        """By case, the smallest log probability that it may have when it is moved."""
+        """Smallest log probability that each case may have after a move."""
         if evidence.density is not None and len(cases):
             floor = evidence.density.floor(evidence.population.min_plausibility or PLAUSIBLE)
             self._least = np.minimum(evidence.density.log_chances(self.cases), floor)
 
     def moved(self, column: int, n_values: int) -> tuple[Codes, Codes]:
-        """Each case at up to `n_values` other values of a parameter; values that are not allowed are drawn again.
+        """Move each case to up to `n_values` other values of a parameter; values that are not allowed are drawn again.
 
         Returns the number of the case by move, in order, and the moved cases.
         """
@@ -355,7 +357,7 @@ class Mover:
         return case[order], np.concatenate(moved)[order]
 
     def with_value(self, case: Codes, column: int, others: Codes) -> tuple[Codes, Mask]:
-        """Cases with the value of a parameter that others have, and a mask of those that moved and are allowed."""
+        """Return cases with the parameter's value of other inputs, and a mask of those that moved and are allowed."""
         role = self._families.canonical(others)[:, column]
         codes = self.cases[case]
         codes[:, column] = self._families.member(others, self._places[case])[:, column]
@@ -367,7 +369,7 @@ class Mover:
         return codes, may
 
     def may_be(self, case: Codes, codes: Codes) -> Mask:
-        """Boolean mask over moved cases: allowed, plausible and comparable."""
+        """Return a boolean mask over moved cases: True where allowed, plausible and comparable."""
         may = np.asarray(self.domain.allows(codes)).copy()
         if self._least is not None and self.evidence.density is not None and may.any():
             may[may] = self.evidence.density.log_chances(codes[may]) >= self._least[case[may]]
@@ -380,7 +382,7 @@ class Mover:
 
 
 def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
-    """The inputs that values are taken from, and their source."""
+    """Return the inputs that values are taken from, and their source."""
     domain = evidence.domain
     if evidence.density is not None:
         return evidence.density.sample_codes(N_OTHERS, rng), "density"
@@ -397,7 +399,7 @@ def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
 
 
 def along(domain: Domain, column: int, inputs: Codes) -> Codes:
-    """One input for each value of a parameter: evenly spread along its order, or the most frequent names."""
+    """Return one input for each value of a parameter: evenly spread along its order, or the most frequent names."""
     roles, firsts, counts = np.unique(
         domain.families.canonical(inputs)[:, column], return_index=True, return_counts=True
     )
@@ -410,7 +412,7 @@ def along(domain: Domain, column: int, inputs: Codes) -> Codes:
 
 
 def values_of(domain: Domain, column: int, inputs: Codes) -> pd.Series[Any]:
-    """The values of a parameter: numbers, NaN where missing, or names; in a linked column, those of all members."""
+    """Return a parameter's values: numbers (NaN where missing) or names; in a linked column, for all members."""
     import pandas as pd
 
     parameter = domain.parameters[column]
@@ -427,7 +429,7 @@ def values_of(domain: Domain, column: int, inputs: Codes) -> pd.Series[Any]:
 
 
 def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
-    """By member and input: its code in a column, and a mask of the codes that have the input's role."""
+    """Return the code of each member in a column, by member and input, and a mask of codes with the input's role."""
     if domain.names[column] not in [link.column for link in domain.links]:
         return inputs[None, :, column], np.ones((1, len(inputs)), dtype=bool)
     families = domain.families
@@ -437,5 +439,5 @@ def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
 
 
 def _shown(codes: Codes, exist: Mask) -> Codes:
-    """The code that stands for each input's role: that of the first member that has one."""
+    """Return the code that represents each input's role: the code of its first member that exists."""
     return codes[exist.argmax(axis=0), np.arange(codes.shape[1])]

@@ -1,7 +1,7 @@
-"""The nodes of a decision tree, or the coefficients of a linear model, that tell twins apart.
+"""The nodes of a decision tree, or the coefficients of a linear model, that separate twins.
 
-Only models of the classes known to `model/known.py` are looked into, alone or at the end of a pipeline whose steps work
-column by column. Nothing is asked of the model.
+Only models of the classes that `model/known.py` knows are supported, alone or at the end of a pipeline whose steps work
+column by column. The model is not queried.
 """
 
 from __future__ import annotations
@@ -27,46 +27,47 @@ TOP = 20
 """Largest number of nodes that are kept, the strongest first. Chosen."""
 
 OTHERS = 10
-"""Largest number of coefficients of other columns that are kept, for comparison. Chosen."""
+"""Largest number of coefficients of other columns that are kept for comparison. Chosen."""
 
 MOST_MEMBERS = 5_000
-"""Largest number of members of cases whose paths are followed; of more cases, some are taken evenly. Chosen."""
+"""Largest number of members whose paths through the tree are followed. If there are more, cases are taken evenly.
+Chosen."""
 
 SHOWN = 3
-"""Number of nodes, coefficients or values that sentences name."""
+"""Largest number of nodes, coefficients or values that sentences name."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Inside(Finding):
-    """The places where a model tells twins apart."""
+    """The places in a model that separate twins."""
 
     model: str
     """The class of the model, or of the last step of a pipeline."""
     n_members: int
-    """Members of cases that were looked at."""
+    """Number of members of cases whose paths were followed."""
     table: pd.DataFrame
-    """Of a tree, a row for each node that splits on a parameter in which twins differ.
+    """Table of the places. For a tree, a row for each node that splits on a parameter in which twins differ.
 
     - `node`, `parameter`; `condition`: of the left branch, in the model's own feature.
     - `left`, `right`: the values of the parameter that take either branch.
     - `mass`: the fraction of the cases' members that pass it.
     - `parted`: the fraction of the cases whose members take both branches; the largest come first.
 
-    Of a linear model, a row for each coefficient: those of the columns in which twins differ first, then the largest
-    others.
+    For a linear model, a row for each coefficient: first the columns in which twins differ, then the largest other
+    coefficients.
 
     - `parameter`: the one in which twins differ that makes the column; None of other columns. `feature`: the column.
     - `outcome`: the class whose score it adds to; None for numbers.
     - `coefficient`; `effect`: the coefficient times the range of its column over the cases' members.
     """
     n_nodes: int | None = None
-    """Nodes of the tree that split; None for a linear model."""
+    """Number of nodes of the tree that split; None for a linear model."""
     totals: pd.DataFrame | None = None
-    """Of a tree, by `parameter` in which twins differ: `n_nodes` that split on it, and `mass`, the fraction of the
-    cases' members that pass one of these."""
+    """Totals for each `parameter` in which twins differ; None for a linear model. `n_nodes` is the number of nodes that
+    split on it, and `mass` the fraction of the cases' members that pass one of these."""
 
     def sentences(self) -> list[str]:
-        """How much of the model looks at what twins differ in, then the strongest nodes or coefficients."""
+        """Return sentences on how much of the model uses columns in which twins differ, and on the strongest places."""
         if self.totals is None:
             return list(self._of_weights())
         nodes = [_node_words(row) for row in self.table.head(SHOWN).itertuples()]
@@ -90,10 +91,11 @@ class Inside(Finding):
 
 
 def inside_of(evidence: Evidence) -> Inside | None:
-    """List the nodes that split on what twins differ in with the cases that pass each, or the coefficients.
+    """Return the nodes or coefficients that use columns in which twins differ.
 
-    Twins differ in the sensitive parameters and, where there are links, in the linked columns. The result is None for a
-    model that is neither a plain tree nor linear, and for one whose columns do not come from one parameter each.
+    For each node, the result has the cases that pass it. Twins differ in the sensitive parameters and in the linked
+    columns. The result is None for a model that is neither a plain tree nor linear, and for one with a column that
+    comes from several parameters.
     """
     if known_kind(evidence.model) is None:
         return None
@@ -108,7 +110,7 @@ def inside_of(evidence: Evidence) -> Inside | None:
 
 
 class _View:
-    """The cases' members as the last estimator sees them, and the columns in which twins differ."""
+    """The cases' members as the last estimator gets them, and the columns in which twins differ."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._domain = evidence.domain
@@ -117,9 +119,9 @@ class _View:
         varying = [name for name in self._domain.families.varying if name not in self._domain.hidden]
         every = np.ones(len(self.seen.base), dtype=bool)
         self.tables = {name: self.seen.table(self._domain.names.index(name), every) for name in varying}
-        """By parameter in which twins differ and that the model takes."""
+        """Tables of levels, by parameter in which twins differ and which the model takes."""
         self.owner = np.full(len(self.seen.base), None, dtype=object)
-        """By column, the parameter among these that makes it; None for other columns."""
+        """Parameter in which twins differ that makes each column; None for other columns."""
         for name, table in self.tables.items():
             if (self.owner[table.columns] != None).any():  # noqa: E711 - by element
                 raise UnfitError("a column that the preprocessing makes depends on more than one parameter")
@@ -132,14 +134,14 @@ class _View:
         self.n_cases = int(self.case.max(initial=-1)) + 1
 
     def values(self, parameter: str, levels: Mask) -> str:
-        """Some of a parameter's values, in words."""
+        """Return some of a parameter's values in words."""
         codes = np.flatnonzero(levels)
         named = [str(plain(value)) for value in self._domain[parameter].decode(codes[:SHOWN])]
         return ", ".join(named) + (f" and {len(codes) - SHOWN:,} more" if len(codes) > SHOWN else "")
 
 
 def _members(evidence: Evidence) -> tuple[Codes, Codes]:
-    """The members of the cases that exist and are allowed, and the number of the case that each belongs to."""
+    """Return the members of the cases that exist and are allowed, and the number of each one's case."""
     cases, families = evidence.cases, evidence.domain.families
     if not evidence.n_cases:
         return cases.codes, np.zeros(0, dtype=np.int64)
@@ -150,7 +152,7 @@ def _members(evidence: Evidence) -> tuple[Codes, Codes]:
 
 
 def _feature_names(seen: Seen) -> list[str]:
-    """The estimator's columns by the names that the steps before it give them; none where they give none."""
+    """Return the names that the previous steps give to the estimator's columns; an empty list if they give none."""
     names: Any = [name for name in seen.order if name not in seen.domain.hidden]
     try:
         for step in seen.steps:
@@ -195,7 +197,7 @@ def _inside_tree(view: _View) -> Inside:
 
 
 def _node(view: _View, tree: Any, owner: Any, node: int) -> tuple[Any, ...]:
-    """A node in words."""
+    """Return a node in words."""
     feature, threshold, table = tree.feature[node], tree.threshold[node], view.tables[owner[node]]
     values = table.values[:, np.flatnonzero(table.columns == feature)[0]].astype(np.float32)
     goes_left = np.where(np.isnan(values), bool(tree.missing_go_to_left[node]), values <= threshold)

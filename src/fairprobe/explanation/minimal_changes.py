@@ -1,8 +1,8 @@
-"""The fewest and smallest changes that give an input what is wanted, for many inputs at once and within a budget.
+"""The fewest and smallest changes that give an input the wanted property, for many inputs at once and within a budget.
 
 An input is a row of coordinates: its roles in the columns that are neither sensitive nor derived. Changes are counted
-from an origin, which is a real row or the case itself. The search asks about all sets of changes, size by size, and at
-last makes each change as small as it can be alone.
+from an origin, which is a real row or the case itself. The search tries all sets of changes, smallest sets first. At
+the end it makes each change as small as possible while the others stay.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ SPREAD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 10**12)
 """Numbers of evenly spread values of a coordinate; the search tries the largest number that fits the budget. Chosen."""
 
 MOST_SUBSETS = 100_000
-"""Largest number of sets of coordinates that are listed for one input: more would take too much memory. Chosen."""
+"""Largest number of sets of coordinates listed for one input; chosen to bound the memory."""
 
 SIZE_PART = 0.5
-"""Part of the queries left that one number of changes may take. Chosen."""
+"""Largest fraction of the remaining queries for sets of one size. Chosen."""
 
 BLOCK = 400_000
-"""Largest number of members, over all candidates, in one block: bounds the memory. Chosen."""
+"""Largest number of members, over all candidates, in one block; chosen to bound the memory."""
 
 FEW = 64
-"""Largest number of values between a changed value and its origin that are asked about at a time. Chosen."""
+"""Largest number of values between a changed value and its origin that are tried at a time. Chosen."""
 
 
 def inputs_at(domain: Domain, coordinates: Codes, places: Codes) -> tuple[Codes, Mask]:
-    """Decode coordinates to inputs, each as the member of its family at a place, and say which of them exist."""
+    """Return inputs at coordinates, each as the member of its family at a place, and a mask of those that exist."""
     canonical = np.zeros((len(coordinates), len(domain.parameters)), dtype=np.int64)
     canonical[:, list(domain.free_columns)] = coordinates
     return domain.families.inputs(canonical, places)
 
 
 def are_ordered(domain: Domain) -> Mask:
-    """Boolean mask over the coordinates: numbers and ordinals have values in between, roles of a table have none."""
+    """Return a boolean mask over the coordinates: True for numbers and ordinals, which have values in between."""
     tables = {link.column for link in domain.links if link.roles is not None}
     kinds = ("integer", "real", "ordinal")
     parameters = [domain.parameters[column] for column in domain.free_columns]
@@ -60,11 +60,11 @@ class Choices:
     value: Callable[[Codes, Codes, Codes], Codes]
     """Returns values by input, coordinate and number."""
     are_all: bool
-    """No other value is possible, so that a size without a result is ruled out."""
+    """True if no other value is possible, so that a size without a result is ruled out."""
 
     @classmethod
     def between(cls, domain: Domain, gower: Gower, origin: Codes, target: Codes) -> Choices:
-        """The steps from the origin to a target; without an order, or where one is missing, only the target's value."""
+        """Return the steps from the origin to a target; only the target's value if unordered or missing."""
         apart = target - origin
         is_number = are_ordered(domain) & (origin != gower.last) & (target != gower.last)
 
@@ -76,7 +76,7 @@ class Choices:
 
     @classmethod
     def listed(cls, origin: Codes, values: Sequence[Codes], *, are_all: bool) -> Choices:
-        """Ascending values listed for each coordinate: they start above the origin's own value and wrap around."""
+        """Return listed values in ascending order, starting above the origin's own value and wrapping around."""
         table = np.zeros((len(values), max(map(len, values), default=0)), dtype=np.int64)
         lengths = np.array([len(each) for each in values], dtype=np.int64)
         above, is_own = np.zeros_like(origin), np.zeros(origin.shape, dtype=bool)
@@ -107,30 +107,30 @@ class MinimalChanges:
         self._block = max(1, BLOCK // len(given.oracle.families))
         self.origin = origin
         self.values = origin.copy()
-        """The best coordinates; the origin's own where nothing was found yet."""
+        """The best coordinates; those of the origin if nothing was found yet."""
         self.n_changes = np.full(len(origin), origin.shape[1] + 1)
-        """One more than there are coordinates where nothing was found yet."""
+        """Number of changes; the number of coordinates plus 1 if nothing was found yet."""
         self.distance = np.full(len(origin), np.inf)
-        """Gower's distance to the origin."""
+        """Gower's distance to the origin; infinite if nothing was found yet."""
         self.n_ruled_out = np.zeros(len(origin), dtype=np.int64)
-        """All smaller numbers of changes were asked about and give nothing."""
+        """Largest number of changes up to which all changes were tried without success."""
         self.is_nearest = np.zeros(len(origin), dtype=bool)
-        """All changes of the best number of coordinates were asked about."""
+        """True if all changes of the best number of coordinates were tried."""
         self.has_ended = False
-        """The budget ended before all candidates were asked about."""
+        """True if the budget ended before all candidates were tried."""
 
     @property
     def is_found(self) -> Mask:
-        """Boolean mask over the inputs: some changes were found."""
+        """Return a boolean mask over the inputs: True where changes were found."""
         return np.isfinite(self.distance)
 
     @property
     def is_fewest(self) -> Mask:
-        """Boolean mask over the inputs: changes were found, and fewer are known to give nothing."""
+        """Return a boolean mask over the inputs: True where changes were found and fewer are known not to suffice."""
         return self.is_found & (self.n_ruled_out >= self.n_changes)
 
     def ask(self, which: Codes, coordinates: Codes) -> Mask:
-        """Ask about candidates, each of one input, while the budget lasts, and keep the best of those wanted."""
+        """Try candidates, each for one input, while the budget lasts, and keep the best successful ones."""
         given = self._given
         codes, exist = inputs_at(given.domain, coordinates, given.places[which])
         if self._may_be is not None:
@@ -146,7 +146,7 @@ class MinimalChanges:
         return is_wanted
 
     def keep(self, which: Codes, values: Codes) -> None:
-        """Take the best of the coordinates given for each input where they are better than its own."""
+        """Replace the best coordinates of each input by given ones where these are better."""
         n_changes = (values != self.origin[which]).sum(axis=1)
         distance = self._gower.distance(values, self.origin[which])
         order = np.lexsort((distance, n_changes, which))
@@ -159,9 +159,10 @@ class MinimalChanges:
         self.values[who], self.n_changes[who], self.distance[who] = values[order], n_changes[order], distance[order]
 
     def by_size(self, choices: Choices) -> None:
-        """Ask about all sets of changes, the smallest first, up to the number of changes that was found already.
+        """Try all sets of changes, the smallest first, up to the number of changes that was found already.
 
-        One size may take half of the budget left. If that is not enough for all values, evenly spread ones are tried.
+        One size may use half of the remaining budget. If that is too little for all values, evenly spread ones are
+        tried.
         """
         for size in range(self.origin.shape[1] + 1):
             which = np.flatnonzero((size <= self.n_changes) & (size >= self.n_ruled_out))
@@ -175,7 +176,7 @@ class MinimalChanges:
                 self.n_ruled_out[nothing[self.n_ruled_out[nothing] == size]] = size + 1
 
     def _ask_size(self, choices: Choices, which: Codes, counts: Codes, size: int) -> Mask:
-        """Ask about all changes of `size` coordinates, and say for which inputs one of them is wanted."""
+        """Try all changes of `size` coordinates, and return a mask of the inputs for which one succeeds."""
         n = n_candidates(counts, size)
         # Coordinates that may change come first: this keeps the sets of places few where there are many coordinates.
         order = np.argsort(counts == 0, axis=1, kind="stable")
@@ -200,10 +201,10 @@ class MinimalChanges:
         return is_wanted
 
     def make_smaller(self, *, both_sides: bool = False) -> None:
-        """Bring each changed coordinate as near to the origin as it can be while the others stay.
+        """Move each changed coordinate as near to the origin as possible while the others stay.
 
-        Values are asked about from the origin outwards. Where more than `FEW` lie between, evenly spread ones are asked
-        about, and then some before the first one that is wanted: a wanted value between two others can be missed.
+        Values are tried from the origin outwards. If more than `FEW` lie between, evenly spread ones are tried first,
+        and then some before the first success: a successful value between two others can be missed.
         """
         domain = self._given.domain
         levels = domain.families.key_levels[list(domain.free_columns)] - (self._gower.last >= 0)
@@ -218,7 +219,7 @@ class MinimalChanges:
             active = self.distance < before
 
     def _scan(self, which: Codes, column: int, n_ordered: int, both_sides: bool) -> None:
-        """Bring one coordinate nearer. Beyond its ordered values there is nothing between it and the origin."""
+        """Move one coordinate nearer to the origin. An unordered value has no values between it and the origin."""
         which = which[self.values[which, column] != self.origin[which, column]]
         value, origin = self.values[which, column], self.origin[which, column]
         side = np.sign(value - origin)
@@ -244,7 +245,7 @@ class MinimalChanges:
 
 
 def _affordable(counts: Codes, size: int, most: int) -> Codes:
-    """The number of values of each coordinate to try, so that no input has more than `most` candidates."""
+    """Return the number of values of each coordinate to try, so that no input has more than `most` candidates."""
     tried = np.zeros_like(counts)
     is_listed = n_candidates(np.minimum(counts, 1), size) <= MOST_SUBSETS
     for width in SPREAD:
@@ -255,7 +256,7 @@ def _affordable(counts: Codes, size: int, most: int) -> Codes:
 
 
 def n_candidates(counts: Codes, size: int) -> Floats:
-    """Number of ways to change `size` coordinates, by input. Floats, as the number can exceed 64 bits."""
+    """Return the number of ways to change `size` coordinates, by input, as floats because it can exceed 64 bits."""
     ways = np.zeros((len(counts), size + 1))
     ways[:, 0] = 1
     for column in counts.T:
@@ -264,7 +265,7 @@ def n_candidates(counts: Codes, size: int) -> Floats:
 
 
 def candidates(counts: Codes, subsets: Codes) -> tuple[Codes, Codes, Codes]:
-    """List all ways to change the coordinates of a subset: by way the input, the coordinates, and their values."""
+    """Return all ways to change the coordinates of a subset: the input, the coordinates, and their values."""
     sizes = counts[:, subsets].prod(axis=2).ravel()
     pair, number = _numbered(sizes)
     who, subset = np.divmod(pair, len(subsets))

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from fairprobe.explanation.influence import Influence
 
 WIDTH, LINE = 7.2, 0.3
-"""Width of a panel and height of a bar, in inches."""
+"""Width of a panel and height of a bar, in inches; chosen."""
 
 MOST_NUMBERS = 8
-"""Largest number of values of a numeric parameter that are written along the axis. Chosen."""
+"""Largest number of values of a numeric parameter that are labelled along the axis. Chosen."""
 
 FEW_LETTERS = 36
-"""Largest number of letters of all names along an axis that are not turned. Chosen."""
+"""Largest number of letters of all names along an axis that stay horizontal. Chosen."""
 
 
 def draw_bars(path: str | PathLike[str], bars: pd.DataFrame, title: str, label: str) -> None:
-    """Draw a bar for each row, the first one on top: its `value`, with the interval from `low` to `high`."""
+    """Draw a bar for each table row, the first one on top: its `value`, with the interval from `low` to `high`."""
     places, n_lines = range(len(bars)), max(2, len(bars))
     with svg_panels(path, WIDTH, 1.3 + LINE * n_lines) as (axes,):
         axes.barh(places, bars["value"], height=0.55, color=BAND, zorder=2)
@@ -55,7 +55,7 @@ def draw_curves(influence: Influence, path: str | PathLike[str]) -> None:
 
 
 def _draw_curve(axes: Any, influence: Influence, name: str, curve: pd.DataFrame) -> None:
-    """Draw a panel: names as bars; numbers as a line over the values that occur, at equal distances."""
+    """Draw a panel: names as bars; numbers as a line with equal distances between the values that occur."""
     places, are_names = range(len(curve)), curve["value"].dtype == object
     if are_names:
         axes.bar(places, curve["gap"], width=0.62, color=BAND, zorder=2)
@@ -83,7 +83,7 @@ def _title(axes: Any, text: str) -> None:
 
 
 def _short(names: Iterable[Any], most: int = 30) -> list[str]:
-    """Names that fit beside an axis.
+    """Return names shortened to fit beside an axis.
 
     >>> _short(["Married-AF-spouse-and-more", 40], 12)
     ['Married-AF-…', '40']

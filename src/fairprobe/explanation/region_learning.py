@@ -1,8 +1,8 @@
-"""Learning regions: boxes that hold as many cases and as few other inputs as possible, and few enough to be read.
+"""Learning regions: a few readable boxes that contain as many cases and as few other inputs as possible.
 
-Boxes come from slices through cases and from shallow trees fitted to judged inputs. Each box is improved side by side;
-then a few are chosen together. The worth of a box is the mass of cases in it less `price` times the mass of the others.
-At the price that F1 itself implies, the best choice is the one of the highest F1.
+Boxes come from slices through cases and from shallow trees fitted to judged inputs. Each box is improved one side after
+the other. Then a few boxes are chosen together. The worth of a box is the mass of cases in it, less `price` times the
+mass of the other inputs. At the price that F1 itself implies, the choice of the highest worth has the highest F1.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.slices import Slices
 
 MAX_REGIONS = 10
-"""Largest number of regions by default: people read no more. Chosen."""
+"""Largest number of regions by default; chosen: people do not read more."""
 
 N_POPULATION = 50_000
 """Number of judged inputs that are drawn from the whole population. Chosen."""
 
 N_SLICED = 24
-"""Number of cases that slices go through in a turn, from those that no box holds yet. Chosen."""
+"""Number of cases per turn through which slices go, from the cases that no box contains yet. Chosen."""
 
 TURNS_OF_SLICES = 3
 N_LOOKED_INTO = 8
 """Number of boxes in and around which inputs are judged in each turn. Chosen."""
 
 N_EACH = 250
-"""Number of inputs judged in each of these boxes, and in each that is larger by one side. Chosen."""
+"""Number of inputs judged in each of these boxes, and in each box that is larger by one side. Chosen."""
 
 TURNS = 2
 MIN_COVERAGE = 0.85
-"""Smallest part of the population's cases that regions hold: for less, the price of other inputs is lowered. Chosen."""
+"""Smallest fraction of the population's cases in regions; below it, the price of other inputs is lowered. Chosen."""
 
 LEAST_PRICE = 0.01
 PRICE_STEP = 0.7
 TREE_PRICES = (1.0, 0.2, 0.05)
 LEAST_GAIN = 0.01
-"""Smallest gain of a region, as a part of the worth of all regions together. Chosen."""
+"""Smallest gain of a region, as a fraction of the worth of all regions together. Chosen."""
 
 LEAST_SIDE = 0.008
-"""Smallest gain of a side of a region, as a part of the worth. Chosen."""
+"""Smallest gain of a side of a region, as a fraction of the worth. Chosen."""
 
 N_LEAVES = (6, 12, 24)
 LEAST_IN_LEAF = 5
@@ -57,7 +57,7 @@ N_UNJUDGED = 200_000
 """Number of inputs drawn from a density to measure the mass of boxes; they cost no query. Chosen."""
 
 LEAST_DRAWN = 20
-"""Smallest number of these in a box that inputs are drawn from: a thinner box is left out. Chosen."""
+"""Smallest number of unjudged inputs in a box for drawing from it: a thinner box is left out. Chosen."""
 
 
 def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
@@ -78,7 +78,7 @@ def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
 
 
 def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
-    """Boxes of the slices through some cases; each turn takes cases that no box holds yet."""
+    """Return the boxes of slices through some cases; each turn takes cases that no box contains yet."""
     slices, rng = Slices(evidence, axes), evidence.rng("slices")
     coordinates = axes.coordinates(evidence.cases.codes)
     boxes: list[Box] = []
@@ -94,7 +94,7 @@ def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
 
 
 def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]:
-    """Sort boxes so that each covers the most cases that those before it do not; the others are left out."""
+    """Sort boxes so that each covers the most cases not covered by previous ones; leave out boxes that add none."""
     inside = {box: axes.inside(box, coordinates) for box in boxes}
     order: list[Box] = []
     left = np.ones(len(coordinates), dtype=bool)
@@ -109,9 +109,10 @@ def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]
 
 
 def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
-    """Choose the boxes of the highest F1 among those that cover enough, over all prices; else those that cover most.
+    """Return the boxes of the highest F1, over all prices, that cover enough cases; else those that cover most.
 
-    Prices start at 1 and fall until other inputs hardly count, or the price is lower than the F1 reached implies.
+    Prices start at 1. They fall until other inputs hardly count, or until the price is lower than the reached F1
+    implies.
     """
     of_trees = [box for price in TREE_PRICES for box in _Worth(pool, price).of_trees()]
     boxes = list(dict.fromkeys([*candidates, *of_trees]))
@@ -132,7 +133,7 @@ def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box
 
 
 class _Worth:
-    """The worth of boxes at a price."""
+    """The worth of boxes at one price of other inputs."""
 
     def __init__(self, pool: Pool, price: float) -> None:
         self._pool, self._axes, self._price = pool, pool.axes, price
@@ -142,7 +143,7 @@ class _Worth:
     # Candidates from trees
 
     def of_trees(self) -> list[Box]:
-        """The boxes of the nodes of shallow trees, in descending order of worth, without those worth nothing."""
+        """Return the boxes of the nodes of shallow trees, in descending order of worth, without those of no worth."""
         from sklearn.tree import DecisionTreeClassifier
 
         features, orders = self._features()
@@ -156,7 +157,7 @@ class _Worth:
         return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
 
     def _features(self) -> tuple[Floats, list[Codes | None]]:
-        """Coordinates as numbers; values without an order are sorted by the part of their inputs that are cases."""
+        """Return coordinates as numbers; unordered values are sorted by the fraction of their inputs that are cases."""
         columns, orders = [], list[Codes | None]()
         for place, axis in enumerate(self._axes.each):
             values = self._coordinates[:, place]
@@ -172,7 +173,7 @@ class _Worth:
         return np.column_stack(columns).astype(np.float64), orders
 
     def _nodes(self, tree: object, orders: Sequence[Codes | None]) -> Iterable[tuple[Box, float]]:
-        """The box of each node, with its worth."""
+        """Yield the box of each node, with its worth."""
         left, right, feature, threshold, value, total = (
             getattr(tree, name)
             for name in (
@@ -204,7 +205,7 @@ class _Worth:
     # Choosing
 
     def best_of(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """A few boxes of the highest worth together; boxes and sides that add next to nothing are left out."""
+        """Return a few boxes of the highest worth together; boxes and sides that add next to nothing are left out."""
         chosen = self._greedy(candidates, most)
         for place, box in enumerate(chosen):
             others = [*chosen[:place], *chosen[place + 1 :]]
@@ -212,7 +213,7 @@ class _Worth:
         return self._simplified(self._needed(list(dict.fromkeys(chosen))))
 
     def _greedy(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """The box of the highest worth, then the one that adds most to it, and so on while that is not too little."""
+        """Return the box of the highest worth, then the box that adds most, and so on while the gain is enough."""
         worth = {box: float(self._gains[self._pool.inside(box)].sum()) for box in dict.fromkeys(candidates)}
         boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
         if not boxes:
@@ -233,7 +234,7 @@ class _Worth:
         return chosen
 
     def _left(self, chosen: Iterable[Box]) -> Floats:
-        """The worth of each input that no chosen box holds; 0 for the others."""
+        """Return the worth of each input outside all chosen boxes; 0 for inputs inside."""
         return np.where(self._pool.inside_any(chosen), 0.0, self._gains)
 
     def _together(self, boxes: Iterable[Box]) -> float:
@@ -278,7 +279,7 @@ class _Worth:
         return self._axes.box({**box.by_axis, place: condition})
 
     def _needed(self, boxes: list[Box]) -> list[Box]:
-        """Leave out boxes that the others make superfluous, the least needed first."""
+        """Leave out boxes that other boxes make superfluous, the least needed first."""
         while len(boxes) > 1:
             total = self._together(boxes)
             without = [boxes[:place] + boxes[place + 1 :] for place in range(len(boxes))]
@@ -303,9 +304,9 @@ class _Worth:
 
 
 class Pool:
-    """Judged inputs and their weights: many where cases are, and the weights still represent the population.
+    """Judged inputs, dense where cases are, with weights that represent the population.
 
-    Uniform inputs say next to nothing about a region of one in ten thousand. Some inputs are therefore drawn from the
+    A uniform sample has next to no inputs in a region of one in ten thousand. Some inputs are therefore drawn from the
     population and others from boxes of known mass. The weight of an input is the inverse of its probability to be drawn
     at all (the balance heuristic of multiple importance sampling). Sums of weights estimate the population, whichever
     boxes inputs were drawn from.
@@ -316,7 +317,7 @@ class Pool:
         self.axes = axes
         self._rng = evidence.rng(name)
         self._parts: list[tuple[Box, float, int]] = []
-        """Boxes, their mass, and the number of inputs drawn from each."""
+        """Boxes with their mass and the number of inputs drawn from each."""
         self._unjudged: tuple[Codes, Codes] | None = None
         small = np.int32 if max((axis.n for axis in axes.each), default=0) < 2**31 else np.int64
         self.coordinates: Codes = np.empty((0, len(axes)), dtype=small)
@@ -325,17 +326,17 @@ class Pool:
         self._masks: dict[Box, Mask] = {}
 
     def inside(self, box: Box) -> Mask:
-        """Boolean mask over the inputs: in a box. It is computed once."""
+        """Return a boolean mask over the inputs: True inside the box. The mask is cached."""
         if box not in self._masks:
             self._masks[box] = self.axes.inside(box, self.coordinates)
         return self._masks[box]
 
     def inside_any(self, boxes: Iterable[Box]) -> Mask:
-        """Boolean mask over the inputs: in one of the boxes."""
+        """Return a boolean mask over the inputs: True inside at least one of the boxes."""
         return np.logical_or.reduce([np.zeros(len(self.coordinates), dtype=bool), *map(self.inside, boxes)])
 
     def add(self, boxes: Sequence[Box], n: int, part: float = 1.0) -> None:
-        """Draw `n` inputs from each box, or fewer if a part of the budget left is too small, and judge them."""
+        """Draw `n` inputs from each box, or fewer if the fraction `part` of the budget is too small, and judge them."""
         n = self.evidence.budget.inputs(n * len(boxes), part) // max(1, len(boxes))
         drawn = list[Codes]()
         for box in boxes if n else ():
@@ -359,7 +360,7 @@ class Pool:
         self.weights = 1 / chances
 
     def _draw(self, box: Box, n: int) -> tuple[Codes, float]:
-        """Draw inputs of a box and return its mass too; no inputs if it is too thin."""
+        """Draw inputs of a box and return them with its mass; no inputs if the box is too thin."""
         population = self.evidence.population
         if not box.conditions:
             return population.sample(n, self._rng), 1.0
@@ -374,7 +375,7 @@ class Pool:
         return part.sample_codes(n, self._rng), part.n_valid / domain.n_valid
 
     def _draw_from_before(self, box: Box, n: int) -> tuple[Codes, float]:
-        """Take inputs of a box from those that were drawn from the population before."""
+        """Return inputs of a box from those already drawn from the population, with the mass of the box."""
         if self._unjudged is None:
             codes = self.evidence.population.sample(N_UNJUDGED, self._rng)
             self._unjudged = codes, self.axes.coordinates(codes)

@@ -1,8 +1,8 @@
-"""What would end the cases of a region: a simulation of the share that would be left if it were decided otherwise.
+"""Remedies: simulated shares of discriminatory inputs if a region were decided in another way.
 
-Inputs are drawn, rows are taken and all their members are asked about once. All remedies are computed from the same
-answers, so that their figures can be compared. Nothing is trained and no model is changed; a model that is trained anew
-would differ elsewhere too.
+Inputs are drawn, rows are taken, and all their members are asked about once. All remedies are computed from these
+answers, so that their figures can be compared. Nothing is trained and no model is changed. A newly trained model would
+also differ elsewhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Decision(StrEnum):
-    """The ways to decide a region otherwise."""
+    """The simulated ways to decide a region."""
 
     MEAN = "twins-mean"
     FAVOURABLE = "favourable"
@@ -51,20 +51,20 @@ WAYS = {
     Decision.FAVOURABLE: "always by the favourable outcome",
     Decision.CONSTANT: "as if the sensitive value were always the same",
 }
-"""By decision, its words in a sentence."""
+"""Words for each decision in a sentence."""
 
 COLUMNS = ["region", "remedy", "population", "twins", "n", "share_before", "share_after", "low", "high"]
 COLUMNS += ["accuracy_before", "accuracy_after", "simulated"]
 
 IN_TITLES = {"linked": ", linked twins", "plain": ""}
-"""By kind of twins, the words that follow the population's."""
+"""Words that follow the population's name, by kind of twins."""
 
 IN_JSON = {"remedy": "decision", "share_before": "before", "share_after": "after"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Remedies(Finding):
-    """The shares that would be left if regions were decided otherwise: all simulated."""
+    """Simulated shares that would remain if regions were decided in another way."""
 
     table: pd.DataFrame
     """A row for each region (by its place, or the first ones together), remedy, population and kind of twins.
@@ -80,7 +80,7 @@ class Remedies(Finding):
         return len(self.table)
 
     def sentences(self) -> list[str]:
-        """Each in words."""
+        """Return a sentence for each remedy."""
         return [_sentence(row) for row in self.table.itertuples()]
 
     def jsonable(self) -> Any:
@@ -89,7 +89,7 @@ class Remedies(Finding):
         return [{**record, "sentence": said} for record, said in zip(records, self.sentences(), strict=True)]
 
     def blocks(self) -> Sequence[Block]:
-        """A row for each region: the largest share that would be left in each population, and the accuracies."""
+        """Return a table row for each region: the largest remaining share in each population, and the accuracies."""
         if not len(self):
             return [Sentence("No remedy was simulated.")]
         table = self.table.assign(on=self.table["population"] + self.table["twins"].map(IN_TITLES))
@@ -171,27 +171,27 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
 
 @dataclass(frozen=True)
 class _Sample:
-    """Inputs or rows, and the model's outputs for all members of their families."""
+    """Inputs or rows, with the model's outputs for all members of their families."""
 
     population: str
     oracle: Oracle
     inside: Mask
-    """By rule, member and input: the member is present and in the region."""
+    """Boolean mask by rule, member and input: True where the member is present and in the region."""
     own: Mask
-    """By rule and input: the input itself is in the region."""
+    """Boolean mask by rule and input: True where the input itself is in the region."""
     outputs: NDArray[Any]
-    """By member and input, and by class where there are classes."""
+    """Outputs by member and input, and by class if there are classes."""
     present: Mask
     counted: Mask
-    """By input: it is comparable."""
+    """Boolean mask by input: True where it is comparable."""
     place: Codes
-    """By input: its place among its members; -1 where it is none of them."""
+    """Place of each input among its members; -1 if it is none of them."""
     labels: NDArray[Any] | None = None
     """The labels of rows."""
     right: Mask | None = None
-    """By row: the model gives it its label; None where outputs give no label."""
+    """Boolean mask by row: True where the model's label is the row's label; None if outputs give no label."""
     labelled: Mask | None = None
-    """By row: it has a label, and an output of its own."""
+    """Boolean mask by row: True where the row has a label and an output of its own."""
 
     @property
     def twins(self) -> str:
@@ -200,12 +200,12 @@ class _Sample:
 
     @cached_property
     def hits(self) -> Mask:
-        """By input: it is discriminatory."""
+        """Boolean mask by input: True where it is discriminatory."""
         return self.oracle.are_discriminatory(self.outputs, self.present) & self.counted
 
 
 def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
-    """The population and the rows, with linked and with plain twins where there are links; each by an equal budget."""
+    """Yield the population and the rows, each with linked and with plain twins if there are links, at equal budgets."""
     draws = (_drawn,) if evidence.rows is None else (_drawn, _rows)
     wanted = [(side, draw) for side in sides_of(evidence.domain, None) for draw in draws]
     for place, (side, draw) in enumerate(wanted):
@@ -215,7 +215,7 @@ def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sam
 
 
 def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
-    """Draw inputs of the population, with the links or without."""
+    """Draw and ask about inputs of the population, with or without links."""
     population = evidence.population
     if not side.links:
         domain = population.domain.without_links()
@@ -226,7 +226,7 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
 
 
 def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
-    """Take all real rows, or `n` of them at random; None if no row has a known sensitive value."""
+    """Take all real rows, or `n` random ones; None if no row has a known sensitive value."""
     given = side.rows(evidence.rows)
     if not given.known.any():
         return None
@@ -246,7 +246,7 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
 
 
 def _asked(evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.DataFrame, population: str) -> _Sample:
-    """Ask about all members of rows."""
+    """Return rows with the model's outputs for all their members."""
     # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
     regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
     members = side.families.of_frame(rows, [side.sensitive])
@@ -274,7 +274,10 @@ def _asked(evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.Dat
 
 
 def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame) -> tuple[NDArray[Any], Mask]:
-    """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
+    """Return the outputs for the rows as they are, and a mask of the rows that have one.
+
+    A row that is not one of its own compared members is asked about.
+    """
     everyone = np.arange(len(rows))
     outputs = sample.outputs[sample.place, everyone]
     answered = (sample.place >= 0) & sample.present[sample.place, everyone]
@@ -288,7 +291,7 @@ def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame) -> tup
 
 @contextmanager
 def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
-    """An oracle like that of the evidence, for a domain with other rules or links."""
+    """Yield an oracle with the settings of the evidence, for a domain with other rules or links."""
     if domain == evidence.domain:
         yield evidence.oracle
         return
@@ -300,7 +303,7 @@ def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
 
 
 def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
-    """By input: it would be discriminatory if some members got another outcome."""
+    """Return a boolean mask by input: True if it would be discriminatory after some members get another outcome."""
     hits, some = sample.hits.copy(), np.flatnonzero(changed.any(axis=0))
     if len(some):
         outputs, where = sample.outputs[:, some], changed[:, some]
@@ -310,7 +313,7 @@ def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
 
 
 def _accuracies(sample: _Sample, changed: Mask, outcome: NDArray[Any], evidence: Evidence) -> tuple[float, float]:
-    """The accuracy on rows with a label: of the model as it is, and as it would be."""
+    """Return the accuracy on rows with a label: of the model as it is, and after the change."""
     right, labelled = _right(outcome, sample, evidence), sample.labelled
     if right is None or sample.right is None or labelled is None or not labelled.any():
         return math.nan, math.nan
@@ -318,7 +321,7 @@ def _accuracies(sample: _Sample, changed: Mask, outcome: NDArray[Any], evidence:
 
 
 Decided = tuple[NDArray[Any], Mask]
-"""By input, the outcome of the members of its family, and whether there is one."""
+"""The outcome of each family by input, and a mask of the families that have one."""
 
 
 def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
@@ -371,7 +374,7 @@ _DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
 
 
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
-    """By row: its output stands for its label; None where outputs give no label."""
+    """Return a boolean mask by row: True if its output agrees with its label; None if outputs give no label."""
     oracle, classes = sample.oracle, classes_of(evidence.model)
     if sample.labels is None or oracle.is_label:
         return None if sample.labels is None else np.asarray(outputs == sample.labels)

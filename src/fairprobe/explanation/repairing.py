@@ -26,32 +26,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_OTHERS = 5_000
-"""Largest number of rows, or of inputs drawn, whose values are tried. Chosen."""
+"""Largest number of rows, or of drawn inputs, whose values are tried. Chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Repaired(ChangedCases):
-    """Cases, and the changes that end them. Where nothing was found, values are missing.
+    """Cases, and the changes that end them; values are missing for a case without a repair.
 
-    `n_changes` and `distance` are those from the case to the repaired input.
+    `n_changes` and `distance` are counted from the case to the repaired input.
     """
 
     repaired: pd.DataFrame
-    """The cases with the changes and with their own sensitive values: no longer cases."""
+    """The repaired inputs, which are no longer cases; they keep the sensitive values of the case."""
     changes: pd.Series
     """The changes in words."""
     parameters: pd.Series
     """Number of repairs that change each parameter, in descending order."""
     gaps: pd.DataFrame
-    """The largest gap over the twins, `before` and `after`."""
+    """The largest gap over the family, `before` and `after` the repair."""
     _labels: pd.Series | None
-    """The model's label for each repaired input; None where it gives none."""
+    """The model's label for each repaired input; None if it gives none."""
 
     _verb = "repair"
 
     @property
     def n_unrepaired(self) -> int:
-        """Number of cases for which nothing was found."""
+        """The number of cases without a repair."""
         return int(self.distance.isna().sum())
 
     def _case_in_words(self, place: int) -> str:
@@ -149,12 +149,12 @@ def repair(
     worst = _worst(good, given.cases)
 
     def are_repairs(which: Codes, judged: Judgement) -> Mask:
-        """No longer cases, and, with a good outcome, better for the worst-off twin."""
+        """Return True where an input is no case and, given a favourable outcome, its worst-off twin gains."""
         is_better = good is None or _worst(good, judged) > worst[which]
         return np.asarray(judged.comparable & ~judged.hits & is_better)
 
     def may_be(which: Codes, codes: Codes) -> Mask:
-        """Allowed, plausible, and with the case's own sensitive values."""
+        """Return True where an input is allowed, plausible, and has the case's own sensitive values."""
         may = (domain.families.place(codes) == given.places[which]) & domain.allows(codes)
         if density is not None and min_plausibility:
             may &= density.plausibility_of(codes) >= min_plausibility
@@ -171,7 +171,7 @@ def repair(
 
 
 def _people(rows: RealRows | None, density: Density | None, least: float) -> Codes | None:
-    """Inputs like those of people: real rows, or drawn; None without either."""
+    """Return realistic inputs: real rows, or inputs drawn from the density; None without either."""
     if rows is not None:
         return rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
     if density is None:
@@ -180,12 +180,12 @@ def _people(rows: RealRows | None, density: Density | None, least: float) -> Cod
 
 
 def _worst(good: Favourable | None, judged: Judgement) -> Floats:
-    """By input, how good the output of its worst-off member is; 0 where the good outcome is not known."""
+    """Return the rank of the worst-off member's output, by input; 0 if the favourable outcome is not known."""
     return np.zeros(len(judged.codes)) if good is None else np.asarray(good.worst(judged.outputs, judged.present))
 
 
 def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) -> Choices:
-    """The values of each coordinate to try: all; of many, an even grid and quantiles of people; and missing."""
+    """Return the values of each coordinate to try: all; of many, an even grid and quantiles of people; and missing."""
     linked = {link.column for link in domain.links}
     # Without values that only occur in rows.
     levels = np.where([name in linked for name in domain.names], domain.families.key_levels, domain.own_levels)
@@ -206,7 +206,7 @@ def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) 
 def _asked_again(
     given: Evidence, are_repairs: Callable[[Codes, Judgement], Mask], search: MinimalChanges, rows: RealRows | None
 ) -> Repaired:
-    """Ask about the repaired inputs once more, and drop the repairs that a model that wavers no longer gives."""
+    """Ask about the repaired inputs again, and drop the repairs that an unstable model contradicts."""
     import pandas as pd
 
     domain, every = given.domain, np.arange(given.n_cases)
@@ -218,7 +218,7 @@ def _asked_again(
     words, counts = _changes(domain, own, judged.codes)
 
     def of_all(values: Any) -> Any:
-        """Values of the repaired cases, set among all cases."""
+        """Return values of the repaired cases, aligned with all cases."""
         return values.set_axis(found).reindex(every).set_axis(given.index)
 
     gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=every)

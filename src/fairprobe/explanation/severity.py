@@ -1,4 +1,4 @@
-"""How far apart the model's scores are for the two twins that show a case, and which cases come first."""
+"""Severity: the distance between the model's scores for the two twins of a case, and a ranking of cases by it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 MEASURES = {"proba": "probabilities", "score": "scores", "value": "values"}
-"""By output, the name of the numbers whose distance is the severity."""
+"""Name of the numbers whose distance is the severity, by output."""
 
 ROWS_A_CALL = 10_000
-"""Largest number of rows sent in one call: about as many as stay in a core's cache."""
+"""Largest number of rows sent in one call; chosen: about as many as stay in a core's cache."""
 
 MOST_RANKED = 100
 """Number of cases of the ranking that are written to JSON. Chosen."""
@@ -36,11 +36,11 @@ class Severity(Finding):
     """The distance between the model's outputs for the two ends of each case."""
 
     measure: str
-    """The output whose distance is measured: proba, score or value; label where the model gives nothing else."""
+    """The measured output: "proba", "score" or "value"; "label" if the model gives nothing else."""
     gaps: Floats
-    """By case given, in order; NaN for those that do not hold, or that the budget was not enough for."""
+    """Gap of each given case, in order; NaN for cases that no longer hold or that the budget did not reach."""
     quantiles: dict[float, float]
-    """Quantiles of the gaps that are known; empty without any."""
+    """Quantiles of the known gaps; empty without any."""
     ranking: pd.DataFrame
     """The cases by `product`, of `severity` and `plausibility` (1 without a density), in descending order; `place` is
     the position among the cases given."""
@@ -62,12 +62,12 @@ class Severity(Finding):
         ]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentences as plain values of JSON; of the ranking, the first cases."""
+        """Return the figures and the sentences as plain values of JSON; of the ranking, only the first cases."""
         return {**super().jsonable(), "ranking": as_json(self.ranking.head(MOST_RANKED))}
 
 
 def severity_of(evidence: Evidence) -> Severity:
-    """Measure the gap between the two ends of each case, by probabilities or scores where the model has them."""
+    """Measure the gap between the two ends of each case, by probabilities or scores if the model has them."""
     import pandas as pd
 
     measure = _measure(evidence)
@@ -96,7 +96,7 @@ def severity_of(evidence: Evidence) -> Severity:
 
 
 def _measure(evidence: Evidence) -> str:
-    """The output whose gap says most."""
+    """Return the output whose gap is the most informative."""
     output = evidence.output
     if output != "label":
         return output
@@ -105,9 +105,9 @@ def _measure(evidence: Evidence) -> str:
 
 
 def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
-    """Of cases by scores or probabilities: the number whose twins get different labels, and the number asked about.
+    """Return the number of cases whose twins get different labels, and the number asked about.
 
-    None where labels are compared, or the model gives none, or the budget is not enough for one case.
+    Return None if labels are compared anyway, if the model gives none, or if the budget is too small for one case.
     """
     own, n = evidence.oracle.asker, evidence.budget.inputs(evidence.n_cases, cost=2)
     if own.output not in ("score", "proba") or not n or not isinstance(own, Asker) or own.adapter.is_function:
@@ -120,7 +120,7 @@ def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
 
 
 def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """An output at both ends of the first n cases, and the number of rows asked about."""
+    """Return an output at both ends of the first n cases, and the number of rows asked about."""
     ends = evidence.oracle.ends(evidence.cases)
 
     def ask(codes: Codes) -> NDArray[Any]:

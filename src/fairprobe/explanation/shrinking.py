@@ -1,4 +1,4 @@
-"""`shrink`: cases as near to real rows as they can be while they are cases."""
+"""`shrink`: moves cases as near to real rows as possible while they remain cases."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Shrunk(ChangedCases):
-    """Cases near to real rows: `cases` have their row's sensitive values where these are compared and allowed.
+    """Cases near real rows. `cases` have the sensitive values of their row if these are compared and allowed.
 
-    `n_changes` and `distance` are those to the row.
+    `n_changes` and `distance` are counted from the row.
     """
 
     twins: pd.DataFrame
@@ -35,11 +35,11 @@ class Shrunk(ChangedCases):
     outputs: pd.DataFrame
     """The model's outputs for the case and for its twin; for classes also the position of the class."""
     rows: pd.Series
-    """The row that each is near to, by its index in `towards`."""
+    """The nearby real row of each case, by its index in `towards`."""
     before: pd.DataFrame
-    """`n_changes` and `distance` of the case given, to the same row."""
+    """`n_changes` and `distance` of the given case from its nearby row."""
     _origins: pd.DataFrame
-    """The rows as inputs, with the sensitive values of the cases and what is linked to these."""
+    """The rows as inputs, with the sensitive values of the cases and the linked values."""
     _rows: pd.DataFrame
 
     _verb = "shrink"
@@ -136,7 +136,7 @@ def shrink(
 def _asked_again(
     given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChanges, before: dict[str, Any]
 ) -> Shrunk:
-    """Ask about the shrunk cases once more, and leave out those that a model that wavers no longer gives."""
+    """Ask about the shrunk cases again, and leave out those that an unstable model contradicts."""
     import pandas as pd
 
     domain, families = given.domain, given.domain.families
@@ -164,7 +164,7 @@ def _asked_again(
 
 
 def _shown_places(judgement: Judgement, rows: Codes, own: Codes) -> Codes:
-    """The member that shows each case: the row's own if it is compared and allowed, else the case's, else the first."""
+    """Return the member that shows each case: the row's own if compared and allowed, else the case's, or the first."""
     each, exist = np.arange(len(own)), judgement.exist
     fallback = np.where(exist[own, each], own, exist.argmax(axis=0))
     return np.where((rows >= 0) & exist[rows, each], rows, fallback)

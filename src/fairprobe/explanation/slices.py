@@ -1,7 +1,7 @@
-"""Slices through cases: along each parameter, the values for which a case stays one while all others stay.
+"""Slices through cases: along each parameter, the values at which a case remains one while all other values stay.
 
-The slices through a case in a box are the sides of the box, however thin the box is and whatever other boxes there are.
-They give the first boxes, which judged inputs then improve or drop.
+The slices through a case in a box are the sides of the box, even if the box is thin or others are near. They give the
+first boxes, which judged inputs then improve or drop.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from fairprobe.explanation.boxes import Axes, Axis, Box, Condition, Span
 from fairprobe.explanation.evidence import Evidence
 
 SMALL = 64
-"""Largest number of values of a parameter that are all tried. Of more, the ends are found by doubling and halving."""
+"""Largest number of values that are all tried. With more, the ends are found by doubling and halving. Chosen."""
 
 MISS, HIT, UNKNOWN = 0, 1, -1
-"""Status of an input; unknown if it is not allowed or not comparable."""
+"""Status of an input: no case, a case, or unknown because it is not allowed or not comparable."""
 
 
 class Slices:
-    """Asks about inputs that differ from cases along one axis."""
+    """Queries about inputs that differ from cases along one axis."""
 
     def __init__(self, evidence: Evidence, axes: Axes) -> None:
         self._evidence = evidence
@@ -28,12 +28,12 @@ class Slices:
 
     @property
     def n_inputs(self) -> int:
-        """Approximate number of inputs in the slices through one case."""
+        """Return the approximate number of inputs in the slices through one case."""
         levels = [int(axis.parameter.levels) for axis in self._axes.each]
         return sum(n if n <= SMALL else 4 * n.bit_length() for n in levels)
 
     def boxes(self, cases: Codes) -> list[Box]:
-        """A box for each case, with the ends of its slices as sides."""
+        """Return a box for each case, with the ends of its slices as sides."""
         sides = [
             self._whole(place, axis, cases) if axis.parameter.levels <= SMALL else self._ends(place, axis, cases)
             for place, axis in enumerate(self._axes.each)
@@ -44,7 +44,7 @@ class Slices:
         return [self._axes.box(conditions) for conditions in each_case]
 
     def _status(self, axis: Axis, cases: Codes, values: Codes) -> tuple[Codes, Codes]:
-        """Cases with other values on one axis, and MISS, HIT or UNKNOWN of each."""
+        """Change the cases to values on one axis, and return these inputs with MISS, HIT or UNKNOWN for each."""
         domain = self._evidence.domain
         inputs = cases.copy()
         inputs[:, axis.column] = values
@@ -60,7 +60,7 @@ class Slices:
         return self._axes.coordinates(inputs)[:, place]
 
     def _whole(self, place: int, axis: Axis, cases: Codes) -> list[Condition | None]:
-        """The condition of each case's slice along an axis of few values: all are asked about."""
+        """Return the condition of each case's slice along an axis of few values, all of which are tried."""
         n = axis.parameter.levels
         inputs, status = self._status(axis, np.repeat(cases, n, axis=0), np.tile(np.arange(n), len(cases)))
         coordinates, which = self._coordinates(place, inputs), np.repeat(np.arange(len(cases)), n)
@@ -73,7 +73,7 @@ class Slices:
     # Parameters of many values: ever farther from the case, then halving
 
     def _ends(self, place: int, axis: Axis, cases: Codes) -> list[Condition | None]:
-        """The span of each case's slice along an axis of many values; None if the case has no value there."""
+        """Return the span of each case's slice along an axis of many values; None if the case has no value there."""
         last = axis.parameter.levels - 1 - axis.parameter.missing
         own = cases[:, axis.column]
         shift = self._coordinates(place, cases) - own  # where a link shifts the values
@@ -86,7 +86,7 @@ class Slices:
         return [Span(*span) if known else None for span, known in zip(spans, own <= last, strict=True)]
 
     def _end(self, axis: Axis, cases: Codes, last: int, up: bool) -> Codes:
-        """The farthest code in one direction up to which each case stays one."""
+        """Return the farthest code in one direction up to which each case remains one."""
         own, each = cases[:, axis.column], np.arange(len(cases))
         room = np.maximum(last - own if up else own, 0)
         sign = 1 if up else -1
@@ -106,7 +106,7 @@ class Slices:
 
 
 def _condition(axis: Axis, status: Codes, own: int) -> Condition | None:
-    """The condition of a slice through a case, which has the coordinate `own`: false of misses."""
+    """Return the condition of a slice through a case with coordinate `own`; it excludes misses."""
     if not (status == MISS).any():
         return None
     if not axis.is_ordered:

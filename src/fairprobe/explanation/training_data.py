@@ -1,13 +1,13 @@
-"""The training rows inside a region, by sensitive value: whether the model's difference was in the data.
+"""Comparison with training rows inside a region: whether the training data contain the difference that the model makes.
 
-A model can treat people differently because the labels that it learned from do, or because it was never shown such
-people and extrapolates. If so few rows are inside that even the sharpest difference would not be significant, the data
-say nothing; with more rows, a test does. Absence of a difference is claimed only where a test of equivalence shows it:
-the labels differ by less than half of what the model's own answers to the same rows do. The model is asked about these
-rows only.
+A model can treat people differently for two reasons. Its training labels may differ between groups, or it was never
+shown such people and extrapolates. If a region has so few rows that even the sharpest difference would not be
+significant, the data say nothing. With more rows, a test is made. Absence of a difference is claimed only if a test of
+equivalence shows it: the labels must differ by less than half of the difference between the model's own answers to the
+same rows. The model is asked about these rows only.
 
-The region comes from a model that may have been fitted to these very rows. A p-value therefore says how plain a
-difference is in them; it proves nothing about the people that they were drawn from.
+The model whose cases define the region may have been fitted to these very rows. A p-value therefore measures how clear
+a difference is in the rows. It proves nothing about the people from whom they were drawn.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ GROUP = ["group", "n", "outcome", "value", "low", "high"]
 DIFFERENCE = ["a", "b", "outcome", "value", "p_value", "at_most", "model", "rows", "is_testable"]
 
 MARGIN = 0.5
-"""Margin of the test of equivalence, as a part of the model's own difference on the same rows. Chosen.
+"""Margin of the test of equivalence, as a fraction of the model's own difference on the same rows. Chosen.
 
-It is not smaller, because a model that decides by the likelier label makes a large difference in labels of a smaller
-one in rates.
+A model that predicts the likelier label turns a small difference in rates into a large difference in labels. The margin
+is therefore not smaller.
 """
 
 FARTHEST = 0.5
-"""Smallest difference of two groups that are compared, as a part of the model's largest difference. Chosen."""
+"""Smallest difference of two groups that are compared, as a fraction of the model's largest difference. Chosen."""
 
 MOST_PAIRS = 100
-"""Largest number of pairs of groups that are compared: those farthest apart. Chosen."""
+"""Largest number of compared pairs of groups; the pairs with the largest differences are kept. Chosen."""
 
 ROWS_PART = 0.2
-"""Largest part of the queries left that is spent on the rows inside a region. Chosen."""
+"""Largest fraction of the remaining queries spent on the rows inside a region. Chosen."""
 
 
 SHOWN = 4
@@ -62,7 +62,7 @@ SHOWN = 4
 
 
 class InData(StrEnum):
-    """The verdict of training rows on a difference that the model makes."""
+    """The verdict: whether training rows contain the difference that the model makes."""
 
     IN_THE_DATA = "in-the-data"
     EXTRAPOLATED = "extrapolated"
@@ -76,20 +76,20 @@ VERDICTS = {
     InData.NOT_IN_THE_DATA: "the data have no such difference: the model makes it",
     InData.UNCLEAR: "whether the difference was in the data cannot be told from these rows",
 }
-"""By verdict, its words."""
+"""Words for each verdict."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RegionInData(Finding):
-    """The training rows inside a region, and whether they show what the model does there."""
+    """The training rows inside a region, compared with the model's treatment of the region."""
 
     rule: Rule
     n: int
-    """Rows inside."""
+    """Number of rows inside the region."""
     n_rows: int
-    """Rows given."""
+    """Number of given rows."""
     n_apart: int
-    """Rows inside whose sensitive value is none of those compared, or whose label is unknown."""
+    """Number of rows inside whose sensitive value is not compared, or whose label is unknown."""
     table: pd.DataFrame
     """A row for each sensitive value, or combination of several, and each label.
 
@@ -110,18 +110,18 @@ class RegionInData(Finding):
     - `agrees`: it has the model's direction, where that is known.
     """
     verdict: InData | None
-    """None without labels, unless there are too few rows anyway."""
+    """The verdict; None without labels, unless there are too few rows anyway."""
     level: float
-    """What a p-value is held against: the error, split over the regions and over the tests that could show anything."""
+    """Largest significant p-value: the error, split over the regions and the tests that could be significant."""
     least: int
-    """With fewer rows in a group, no difference from as many others could have been significant."""
+    """Smallest number of rows for which a difference between two groups of this size could be significant."""
     is_numeric: bool = False
-    """Whether labels are numbers, of which means are compared."""
+    """True if labels are numbers, whose means are compared."""
 
     json_names: ClassVar = {"rule": "region", "table": "groups"}
 
     def sentence(self) -> str:
-        """The rows and the verdict in words."""
+        """Return the rows and the verdict in one sentence."""
         said = f"{self.n:,} of {self.n_rows:,} rows lie inside"
         if self.n:
             more = [f"and {len(self.table) - SHOWN} more"] if len(self.table) > SHOWN else []
@@ -144,11 +144,11 @@ class RegionInData(Finding):
         return f"{said}, {of}, {low} to {high}"
 
     def _figure(self, value: float) -> str:
-        """A rate or a mean in words."""
+        """Return a rate or a mean in words."""
         return f"{value:.4g}" if self.is_numeric else percent(value)
 
     def _because(self, verdict: InData) -> str:
-        """The figures that the verdict rests on."""
+        """Return the figures that support the verdict, in words."""
         if verdict is InData.EXTRAPOLATED:
             return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
         told = self.differences[self.differences["is_testable"]]
@@ -248,14 +248,15 @@ def region_in_data(
 
 
 def _is_numeric(evidence: Evidence) -> bool:
-    """Labels are measurements, as the model's outputs are: their means are compared."""
+    """Return True if labels are measurements like the model's outputs, so that their means are compared."""
     return evidence.labels is not None and evidence.output == "value" and evidence.labels.dtype.kind in "fiu"
 
 
 def _targets(evidence: Evidence, inside: Mask) -> tuple[dict[Any, NDArray[Any] | None], Mask]:
-    """By outcome that is compared, the numbers of the rows inside, and a mask of the rows with a known label.
+    """Return the numbers of the rows inside for each compared outcome, and a mask of rows with a known label.
 
-    Rates are compared of the favourable label, else of the rarer of two, else of all; of numbers, the means (None).
+    Rates are compared for the favourable label, else for the rarer of two labels, else for all. For numbers, means are
+    compared, and the outcome is None.
     """
     given = evidence.labels
     if given is None or given.isna().all():
@@ -271,9 +272,9 @@ def _targets(evidence: Evidence, inside: Mask) -> tuple[dict[Any, NDArray[Any] |
 
 
 def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
-    """The favourable outcome as a label: of two labels, an end of the scores means the last one or the first.
+    """Return the favourable outcome as a label; if it is an end of the scores, the last or the first of two labels.
 
-    None if none was given, or it is none of the labels.
+    Return None if none was given, or if it is not a label.
     """
     good = evidence.favourable
     if good is None:
@@ -284,7 +285,7 @@ def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
 
 
 def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> tuple[Any, ...]:
-    """The rows of a group, with their rate or mean where there are labels."""
+    """Return the rows of a group, with their rate or mean if there are labels."""
     n = int(mask.sum())
     if target is None:
         return group, n, None, math.nan, math.nan, math.nan
@@ -299,7 +300,7 @@ def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None
 
 
 def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
-    """A number for an outcome, by case or by row; it is higher where the output is nearer to that outcome."""
+    """Return a number by case or by row, which is higher where the output is nearer to the outcome."""
     output, classes = evidence.output, classes_of(evidence.model)
     if output == "label":
         return np.asarray(outputs == outcome)
@@ -316,7 +317,7 @@ def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[
 def _means_of_cases(
     evidence: Evidence, rule: Rule, sets: Sequence[Mapping[str, list[int]]], outcomes: Sequence[Any]
 ) -> dict[tuple[str, Any], float]:
-    """By group and outcome, the mean of the model's outputs over the cases inside a region; NaN if not known."""
+    """Return the mean output over the cases inside a region, by group and outcome; NaN if not known."""
     cases = evidence.cases
     if evidence.n_cases:
         cases = cases.take(np.flatnonzero(rule.matches(evidence.domain.decode(cases.codes))))
@@ -331,7 +332,7 @@ def _means_of_cases(
 
 
 def _answers(evidence: Evidence, inside: Mask, wanted: Mask) -> NDArray[Any] | None:
-    """The answers to rows inside as they are; None if they are no labels' scale, or the budget has no room for them."""
+    """Return the answers to rows inside; None if they are on another scale than labels, or too expensive."""
     assert evidence.rows is not None
     n = int(wanted.sum())
     if not n or evidence.output == "score" or evidence.budget.inputs(n, ROWS_PART, cost=1) < n:
@@ -345,7 +346,7 @@ def _answers(evidence: Evidence, inside: Mask, wanted: Mask) -> NDArray[Any] | N
 def _difference_of_rows(
     evidence: Evidence, answers: NDArray[Any] | None, a: Mask, b: Mask, outcome: Any
 ) -> float | None:
-    """The difference between the answers to the rows of a and of b; None where there are none."""
+    """Return the difference between the answers to the rows of a and of b; None without answers."""
     values = None if answers is None else _values(evidence, answers, outcome)
     return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
 
@@ -354,13 +355,13 @@ def _difference_of_rows(
 
 
 _Pair = tuple[str, str, Any, float | None]
-"""Two groups, the outcome, and the difference that the model makes; None where it has no direction."""
+"""Two groups, the outcome, and the difference that the model makes; None if that has no direction."""
 
 
 def _pairs(
     sets: Sequence[Mapping[str, Any]], outcomes: Sequence[Any], means: Mapping[tuple[str, Any], float]
 ) -> list[_Pair]:
-    """The pairs of groups to compare: those that the model puts farthest apart; all if it puts none apart."""
+    """Return the pairs of groups with the largest model differences; all pairs if the model makes none."""
     pairs: list[_Pair] = []
     for groups in sets:
         for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), outcomes):
@@ -375,12 +376,12 @@ def _pairs(
 
 
 def _tarone(error: float, attainable: Sequence[float]) -> float:
-    """The level of each test, so that all hold together: those that can't reach it need no part of the error."""
+    """Return the level of each test by Tarone's method: tests that cannot be significant take no part of the error."""
     return next(error / n for n in itertools.count(1) if sum(best <= error / n for best in attainable) <= n)
 
 
 def _compared(a: NDArray[Any], b: NDArray[Any], error: float) -> tuple[float, float, float]:
-    """The difference between two groups' labels, its p-value and its bound; the error is of the test of equivalence."""
+    """Return the difference between two groups' labels, its p-value, and its bound at the equivalence test's error."""
     if a.dtype == bool:
         counts = (int(a.sum()), len(a), int(b.sum()), len(b))
         p_value, ends = fisher_p(*counts), rate_difference(*counts, 1 - 2 * error)
@@ -394,7 +395,7 @@ def _compared(a: NDArray[Any], b: NDArray[Any], error: float) -> tuple[float, fl
 
 
 def _verdict(differences: pd.DataFrame, level: float) -> InData:
-    """The verdict if at least one pair has enough rows."""
+    """Return the verdict if at least one pair has enough rows."""
     told = differences[differences["is_testable"]]
     if ((told["p_value"] <= level) & told["agrees"]).any():
         return InData.IN_THE_DATA
@@ -403,6 +404,6 @@ def _verdict(differences: pd.DataFrame, level: float) -> InData:
 
 
 def _absent(differences: pd.DataFrame, level: float) -> pd.Series[bool]:
-    """Which differences are shown to be below half of the model's own on these rows, or to be the other way round."""
+    """Return a mask of differences shown to be below half of the model's own, or to have the other direction."""
     is_turned = (differences["p_value"] <= level) & ~differences["agrees"] & differences["rows"].notna()
     return is_turned | (differences["at_most"] < MARGIN * differences["rows"].abs())
