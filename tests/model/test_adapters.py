@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import types
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.model import Asker
-from fairprobe.model.adapters import ADAPTERS, adapter_for, register
+from fairprobe.model.adapters import ADAPTERS, Adapter, adapter_for, register
+from fairprobe.model.forms import ArrayForm
 from fairprobe.searching.registry import choose_strategy
 
 RNG = np.random.default_rng(0)
@@ -81,18 +82,14 @@ def test_leaves_are_told_by_trees():
 
 def test_an_adapter_of_ones_own(monkeypatch):
     """A kind of model that is asked by `score_all`, which nothing here knows of."""
-    own = types.ModuleType("own_adapter")
-    exec(  # as a module of the user's would be
-        "from fairprobe.model.forms import ArrayForm\n"
-        "from fairprobe.model.adapters import Adapter\n"
-        "class Own(Adapter):\n"
-        "    is_stepwise = True\n"
-        "    accepts = staticmethod(lambda model: hasattr(model, 'score_all'))\n"
-        "    form = lambda self, domain, batch: ArrayForm(domain, float)\n"
-        "    method = lambda self, output, form: self.model.score_all\n",
-        vars(own),
-    )
-    monkeypatch.setitem(sys.modules, "own_adapter", own)
+
+    class Own(Adapter):
+        is_stepwise = True
+        accepts = staticmethod(lambda model: hasattr(model, "score_all"))
+        form = lambda self, domain, batch: ArrayForm(domain, float)  # noqa: E731
+        method = lambda self, output, form: self.model.score_all  # noqa: E731
+
+    monkeypatch.setitem(sys.modules, "own_adapter", SimpleNamespace(Own=Own))
 
     class Foreign:
         def score_all(self, batch):

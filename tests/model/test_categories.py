@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,37 +20,20 @@ JOBS = ["nurse", "baker", "cook"]
 """Not in the order of the alphabet, which a CSV's strings would be in."""
 
 
-class Booster:
-    """What LightGBM keeps of the frame it was fitted on."""
-
-    def __init__(self, lists, names, params):
-        self.pandas_categorical = lists
-        self.params = params
-        self._names = names
-
-    def feature_name(self):
-        return self._names
-
-    def predict(self, batch):
-        return _answers(batch)
-
-
 class Boosted:
-    """Refuses what is not categorical as LightGBM does, and answers by the places of the categories."""
+    """Refuses what is not categorical, and keeps of the frame that it was fitted on what LightGBM keeps."""
 
     def __init__(self, lists, names=("age", "job", "sex"), params=None):
         self.feature_names_in_ = np.array(names, dtype=object)
-        self.booster_ = Booster(lists, list(names), params or {})
+        self.booster_ = SimpleNamespace(
+            pandas_categorical=lists, params=params or {}, feature_name=lambda: list(names), predict=self.predict
+        )
 
     def predict(self, batch):
-        return _answers(batch)
-
-
-def _answers(batch):
-    if not all(isinstance(batch[name].dtype, pd.CategoricalDtype) for name in ("job", "sex")):
-        raise ValueError("train and valid dataset categorical_feature do not match.")
-    assert list(batch["job"].cat.categories) == JOBS
-    return ((batch["job"].cat.codes == 0) & (batch["sex"].cat.codes == 1)).astype(int).to_numpy()
+        if not all(isinstance(batch[name].dtype, pd.CategoricalDtype) for name in ("job", "sex")):
+            raise ValueError("train and valid dataset categorical_feature do not match.")
+        assert list(batch["job"].cat.categories) == JOBS
+        return ((batch["job"].cat.codes == 0) & (batch["sex"].cat.codes == 1)).astype(int).to_numpy()
 
 
 LISTS = [JOBS, ["m", "f"]]
@@ -70,15 +54,11 @@ def test_inputs_and_rows_get_the_categories_of_the_model(model):
 
 
 def test_a_model_that_hands_on_to_another_tells_what_the_adapter_of_that_one_declares():
-    class Wrapped:
-        def __init__(self, model):
-            self.feature_names_in_ = model.feature_names_in_
-            self.categories_in_ = Asker(model, DOMAIN).form.categories
-            self.predict = model.predict
-
-    wrapped = Wrapped(Boosted(LISTS))
-    assert wrapped.categories_in_ == {"job": tuple(JOBS), "sex": ("m", "f")}
-    assert Asker(wrapped, DOMAIN).form.categories == wrapped.categories_in_
+    model = Boosted(LISTS)
+    told = Asker(model, DOMAIN).form.categories
+    assert told == {"job": tuple(JOBS), "sex": ("m", "f")}
+    wrapped = SimpleNamespace(feature_names_in_=model.feature_names_in_, categories_in_=told, predict=model.predict)
+    assert Asker(wrapped, DOMAIN).form.categories == told
     assert Asker(wrapped, DOMAIN).ask_frame(ROWS).tolist() == [0, 1, 0, 0]
     assert Asker(lambda rows: rows, DOMAIN).form.categories == {}
 

@@ -24,7 +24,7 @@ from test_bad_files import load, written_broken
 
 import fairprobe
 from fairprobe import Domain
-from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
+from fairprobe.errors import DataError, HealthWarning, ModelError
 from fairprobe.model import Asker
 from fairprobe.model.sources import isolated
 from fairprobe.model.sources.isolated import DiedError, unpacked
@@ -246,13 +246,6 @@ def test_modules_of_the_current_folder_are_not_imported(tmp_path, monkeypatch, t
     assert model.predict(np.zeros((1, 3))).shape == (1,)
     model.close()
     assert not (tmp_path / "was-here").exists()
-
-
-def test_what_cannot_be_isolated_is_refused():
-    with pytest.raises(SettingError, match="isolate is for files and modules"):
-        fairprobe.load_model("subject:decision-tree", isolate=True)
-    with pytest.raises(SettingError, match="isolate must be True or False, got 1"):
-        fairprobe.load_model("model.skops", isolate=1)
 
 
 @pytest.mark.slow
