@@ -23,7 +23,6 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
-from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation.evidence import Evidence, labels_of, n_classes_of
 from fairprobe.explanation.finding import Finding
 from fairprobe.oracle import Judgement
@@ -267,7 +266,7 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
     names, place = [f"the {how} output" for how in order], None
     if n_classes:
         what = "probability" if oracle.asker.output == "proba" else "score"
-        classes = classes_of(evidence.model) or range(n_classes)
+        classes = evidence.classes or range(n_classes)
         names = [f"the {how} {what} of {plain(label)}" for label in classes for how in order]
         place = good.place if good is not None else n_classes - 1 if n_classes == 2 else None
 
