@@ -23,8 +23,7 @@ import numpy as np
 import fairprobe
 from _common import model, print_table
 from fairprobe.datasets import census_domain
-from fairprobe.searching.stored_search import StoredCases, merged, write_parquet
-from fairprobe.searching.stored_search import StoredSearch
+from fairprobe.searching.stored_search import StoredCases, StoredSearch, merged, write_parquet
 
 HEADER = ("cases", "search and store s", "merge s", "read back s", "written cases/s", "GB of search, merge, reading")
 

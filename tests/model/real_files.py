@@ -118,7 +118,8 @@ def lightgbm_categories(folder):
 def boosted_by_lightgbm(folder, X, y):
     lightgbm = pytest.importorskip("lightgbm")
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1).fit(X[:N_TRAIN], y[:N_TRAIN])
-    return written_by(folder, model.booster_.model_to_string().encode(), model, X)
+    model.booster_.save_model(folder / "model.bin")
+    return Written(folder / "model.bin", model, X)
 
 
 def xgboost_json(folder):

@@ -23,7 +23,6 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
-from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation.evidence import Evidence, labels_of, n_classes_of
 from fairprobe.explanation.finding import Finding
 from fairprobe.oracle import Judgement
@@ -58,17 +57,17 @@ class Directions(Finding):
     """The outcomes of the two twins of cases."""
 
     table: pd.DataFrame
-    """A row for each two combinations of sensitive values and each two outcomes that part them.
+    """A row for each pair of sides and each pair of outcomes that differ between them.
 
-    - `compared`: "combination" for whole combinations. Where several parameters are sensitive, there are also rows for
-      one of them by its name; the others are as the input has them.
-    - `first`, `second`: the two sides. `first` gets `first_gets` where `second` gets `second_gets` more often than the
-      other way round.
-    - `found`, `found_reversed`: the number of cases found where this is so, and where it is the other way round.
-    - `sampled`, `sampled_reversed`: the same numbers of the cases sampled.
-    - `fraction`, `low`, `high`: the part of the sampled cases where this is so, with its exact 95% interval.
-    - `p`: the probability of a count as one-sided if neither way were likelier; `p_adjusted` with all rows in mind
-      (Holm).
+    - `compared`: "combination" if the sides are combinations of all sensitive values. With several sensitive parameters,
+      there are also rows that compare two values of one parameter, by its name; the other parameters stay.
+    - `first`, `second`: the two sides. In the row's direction, `first` gets `first_gets` and `second` gets
+      `second_gets`. It is the more frequent direction.
+    - `found`, `found_reversed`: the number of found cases in this direction, and in the reverse direction.
+    - `sampled`, `sampled_reversed`: the same numbers for the sampled cases.
+    - `fraction`, `low`, `high`: the fraction of the sampled cases in this direction, with its exact 95% interval.
+    - `p`: the exact two-sided p-value, if both directions were equally likely. `p_adjusted`: the p-value adjusted for
+      the number of rows (Holm).
     """
     sensitive: tuple[str, ...]
     output: str
@@ -269,7 +268,7 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
     names, place = [f"the {how} output" for how in order], None
     if n_classes:
         what = "probability" if oracle.asker.output == "proba" else "score"
-        classes = classes_of(evidence.model) or range(n_classes)
+        classes = evidence.classes or range(n_classes)
         names = [f"the {how} {what} of {plain(label)}" for label in classes for how in order]
         place = good.place if good is not None else n_classes - 1 if n_classes == 2 else None
 

@@ -18,7 +18,7 @@ from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
+from fairprobe.estimation.favourable import Favourable, classes_of, in_order, read_favourable
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
@@ -152,6 +152,11 @@ class Evidence:
         """The form of the model's batches: "frame" or "array"."""
         assert isinstance(self.oracle.asker, Asker)
         return self.oracle.asker.batch
+
+    @cached_property
+    def classes(self) -> list[Any] | None:
+        """Classes of the model, in order; None if it does not tell them."""
+        return classes_of(self.model)
 
     @cached_property
     def places(self) -> Codes:

@@ -27,7 +27,7 @@ from fairprobe.domain.families import comparable
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
-from fairprobe.estimation.favourable import classes_of, in_order
+from fairprobe.estimation.favourable import in_order
 from fairprobe.estimation.populations import known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, as_json
@@ -333,7 +333,7 @@ def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
         import pandas as pd
 
         good = evidence.favourable
-        labels = classes_of(evidence.model) or in_order(plain(label) for label in pd.unique(outputs[present]))
+        labels = evidence.classes or in_order(plain(label) for label in pd.unique(outputs[present]))
         labels.sort(key=lambda label: good is None or bool(label != good.word))  # the favourable one first
         votes = np.stack([((outputs == label) & present).sum(axis=0) for label in labels])
         return np.array(labels, dtype=object)[votes.argmax(axis=0)], exists  # the first of those with most
@@ -375,7 +375,7 @@ _DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
 
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
     """Return a boolean mask by row: True if its output agrees with its label; None if outputs give no label."""
-    oracle, classes = sample.oracle, classes_of(evidence.model)
+    oracle, classes = sample.oracle, evidence.classes
     if sample.labels is None or oracle.is_label:
         return None if sample.labels is None else np.asarray(outputs == sample.labels)
     if oracle.asker.output == "value" or classes is None or (outputs.ndim == 1 and len(classes) != 2):

@@ -28,7 +28,7 @@ from fairprobe.domain.constraints import Rule
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
 from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, split_confidence
-from fairprobe.estimation.favourable import classes_of, in_order
+from fairprobe.estimation.favourable import in_order
 from fairprobe.explanation.directions import groups_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding
@@ -301,7 +301,7 @@ def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None
 
 def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
     """Return a number by case or by row, which is higher where the output is nearer to the outcome."""
-    output, classes = evidence.output, classes_of(evidence.model)
+    output, classes = evidence.output, evidence.classes
     if output == "label":
         return np.asarray(outputs == outcome)
     if output == "value":

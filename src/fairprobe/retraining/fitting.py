@@ -50,13 +50,13 @@ class Fitter:
             raise SettingError.about("trainer", f"must be a function (X, y, sample_weight=None), got {train!r:.80}")
         self._train = train or _cloner(model, is_weighted=is_weighted)
         self._rule = "the model must fit the rows" if train is None else "the trainer must give a model"
-        self._columns = columns_of(model, domain)
+        known = is_fitted(model)
+        self._columns = columns_of(model, domain) if known else None
         absent = ", ".join(name for name in self._columns or () if name not in domain.names)
         if absent:
             raise DataError(
                 f"every column the model was fitted on must be a parameter, got no {absent}: add the column"
             )
-        known = is_fitted(model)
         self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
         self._as_frame = self._columns is not None if known and train is None else as_frame
         self.warned: Counter[str] = Counter()
