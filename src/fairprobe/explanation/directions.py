@@ -59,7 +59,7 @@ class Directions(Finding):
     table: pd.DataFrame
     """A row for each pair of sides and each pair of outcomes that differ between them.
 
-    - `compared`: "combination" if the sides are combinations of all sensitive values. With several sensitive parameters,
+    - `compared`: "combination" if the sides are combinations of all sensitive values. If several are sensitive,
       there are also rows that compare two values of one parameter, by its name; the other parameters stay.
     - `first`, `second`: the two sides. In the row's direction, `first` gets `first_gets` and `second` gets
       `second_gets`. It is the more frequent direction.
