@@ -1,6 +1,6 @@
-"""The engines by name, the base class of all, and the local one, which runs one shard after the other in this process.
+"""The engines by name, their base class, and the local engine, which runs one shard after the other in this process.
 
-Each shard is a future. Results are given in order, in whatever order the shards end. They are kept at once.
+Each shard is a future. Results are returned in order, even if the shards end in another order. They are stored at once.
 
 A new engine is one new module with a class that is made from a `Work` and an address, as `LocalEngine` is, and one line
 in `ENGINES`. `tests/engine/conformance.py` has its tests.
@@ -32,20 +32,20 @@ ENGINES: dict[str, str] = {
 """The class of each engine, "module:Class", by the engine's name. A class is imported when it is used."""
 
 TRIES = 3
-"""A shard that fails this many times is left out. Chosen."""
+"""Number of failures after which a shard is left out. Chosen."""
 
 POLL_SECONDS = 0.1
-"""How often the shards under way are looked at. Chosen: progress is shown as often."""
+"""Seconds between two looks at the running shards. Chosen: progress is shown as often."""
 
 GRACE_SECONDS = 30.0
-"""How long interrupted shards may take to hand over what they have. Chosen: one batch of a slow model."""
+"""Seconds that interrupted shards may take to return their findings. Chosen: one batch of a slow model."""
 
 MOST_SKIPPED = 3
-"""The run fails when this many shards in a row are left out, as it would never end. Chosen."""
+"""Number of shards left out in a row at which the run fails, because it would never end. Chosen."""
 
 
 class Counts(NamedTuple):
-    """How far a shard, or a run, has got."""
+    """The progress of a shard, or of a run."""
 
     n_cases: int
     n_judged: int
@@ -53,26 +53,26 @@ class Counts(NamedTuple):
 
 
 Report = Callable[[Counts], bool]
-"""A task calls this to tell how far it has got. The answer is whether the task must stop."""
+"""Callable that a task calls with its progress. It returns True if the task must stop."""
 
 Task = Callable[[int, float | None, Report | None], Any]
-"""Runs the shard of the number given within the seconds given, if they are limited. It is given seconds and no end, as
-it may run in another process, whose clock may show another time."""
+"""Function that runs the shard of a number within some seconds, if these are limited. It gets a duration instead of
+an end, because the clock of another process may show another time."""
 
 
 class Kept(Protocol):
-    """Keeps results for later runs. An engine never runs a shard whose result is kept."""
+    """Store of results for later runs. An engine never runs a shard whose result is stored."""
 
     def load(self, shard: int) -> Any | None:
-        """The result of a shard that an earlier run has finished, or None."""
+        """Return the result of a shard that an earlier run has finished, or None."""
 
     def save(self, shard: int, result: Any) -> None:
-        """Keep a result. An engine calls this, in the process that made it, as soon as it sees that a shard ended."""
+        """Store a result. An engine calls this in its own process as soon as a shard has ended."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Stands in place of the result of a shard that kept failing."""
+    """Placeholder for the result of a shard that kept failing."""
 
     shard: int
     reason: str
@@ -80,38 +80,38 @@ class Skipped:
 
     @classmethod
     def by(cls, error: BaseException, shard: int, n_tries: int) -> Skipped:
-        """The shard that this error ended."""
+        """Return the placeholder for the shard that this error ended."""
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".rstrip(": ")
         return cls(shard, reason, n_tries)
 
     def words(self) -> str:
-        """The shard and the reason, as a sentence shows them."""
+        """Return the shard and the reason in words."""
         return f"shard {self.shard} failed {self.n_tries} times: {self.reason}"
 
 
 @dataclass(frozen=True)
 class Work:
-    """What an engine is asked to do."""
+    """The task that an engine runs, with its settings."""
 
     task: Task
     n_jobs: int = 1
     watch: Callable[[list[Counts]], None] | None = None
-    """Called with the counts of all shards under way."""
+    """Function that is called with the counts of all running shards."""
     seconds_left: Callable[[], float | None] = lambda: None
     kept: Kept | None = None
     n_shards: int | None = None
-    """The number of shards, if it is known before."""
+    """Number of shards, if it is known in advance."""
     foreseen: Callable[[list[Counts]], float] = lambda under_way: math.inf
-    """Predicts how many more seconds the run will take, from the counts of the shards under way."""
+    """Function that predicts the remaining seconds of the run from the counts of the running shards."""
 
     @property
     def shards(self) -> Iterable[int]:
-        """The numbers of the shards."""
+        """Return the numbers of the shards."""
         return itertools.count() if self.n_shards is None else range(self.n_shards)
 
 
 def checked_jobs(n_jobs: int) -> int:
-    """The number of processes; -1 stands for one for each core."""
+    """Return the number of processes; -1 stands for one for each core."""
     try:
         number = operator.index(n_jobs)
     except TypeError:
@@ -122,7 +122,7 @@ def checked_jobs(n_jobs: int) -> int:
 
 
 def checked_engine(engine: str | None, n_jobs: int = 1) -> tuple[str, str | None]:
-    """The name of an engine, and its address if it is on other machines.
+    """Return the name of an engine, and its address if it is on other machines.
 
     >>> checked_engine(None), checked_engine(None, 2), checked_engine("dask"), checked_engine("dask://10.0.0.7:8786")
     (('local', None), ('processes', None), ('dask', None), ('dask', '10.0.0.7:8786'))
@@ -145,7 +145,7 @@ def checked_engine(engine: str | None, n_jobs: int = 1) -> tuple[str, str | None
 
 
 def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **more: Any) -> Engine:
-    """An engine by its name; by default the one for this number of processes. `more` are the other fields of `Work`."""
+    """Return an engine by its name, by default the one for `n_jobs`; `more` are other fields of `Work`."""
     name, address = checked_engine(engine, n_jobs)
     module, of_class = ENGINES[name].split(":")
     if name != "local":
@@ -157,10 +157,13 @@ def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **mor
 
 
 class Engine(ABC):
-    """Runs shards 0, 1, 2, ... and gives their results in this order. A subclass starts, counts and stops them."""
+    """Base class that runs shards 0, 1, 2, ... and returns their results in order.
+
+    A subclass starts, counts and stops the shards.
+    """
 
     address: str | None = None
-    """The address of a page that shows the engine at work, if there is one."""
+    """Address of a page that shows the engine's work, if there is one."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -168,20 +171,20 @@ class Engine(ABC):
         """Shards that may be started."""
         self._under_way: dict[int, Future[Any]] = {}
         self._results: dict[int, Any] = {}
-        """Results that are not given yet."""
+        """Results that are not returned yet."""
         self._n_tries: Counter[int] = Counter()
-        """Failures that count, by shard."""
+        """Number of failures that count, by shard."""
         self._n_lined_up = 0
 
     # For subclasses
 
     @abstractmethod
     def _most_ahead(self) -> int:
-        """How many shards, from the next one wanted, may be waiting, under way or done."""
+        """Return how many shards, from the next wanted one, may be waiting, running or done."""
 
     @abstractmethod
     def _may_start(self, shard: int) -> bool:
-        """Whether there is a free place for this shard now."""
+        """Return True if there is a free place for this shard now."""
 
     @abstractmethod
     def _start(self, shard: int) -> Future[Any]:
@@ -189,18 +192,18 @@ class Engine(ABC):
 
     @abstractmethod
     def _counts(self) -> list[Counts]:
-        """How far the shards under way have got."""
+        """Return the progress of the running shards."""
 
     @abstractmethod
     def _stop(self) -> None:
-        """Tell all shards under way to stop."""
+        """Tell all running shards to stop."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop the shards under way; their results are not wanted."""
+        """Stop the running shards and discard their results."""
 
     def _failed(self, shard: int, error: BaseException) -> int:
-        """How many tries a failure counts for; raises what ends the run."""
+        """Return the number of tries that a failure counts for, or raise an error that ends the run."""
         if isinstance(error, FairprobeError):
             raise error
         return 1
@@ -208,7 +211,7 @@ class Engine(ABC):
     # The results
 
     def results(self) -> Iterator[Any]:
-        """The results; endless unless the number of shards is known, so the caller stops when it has enough.
+        """Yield the results; without end unless the number of shards is known, so the caller must stop.
 
         A shard that fails is run again. One that keeps failing comes out as `Skipped`. A `FairprobeError` from the task
         is raised at once.
@@ -268,7 +271,7 @@ class Engine(ABC):
         self._results[shard] = result
 
     def finish(self) -> list[Any]:
-        """Stop the shards under way and give what they have so far, in order."""
+        """Stop the running shards and return their findings so far, in order."""
         self._stop()
         wait(self._under_way.values(), timeout=GRACE_SECONDS)
         for shard, future in self._under_way.items():
@@ -278,12 +281,12 @@ class Engine(ABC):
 
 
 class LocalEngine(Engine):
-    """Runs a shard when its result is wanted, in this thread."""
+    """Engine that runs a shard in this thread when its result is wanted."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
         self._here: Counts | None = None
-        """How far the shard has got that runs in this thread, if there is one."""
+        """Progress of the shard that runs in this thread; None if there is none."""
 
     def _most_ahead(self) -> int:
         return 1
@@ -314,7 +317,7 @@ class LocalEngine(Engine):
         return [] if self._here is None else [self._here]
 
     def _stop(self) -> None:
-        """Do nothing: the shard that runs in this thread is over or has raised."""
+        """Do nothing: the shard that ran in this thread has ended or raised."""
 
     def close(self) -> None:
-        """Do nothing: no shard is under way between two results."""
+        """Do nothing: no shard is running between two results."""

@@ -1,8 +1,8 @@
-"""Shards on Dask's workers: those of a cluster on this machine, or of a scheduler anywhere.
+"""Shards on Dask's workers: a cluster on this machine, or a scheduler at any address.
 
 The task, with the model in it, reaches the workers as the result of a submitted task. Scattered data would be lost with
-the worker that holds it; the result of a task is computed again wherever it is needed. Each thread of a worker unpacks
-it once.
+the worker that holds it, but Dask computes a result again wherever it is needed. Each thread of a worker unpacks it
+once.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from fairprobe.engine.processes import as_content, task_of
 from fairprobe.errors import RunError, SettingError
 
 TIMEOUT_SECONDS = 10.0
-"""How long a scheduler may take to answer, and then to have its first worker. Chosen."""
+"""Seconds that a scheduler may take to answer, and then to have its first worker. Chosen."""
 
 LOOK_SECONDS = 5.0
-"""How often the scheduler is asked how many threads its workers have. Chosen."""
+"""Seconds between two questions to the scheduler about its number of threads. Chosen."""
 
 REPORT_SECONDS = 0.5
-"""How often a shard tells how far it is. Chosen: all reports go through the scheduler."""
+"""Seconds between two reports of a shard. Chosen: all reports go through the scheduler."""
 
 DEATHS = TRIES // 2 + 1
-"""How many tries of a shard count as used when Dask gives it up, which is after four workers died that had it. The
-shard is tried once more, as all workers of a cluster may be killed for another reason."""
+"""Number of tries that count when Dask gives up a shard, which is after four of its workers died. The shard is tried
+once more, as all workers of a cluster may be killed for another reason."""
 
 STOP_SECONDS = 5.0
-"""How long it may take to tell the workers to stop. Chosen."""
+"""Seconds that telling the workers to stop may take. Chosen."""
 
 IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-"""Run in each worker of a cluster of ours. Ctrl-C reaches all processes of a terminal, and the engine tells the workers
-itself."""
+"""Code that each worker of our own cluster runs. Ctrl-C reaches all processes of a terminal, but the engine itself
+tells the workers to stop."""
 
 
 class DaskEngine(Engine):
-    """Keeps a few shards queued for each worker, so that none waits for its next one."""
+    """Engine that keeps a few shards queued for each worker, so that no worker waits for its next one."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
@@ -57,7 +57,7 @@ class DaskEngine(Engine):
         self._progress: dict[int, Counts] = {}
         self._look = Timer(LOOK_SECONDS)
         self._n_threads = 0
-        """Threads of all workers; 0 before they are counted."""
+        """Number of threads of all workers; 0 before they are counted."""
         self._cluster: Any = None
         self._client: Any = None
         try:
@@ -68,7 +68,7 @@ class DaskEngine(Engine):
             raise
 
     def _open(self, distributed: Any, address: str | None) -> None:
-        """A client of a cluster that is started here, or of the scheduler at an address."""
+        """Return a client of a new local cluster, or of the scheduler at an address."""
         if address is None:
             self._cluster = distributed.LocalCluster(
                 n_workers=self._work.n_jobs,
@@ -159,7 +159,7 @@ class DaskEngine(Engine):
         telling.join(STOP_SECONDS)
 
     def close(self) -> None:
-        """Stop the shards under way; their results are not wanted."""
+        """Stop the running shards and discard their results."""
         self._stop()
         for future in self._under_way.values():
             future.cancel()
@@ -175,7 +175,7 @@ class DaskEngine(Engine):
 # In the worker
 
 _tasks: dict[tuple[str, int], Any] = {}
-"""By run and thread, what is run."""
+"""Unpacked task, by run and thread."""
 
 _stopped: set[str] = set()
 
@@ -185,7 +185,10 @@ def _as_is(content: bytes) -> bytes:
 
 
 def _sent() -> Any:
-    """What a worker calls. It is sent as it stands, as another version of this package may not have it."""
+    """Return the function that a worker calls.
+
+    It is sent by value, because another version of this package may not have it.
+    """
 
     def run_there(version: str, arguments: tuple[Any, ...]) -> Any:
         import importlib
@@ -201,7 +204,7 @@ def _sent() -> Any:
 
 
 def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None) -> Any:
-    """Run a shard on a worker, which tells now and then how far it is; None if it is too late for that."""
+    """Run a shard on a worker, reporting its progress; return None if the run has already stopped."""
     from distributed import get_worker
 
     if run in _stopped:
@@ -221,7 +224,7 @@ def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None)
 
 
 def stop_there(run: str) -> None:
-    """Let the shards of a run on this worker come to their end, and what they needed go."""
+    """Let the shards of a run on this worker end, and free their data."""
     _stopped.add(run)
     for mine in [each for each in _tasks if each[0] == run]:
         _tasks.pop(mine, None)

@@ -1,8 +1,8 @@
-"""Ctrl-C that loses nothing: it takes effect only where nothing is lost by it.
+"""Safe Ctrl-C: an interruption takes effect only where no result is lost.
 
 Python raises KeyboardInterrupt between any two instructions, also while a case is being recorded. Inside `deferred`,
-Ctrl-C is only noted; it is raised inside `interruptible`, where the work under way may be given up. Only the main
-thread gets signals, so in other threads all this does nothing.
+Ctrl-C is only noted. It is raised inside `interruptible`, where the running work may be given up. Only the main thread
+gets signals, so in other threads these functions have no effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Interrupts:
-    """Remembers whether Ctrl-C was pressed, and whether it may be raised now."""
+    """State of Ctrl-C: whether it was pressed, and whether it may be raised now."""
 
     def __init__(self) -> None:
         self._is_open = False
@@ -38,7 +38,7 @@ class Interrupts:
 
     @contextmanager
     def set(self, *, is_open: bool) -> Iterator[None]:
-        """Inside, let Ctrl-C be raised, or let it wait."""
+        """Within the context, allow or defer raising Ctrl-C."""
         before = self._is_open
         try:
             try:
@@ -60,7 +60,7 @@ _active = Interrupts()
 
 @contextmanager
 def deferred() -> Iterator[Interrupts]:
-    """Inside, Ctrl-C waits for an `interruptible` block. If none comes, it stays `pending` in the object given."""
+    """Within the context, defer Ctrl-C to an `interruptible` block. Without such a block it stays `pending`."""
     global _active
     if not _is_free(signal.SIGINT, signal.default_int_handler):
         yield _active
@@ -75,15 +75,15 @@ def deferred() -> Iterator[Interrupts]:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """A handler of signals for the command line: it makes SIGTERM act as Ctrl-C."""
+    """Signal handler of the command line, which makes SIGTERM act as Ctrl-C."""
     signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Inside, SIGTERM first ends the work as Ctrl-C does, and then ends the process.
+    """Within the context, SIGTERM first ends the work as Ctrl-C does, and then ends the process.
 
-    A handler that somebody else has set for SIGTERM stays.
+    A handler that other code has set for SIGTERM stays.
     """
     if not (_is_free(signal.SIGTERM, signal.SIG_DFL) and _is_free(signal.SIGINT, signal.default_int_handler)):
         yield
@@ -105,17 +105,17 @@ def terminable() -> Iterator[None]:
 
 
 def _is_free(number: int, default: Any) -> bool:
-    """True in the main thread, if nobody has set another handler of a signal."""
+    """Return True in the main thread if no other handler of a signal is set."""
     return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is default
 
 
 def interruptible() -> AbstractContextManager[None]:
-    """Inside, Ctrl-C is raised at once."""
+    """Within the context, raise Ctrl-C at once."""
     return _set(is_open=True)
 
 
 def uninterrupted() -> AbstractContextManager[None]:
-    """Inside, Ctrl-C waits."""
+    """Within the context, defer Ctrl-C."""
     return _set(is_open=False)
 
 

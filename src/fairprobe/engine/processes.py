@@ -1,9 +1,9 @@
 """Shards in several processes of this machine.
 
-The run begins in this process. As soon as it is predicted to be long enough, a pool of other processes runs the rest,
-and this process waits for them. The pool is made by loky, which comes with joblib, and is not shared with the model's
-own joblib. Each process gets the task, with the model in it, when it starts. All processes map one file into memory,
-the board: it says whether to stop and how far each shard has got.
+The run begins in this process. If it is predicted to last long enough, a pool of other processes runs the rest, and
+this process waits for them. The pool is made by loky, which comes with joblib, and is not shared with the model's own
+joblib. Each process gets the task, with the model in it, when it starts. All processes map one file into memory, the
+board: it tells them when to stop, and holds the progress of each shard.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from fairprobe.engine.base import Counts, LocalEngine, Task, Work
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
-"""How long processes may take to stop by themselves before they are killed. Chosen."""
+"""Seconds that processes may take to stop by themselves before they are killed. Chosen."""
 
 WORTH_SECONDS = 6.0
-"""A pool is started if the run is predicted to take this much longer. Measured: to start two processes, which import
-all packages, takes 1 to 2 s on two cores."""
+"""Predicted remaining seconds above which a pool is started. Measured: to start two processes, which import all
+packages, takes 1 to 2 s on two cores."""
 
 LOOK_SECONDS = 0.3
-"""A prediction counts after a run has lasted this long. Chosen: earlier it rests on one or two batches."""
+"""Seconds of a run after which a prediction is used. Chosen: earlier it is based on one or two batches."""
 
 AHEAD = 2
-"""Shards that are given to the pool, for each of its processes, so that none waits while results are merged. Chosen."""
+"""Number of shards queued for each process of the pool, so that none waits while results are merged. Chosen."""
 
 PACKAGES: Final = ("numpy", "pandas", "sklearn")
-"""Packages whose versions may change what a model answers."""
+"""Packages whose versions may change a model's answers."""
 
 DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
-"""The exceptions by which a pool says that one of its processes has died. All futures under way then have one."""
+"""Names of the exceptions by which a pool reports that a process has died. All running futures then have one."""
 
 
 class ProcessEngine(LocalEngine):
-    """Runs shards in this process, and then in a pool of `n_jobs` others."""
+    """Engine that runs shards in this process, and then in a pool of `n_jobs` others."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
@@ -62,11 +62,11 @@ class ProcessEngine(LocalEngine):
         self._board = _Board(np.memmap(self._path, dtype=np.int64, mode="w+", shape=shape))
         self._pool: Any = None
         self._limited: Any = None
-        """Keeps the numeric libraries of this process to one thread while the pool has the other cores."""
+        """Context that limits this process's numeric libraries to one thread while the pool uses the other cores."""
         self._is_broken = False
-        """Whether a process of the pool has died. All that the pool had under way is then lost."""
+        """True if a process of the pool has died. All running shards of the pool are then lost."""
         self._suspects: set[int] = set()
-        """Shards that were under way when a process died. Each runs alone in the pool, to find the one that did it."""
+        """Shards that were running when a process died. Each is rerun alone to find the one at fault."""
 
     def _most_ahead(self) -> int:
         return 2 * AHEAD * self._work.n_jobs
@@ -129,7 +129,7 @@ class ProcessEngine(LocalEngine):
         self._board.stop()
 
     def close(self) -> None:
-        """Stop the shards under way; their results are not wanted."""
+        """Stop the running shards and discard their results."""
         self._stop()
         futures = [future for future in self._under_way.values() if not future.cancel()]
         self._end_pool(kill=bool(wait(futures, timeout=PATIENCE_SECONDS).not_done))
@@ -139,7 +139,7 @@ class ProcessEngine(LocalEngine):
 
 
 class _Board:
-    """Row 0 says whether to stop. Each other row has the counts of one shard; shards take the rows in turn."""
+    """Shared table: row 0 is the stop signal, and each other row has the counts of one shard."""
 
     def __init__(self, cells: Any) -> None:
         self._cells = cells
@@ -160,7 +160,7 @@ class _Board:
 
 
 def as_content(task: Task, who: str, instead: str) -> bytes:
-    """A task as the bytes that are sent to other processes."""
+    """Return a task as the bytes that are sent to other processes."""
     import cloudpickle
 
     try:
@@ -174,7 +174,7 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
 
 
 def versions() -> dict[str, str]:
-    """The versions that may change a shard's result, by package. A worker with another version is refused."""
+    """Return the package versions that may change a shard's result. A worker with other versions is refused."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {"fairprobe": __version__, "python": python, **{name: import_module(name).__version__ for name in PACKAGES}}
 
@@ -184,18 +184,18 @@ def versions() -> dict[str, str]:
 
 
 def _settings() -> dict[str, Any]:
-    """Scikit-learn's settings in this thread; empty if nothing has imported scikit-learn."""
+    """Return scikit-learn's settings in this thread; empty if scikit-learn is not imported."""
     sklearn = sys.modules.get("sklearn")
     return {} if sklearn is None else sklearn.get_config()
 
 
 @dataclass(frozen=True)
 class AsHere:
-    """A function to be called in another thread or process, with scikit-learn's settings of this thread."""
+    """A function to call in another thread or process, with scikit-learn's settings of this thread."""
 
     function: Callable[..., Any]
     shares_cores: bool = False
-    """True if our other processes use the other cores: then the jobs that a model starts run in turn."""
+    """True if our other processes use the other cores: joblib jobs of a model then run in turn."""
     settings: dict[str, Any] = field(default_factory=_settings)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -206,7 +206,7 @@ class AsHere:
 
 
 def _in_turn() -> Any:
-    """Inside this, joblib runs its jobs in turn, split as for the number asked for, so that sums stay the same."""
+    """Within the context, joblib runs its jobs in turn, split as for the requested number, so that sums agree."""
     import joblib
     from joblib.parallel import SequentialBackend
 
@@ -239,7 +239,7 @@ def _set_up(content: bytes, board: str) -> None:
 
 
 def task_of(content: bytes) -> Task:
-    """The task that was sent. Where a version differs from that of the sender, it is a task that says so."""
+    """Return the task that was sent. If a version differs from the sender's, it is a task that reports this."""
     stream, here = io.BytesIO(content), versions()
     others = [
         f"version {there} of {name}, got {here[name]}"

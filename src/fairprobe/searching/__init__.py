@@ -1,4 +1,4 @@
-"""Where to look."""
+"""Directed search for discriminatory inputs."""
 
 from fairprobe.searching.found import Found
 from fairprobe.searching.registry import STRATEGIES, register

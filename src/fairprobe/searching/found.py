@@ -1,4 +1,4 @@
-"""The result of a search, and its health: remarks on a run that worked but may not mean what it seems to mean."""
+"""The result of a search, with its health: remarks on a run that worked but may be misunderstood."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5
-"""Cases, or failed shards, that a result lists. Chosen."""
+"""Number of cases, or of failed shards, that a result lists. Chosen."""
 
 MIN_COMPARABLE = 0.9
-"""A remark is made if a smaller part of the judged inputs is comparable. The limit of verdicts, too."""
+"""Smallest fraction of comparable judged inputs without a remark. Chosen, as the limit of verdicts."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CaseTables:
-    """Cases as tables."""
+    """Base class of results that hold cases: tables of the cases."""
 
     domain: Domain
     _cases: Cases
 
     @property
     def n_cases(self) -> int:
-        """Distinct cases."""
+        """The number of distinct cases."""
         return len(self._cases)
 
     @cached_property
@@ -54,12 +54,12 @@ class CaseTables:
 
     @cached_property
     def twins(self) -> pd.DataFrame:
-        """The other end of each case's largest gap, with the same index."""
+        """The twin of each case, which is the other end of its largest gap, with the same index."""
         return self.domain.decode(self._cases.twin)
 
     @cached_property
     def parameters(self) -> pd.Series:
-        """Which sensitive parameters did it: the smallest sets whose change alone gives a case, from the case shown.
+        """The smallest sets of sensitive parameters whose change alone gives each case, from the case shown.
 
         "sex" or "race" alone, "sex or race" where either does, "sex x race" where only both together do.
         """
@@ -79,7 +79,7 @@ class CaseTables:
 
     @cached_property
     def outputs(self) -> pd.DataFrame:
-        """The model's outputs for the case and for its twin; for classes also which class (by position)."""
+        """The model's outputs for the case and for its twin; for classes also the position of the class."""
         import pandas as pd
 
         case, twin = self._cases.outputs.T
@@ -87,11 +87,11 @@ class CaseTables:
         return pd.DataFrame({"case": case, "twin": twin, **classes})
 
     def to_frame(self) -> pd.DataFrame:
-        """Everything about the cases side by side: the case, its twin's values that change, the two outputs, the gap.
+        """Return the cases side by side: the case, the twin's changed values, the two outputs, and the gap.
 
-        Then which sensitive parameters did it, where there are several, how plausible both are, where there is a
-        density, and the row it comes from with the number of changes, where it started from rows. A column of these
-        that is also the name of a parameter has underscores added until it is not.
+        Further columns follow if they apply: the sensitive parameters that give the case, the plausibility of both
+        ends, and the row that the case comes from with the number of changes. If a parameter has the name of such a
+        column, underscores are added to the column's name.
         """
         import pandas as pd
 
@@ -106,13 +106,13 @@ class CaseTables:
         return pd.concat([self.cases, about.rename(columns=free)], axis=1)
 
     def _more(self) -> list[pd.DataFrame]:
-        """Further columns of `to_frame`."""
+        """Return the further columns of `to_frame`."""
         return []
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Found(CaseTables, Result):
-    """The cases of one search, and what it took to find them."""
+    """The cases of one search, with the settings and the cost of the search."""
 
     settings: SearchSettings
     limits: Limits
@@ -120,27 +120,28 @@ class Found(CaseTables, Result):
     threshold: float
     seed: int
     n_distinct: int
-    """Distinct inputs judged, within each shard, summed over the shards."""
+    """Number of distinct judged inputs within each shard, summed over the shards."""
     n_judged: int
-    """Inputs judged, repeats included."""
+    """Number of judged inputs; repeats count again."""
     n_queries: int
-    """Rows the model was asked about. A batch is asked whole, even if its last inputs are cut by max_cases."""
+    """Number of rows that the model was asked about. A batch is counted whole, even if max_cases cuts off its last
+    inputs."""
     seconds: float
     stop_reason: StopReason
     health: tuple[Remark, ...]
-    """The name and the text of each health check that has something to say."""
+    """Remarks of the health checks, each with a name and a text."""
     n_not_comparable: int = 0
-    """Judged inputs that are not comparable."""
+    """Number of judged inputs that are not comparable."""
     resolution: float = 0.0
-    """A gap counts if it exceeds the threshold by more than this: twice what rounding does to the model's outputs."""
+    """Smallest excess of a gap over the threshold that counts: twice the rounding error of the model's outputs."""
     start: StartRows | None = None
-    """The rows that the search started from, if any were given."""
+    """The rows from which the search started, if any were given."""
     density: Density | None = None
-    """The density that inputs were drawn from, if any was given."""
+    """The density from which inputs were drawn, if any was given."""
     min_plausibility: float | None = None
-    """With a density: no judged input is less plausible than this."""
+    """Smallest plausibility of a judged input; None without a density."""
     sent: int | None = None
-    """Rows sent to a model that counts them itself, as a service does; None for any other."""
+    """Number of rows sent, as counted by a model that counts them itself, such as a service; None for others."""
 
     @classmethod
     def of(
@@ -152,7 +153,7 @@ class Found(CaseTables, Result):
         remarks: Sequence[Remark] = (),
         start: StartRows | None = None,
     ) -> Found:
-        """The result of a run."""
+        """Return the result of a run."""
         of_job = ("domain", "settings", "output", "threshold", "seed", "resolution", "density")
         of_tally = ("n_distinct", "n_judged", "n_queries", "n_not_comparable", "stop_reason")
         return cls(
@@ -170,20 +171,20 @@ class Found(CaseTables, Result):
 
     @property
     def n_sent(self) -> int:
-        """Rows sent to the model. A cache makes them fewer than the queries, repeated requests make them more."""
+        """The number of rows sent to the model. A cache makes it smaller than the queries, repeated requests larger."""
         return self.n_queries if self.sent is None else self.sent
 
     @property
     def yield_(self) -> float:
-        """Distinct cases / distinct inputs judged. It measures the search, never the model."""
+        """Distinct cases divided by distinct judged inputs. It measures the search, never the model."""
         return self.n_cases / self.n_distinct if self.n_distinct else 0.0
 
     @cached_property
     def origins(self) -> pd.DataFrame | None:
-        """The start row nearest to each case: its index among the rows given, and how many of its values are changed.
+        """The start row nearest to each case: its index among the given rows, and the number of changed values.
 
-        With `max_changes` it is the row that the case is about, else the one at the least of Gower's `distance`, the
-        mean over the columns of how far apart they are. None where no rows were given.
+        With `max_changes`, it is the row that was changed into the case. Otherwise it is the row with the smallest
+        Gower `distance`, which is the mean of the distances in the columns. None if no rows were given.
         """
         import pandas as pd
 
@@ -204,9 +205,10 @@ class Found(CaseTables, Result):
 
     @cached_property
     def plausibility(self) -> pd.DataFrame | None:
-        """How plausible each case and its twin are, with the same index; None without a density.
+        """The plausibility of each case and of its twin, with the same index; None without a density.
 
-        The fraction of held-out rows that are no likelier. That of a twin may be below what was asked of cases.
+        The plausibility is the fraction of held-out rows that are at most as likely. A twin may be less plausible than
+        cases must be.
         """
         import pandas as pd
 
@@ -218,11 +220,11 @@ class Found(CaseTables, Result):
         return pd.DataFrame({"case": case, "twin": twin})
 
     def in_words(self, n: int = 3) -> list[str]:
-        """The first cases as sentences: the row, the changes, and the outputs for both ends."""
+        """Return the first cases as sentences: the row, the changes, and the outputs for both ends."""
         return [self.case_in_words(place) for place in range(min(n, self.n_cases))]
 
     def case_in_words(self, place: int) -> str:
-        """One case as a sentence, with the row that it comes from or, without rows, its values."""
+        """Return one case as a sentence, with the row that it comes from or, without rows, its values."""
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
         changed = ", ".join(changes_in_words(case, twin, self.domain.sensitive))
         said = f"{changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
@@ -301,7 +303,7 @@ class Found(CaseTables, Result):
 
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:
-    """The remarks that follow from the whole run."""
+    """Return the remarks on the whole run."""
     n_judged, n_compared = tally.n_judged, tally.n_judged - tally.n_not_comparable
     remarks: dict[str, str] = {}
     if tally.skipped:

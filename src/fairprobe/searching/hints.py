@@ -1,7 +1,7 @@
 """Hints: the scores of twins, or their gradients, for strategies that learn from them.
 
-They are queries like all others. If a model's labels follow from its scores, one question gets both. The hinter then
-answers for the labels too, and keeps the scores as hints.
+Hints cost queries. If a model's labels follow from its scores, one query gives both: the hinter then answers for the
+labels too, and keeps the scores as hints.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from fairprobe.searching.strategy import Hints
 from fairprobe.standins import Instead, Screen
 
 LEAST = 1e-9
-"""Probabilities are kept this far from 0 and 1, where log-odds are infinite. Chosen."""
+"""Smallest distance of probabilities from 0 and 1, where log-odds are infinite. Chosen."""
 
 
 class Hinter(Instead):
-    """Asks a model for hints on inputs and their twins. Another asker counts the rows that it sends."""
+    """Requests for hints on inputs and their twins. The asker that it uses counts the rows."""
 
     def __init__(self, job: Job, counter: Asker, *, gradients: bool) -> None:
         super().__init__(counter)
         can = adapter_for(job.model)
         follows = None if gradients else can.labels_follow
         self.tells_labels = follows is not None
-        """Whether labels should follow from what it asks for."""
+        """True if labels are derived from the scores that the hinter asks for."""
         self._classes = can.classes
         output = follows or "score"
         self.asker = Asker(job.model, job.domain, output=output, batch=job.batch)
@@ -48,11 +48,11 @@ class Hinter(Instead):
 
     @property
     def has_heard(self) -> bool:
-        """Whether there are hints that need no further question."""
+        """Return True if there are hints that need no further query."""
         return bool(self._heard)
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """The labels of those members that count. They follow from scores, which are kept as hints."""
+        """Return the labels of the members that count. They follow from scores, which are kept as hints."""
         assert self._classes is not None
         scores = self._scores(members)
         self._heard.append(scores)
@@ -63,7 +63,7 @@ class Hinter(Instead):
         return labels
 
     def hints(self, members: Members) -> Hints | None:
-        """The hints, asked for if there are none yet; None for more than two classes, whose scores lie on no line."""
+        """Return the hints, asked for if necessary; None for more than two classes, whose scores have no order."""
         if self._with_gradients:
             return self._gradients(members)
         heard, self._heard = self._heard or [self._scores(members)], []
@@ -103,14 +103,14 @@ class Hinter(Instead):
 
 
 def _spread(answers: Floats, present: Mask) -> Floats:
-    """The answers by member, then input; NaN for members that do not count."""
+    """Return the answers by member, then input; NaN for members that do not count."""
     spread = np.full((*present.shape, *answers.shape[1:]), np.nan)
     spread[present] = answers
     return spread
 
 
 def make_hinter(job: Job, wants: str | None, counter: Asker) -> Hinter | None:
-    """The hinter that a strategy wants; None if the model gives no such hints, or the outputs are no labels."""
+    """Return the hinter that a strategy needs; None if the model gives no such hints or outputs are no labels."""
     if wants is None or job.output != "label":
         return None
     can = adapter_for(job.model)

@@ -1,4 +1,4 @@
-"""The job that all shards of a search have in common, the cases that they find, and the trace that each brings back."""
+"""The job that all shards of a search share, their cases, and the trace that each shard returns."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from fairprobe.store import Coverage, Distinct
 
 @dataclass(frozen=True)
 class Job:
-    """All that the result of a shard depends on, except its number and quota."""
+    """All data that the result of a shard depends on, except its number and quota."""
 
     model: Any
     domain: Domain
     settings: SearchSettings
     strategy: type[Strategy]
-    """The class, not its name, as another process does not know what was registered in this one."""
+    """Class of the strategy. A name would not be enough, as other processes do not have this one's registry."""
     output: str
     batch: str | None
     threshold: float
@@ -39,48 +39,48 @@ class Job:
     start: Codes | None = None
     accelerate: bool = False
     is_repeatable: bool = False
-    """Whether the model is known to repeat its answers."""
+    """True if the model is known to repeat its answers."""
     resolution: float = 0.0
-    """How far apart the model's outputs for one row may be by rounding."""
+    """Largest difference between the model's outputs for one row that rounding explains."""
     density: Density | None = None
     min_plausibility: float = 0.0
     model_id: str | None = None
 
     @cached_property
     def region(self) -> Domain:
-        """The inputs that are drawn and walked to: those of the domain, or those plausible by the density."""
+        """The inputs that the search may draw and walk to: the domain, or its part that is plausible by the density."""
         if self.density is None:
             return self.domain
         return Region.of(self.domain, self.density.within(self.domain), self.density.floor(self.min_plausibility))
 
     @property
     def costs_vary(self) -> bool:
-        """Whether inputs differ in their queries: by the size of families, by hints, or by cases asked about again."""
+        """True if the number of queries differs between inputs: by family size, by hints, or by repeated questions."""
         return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
 
     def asker(self) -> Asker:
-        """A new asker, with its count of queries at zero."""
+        """Return a new asker, with its count of queries at zero."""
         return Asker(self.model, self.domain, output=self.output, batch=self.batch)
 
     @cached_property
     def stand_in(self) -> StandIn | None:
-        """The stand-in for the model, if there is one. It is compiled once for each process that uses it."""
+        """The stand-in for the model, if there is one. Each process that uses it compiles it once."""
         return compile_stand_in(self.model, self.domain, self.output, self.batch)
 
 
 @dataclass(frozen=True)
 class Cases(Ends):
-    """Cases in the order in which they were found, each shown by the two ends of its largest gap."""
+    """Cases in the order of their discovery, each shown by the two ends of its largest gap."""
 
     offsets: Codes
-    """The number of inputs that the shard had judged before each case."""
+    """Number of inputs that the shard had judged before each case."""
 
     def __len__(self) -> int:
         return len(self.gaps)
 
     @classmethod
     def join(cls, parts: Sequence[Cases]) -> Cases:
-        """All cases of the parts, in order. Parts without cases do not change the columns' types."""
+        """Return all cases of the parts, in order. Parts without cases do not change the columns' types."""
         parts = [part for part in parts if len(part)] or parts[:1]
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         joined: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
@@ -88,7 +88,7 @@ class Cases(Ends):
 
     @classmethod
     def none(cls, domain: Domain, outputs: NDArray[Any] | None = None) -> Cases:
-        """No cases, with columns of the types that the outputs of a batch would give."""
+        """Return an empty set of cases, with columns of the types that the outputs of a batch would give."""
         codes = np.empty((0, len(domain.levels)), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         dtype = np.float64 if outputs is None else outputs.dtype
@@ -96,19 +96,19 @@ class Cases(Ends):
         return cls(codes, codes, np.empty(0), np.empty((0, 2), dtype=dtype), classes, nothing, nothing)
 
     def take(self, rows: Any) -> Cases:
-        """The cases at some rows, or where a mask is true."""
+        """Return the cases at some rows, or where a mask is true."""
         taken: list[Any] = [None if column is None else column[rows] for column in vars(self).values()]
         return Cases(*taken)
 
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier shards found. Only a shard that runs after them has this, and uses it only to stop in time."""
+    """Findings of earlier shards. Only a shard that runs after them has these, and uses them only to stop in time."""
 
     distinct: Distinct
     coverage: Coverage | None
     n_barren: int
-    """Inputs judged since the last new case."""
+    """Number of inputs judged since the last new case."""
 
 
 @dataclass(frozen=True)
@@ -118,43 +118,43 @@ class Trace:
     shard: int
     n_judged: int
     batch_ends: Codes
-    """Inputs judged by the end of each batch."""
+    """Number of inputs judged by the end of each batch."""
     batch_queries: Codes
-    """Rows sent by the end of each batch, without those that confirm hits."""
+    """Number of rows sent by the end of each batch, without those that confirm hits."""
     confirmed: Codes
     """Offsets of the hits that the model was asked about again, in order."""
     confirmed_rows: Codes
-    """Rows that it took to ask about the first 0, 1, 2, ... of these hits."""
+    """Number of rows sent to ask about the first 0, 1, 2, ... of these hits."""
     n_sent: int
-    """Rows sent in all, with those of a batch that failed."""
+    """Number of rows sent in all, including those of a failed batch."""
     is_new: Mask
-    """For each judged input, whether it is the first of its family in the shard."""
+    """Boolean mask by judged input: True for the first of its family in the shard."""
     new_keys: Codes | None
-    """The keys of these inputs, if the domain is so small that all of it may be judged."""
+    """Keys of the inputs that are first of their family, if the domain is small enough to be judged completely."""
     case_keys: Codes
     not_comparable: Codes
     """Offsets of the inputs that are not comparable."""
     cases: Cases
-    """Distinct within the shard."""
+    """Cases that are distinct within the shard."""
     distinct: Distinct | None
-    """The known cases and the new ones, if the shard knew any; then all its cases are new."""
+    """The known cases and the new ones, if the shard knew any; all its own cases are then new."""
     varies_at: int | None
-    """The offset of the first batch by whose end the model had given two different outputs."""
+    """Offset of the first batch by whose end the model had given two different outputs; None if there is none."""
     unconfirmed: Codes
-    """Offsets of the hits that nobody was left to confirm."""
+    """Offsets of the hits that could not be confirmed before the shard ended."""
     asked_once: Codes
-    """Offsets of the hits that count though the model could not be asked about them again."""
+    """Offsets of the hits that count although the model could not be asked about them again."""
     contradicted: Codes
-    """Offsets of the hits that got other outputs when asked about again, in order."""
+    """Offsets of the hits that got other outputs in the second query, in order."""
     contradicted_rows: Codes
-    """Some of the rows whose output was another one."""
+    """Some of the rows whose output differed in the second query."""
     remarks: tuple[Remark, ...] = ()
     ended: StopReason | None = None
-    """Set if a limit on queries or time, an interruption or a failure ended the shard."""
+    """Reason if a limit on queries or time, an interruption or a failure ended the shard."""
     failure: FairprobeError | None = None
 
     def n_queries(self, n_judged: int) -> int:
-        """Rows sent until this many inputs were judged. A batch is sent whole."""
+        """Return the number of rows sent until this many inputs were judged. A batch is sent whole."""
         if not n_judged:
             return 0
         batch = int(np.searchsorted(self.batch_ends, n_judged))

@@ -1,7 +1,7 @@
 """The recorder of a shard counts every judged input and every case once; it never asks the model.
 
-What a stand-in proposed is confirmed by the model. Only a model that is known to repeat itself is taken at its word;
-any other is asked about its hits once more. So no case is reported that the model itself did not judge.
+The model confirms every hit that a stand-in proposed. A model that is not known to repeat itself is also asked again
+about its own hits. No case is thus reported that the model itself did not judge.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fairprobe.standins import Screen
 from fairprobe.store import Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
-"""The most contradicted rows that are kept to find out why. Chosen."""
+"""Largest number of contradicted rows that are kept to find the reason. Chosen."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Hits that are not told apart yet, with their keys. An offset is the number of inputs judged before a hit."""
+    """Hits that are not yet known to be distinct, with their keys. An offset counts the inputs judged before a hit."""
 
     judgement: Judgement
     keys: Codes
@@ -34,12 +34,12 @@ class Waiting:
         return len(self.offsets)
 
     def take(self, rows: Codes, dtype: np.dtype[np.signedinteger]) -> Waiting:
-        """The hits at some rows, with codes of another dtype."""
+        """Return the hits at some rows, with codes of another dtype."""
         return Waiting(self.judgement.take(rows, dtype), self.keys[rows], self.offsets[rows])
 
     @classmethod
     def join(cls, parts: list[Waiting]) -> Waiting:
-        """The hits of all parts, in order."""
+        """Return the hits of all parts, in order."""
         return cls(
             Judgement.join([part.judgement for part in parts]),
             np.concatenate([part.keys for part in parts]),
@@ -53,17 +53,17 @@ class Confirmation:
 
     cases: Waiting
     asked: Codes
-    """The offsets of the hits."""
+    """Offsets of the hits."""
     n_rows: Codes
-    """The rows that each took."""
+    """Number of rows sent for each hit."""
     contradicted: Codes
-    """The offsets of those that got other outputs, in order."""
+    """Offsets of the hits that got other outputs, in order."""
     contradicted_rows: Codes
-    """Some of the rows whose output was another one."""
+    """Some of the rows whose output differed."""
 
 
 def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirmation:
-    """Ask the model about hits that it, or a screen in its place, judged."""
+    """Ask the model again about hits, which it or its stand-in judged."""
     order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
     asked = waiting.judgement.take(order, np.dtype(np.int64))
     members = asked.members(oracle.families)
@@ -84,45 +84,45 @@ def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirma
 
 
 class Recorder:
-    """Takes judgements in order. Hits wait until the shard says which of them are cases."""
+    """Record of judgements in order. Hits wait until the shard decides which of them are cases."""
 
     def __init__(self, oracle: Oracle, known: Known | None) -> None:
         self._oracle = oracle
         self._keys = Keys(oracle.domain)
         self._small = np.min_scalar_type(-int(oracle.domain.levels.max()))
-        """The smallest dtype for codes, as many hits may wait."""
+        """Smallest dtype for codes, because many hits may wait."""
         self._knows = known is not None
         self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
         self._n_known = len(self._distinct)
         self._waiting: list[Waiting] = []
         self._proposed = Distinct(self._keys.n_words)
-        """The keys of the hits that were sifted."""
+        """Keys of the hits that were sifted."""
         self._n_sifted = 0
-        """Waiting hits, the first ones, that are known to be new to this shard."""
+        """Number of waiting hits, from the first on, that are known to be new to this shard."""
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
         self._judged_keys: list[Codes] = []
         self._batches: list[tuple[int, int]] = []
-        """Inputs judged by the end of each batch, and rows sent, without those that confirm hits."""
+        """Number of inputs judged by the end of each batch, and rows sent, without those that confirm hits."""
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
         self._n_covered = 0
-        """The number of batches that the coverage has taken."""
+        """Number of batches that the coverage includes."""
         self._first_output: object = None
         self._confirmations: list[Confirmation] = []
         self._not_comparable: list[Codes] = []
         self.n_judged = 0
         self.n_confirming = 0
-        """Rows sent to confirm hits."""
+        """Number of rows sent to confirm hits."""
         self.is_contradicted = False
-        """Whether the model gave a hit another output when it was asked again."""
+        """True if the model gave a hit another output in the second query."""
         self.n_waiting = 0
-        """Waiting hits; some may be of one family."""
+        """Number of waiting hits, some of which may be of one family."""
         self.varies_at: int | None = None
-        """The offset of the first batch by whose end two outputs differed."""
+        """Offset of the first batch by whose end two outputs differed; None if there is none."""
 
     def add(self, judgement: Judgement, n_queries: int) -> None:
-        """Take a judged batch; `n_queries` is the number of rows sent by its end."""
+        """Record a judged batch; `n_queries` is the number of rows sent by its end."""
         keys = self._keys.of(judgement.codes)
         rows = np.flatnonzero(judgement.hits)
         if len(rows):
@@ -147,7 +147,7 @@ class Recorder:
     # From hits to cases
 
     def settle_all(self) -> Codes:
-        """Make cases of all waiting hits that are not known yet; gives the offsets of all of them."""
+        """Count as cases all waiting hits that are not known yet, and return the offsets of all waiting hits."""
         if not self.n_waiting:
             return np.empty(0, dtype=np.int64)
         joined = Waiting.join(self._waiting)
@@ -156,7 +156,7 @@ class Recorder:
         return joined.offsets
 
     def sift(self) -> None:
-        """Keep only waiting hits that are new to this shard, as every call of the model has its price."""
+        """Keep only waiting hits that are new to this shard, because confirming each costs a query."""
         if self.n_waiting == self._n_sifted:
             return
         waiting, is_new = Waiting.join(self._waiting), np.ones(self.n_waiting, dtype=bool)
@@ -167,14 +167,14 @@ class Recorder:
         self._waiting, self._n_sifted, self.n_waiting = [sifted], len(sifted), len(sifted)
 
     def proposals(self, n: int) -> Waiting | None:
-        """The next hits that are new to this shard, in order. They wait until they are settled."""
+        """Return the next hits that are new to this shard, in order. They wait until they are settled."""
         self.sift()
         if not self.n_waiting:
             return None
         return self._waiting[0].take(np.arange(min(n, self.n_waiting)), np.dtype(np.int64))
 
     def settle(self, confirmation: Confirmation) -> None:
-        """Take the last proposals off, which were asked about, and keep those that were confirmed."""
+        """Remove the last proposals, which were asked about, and keep the confirmed ones as cases."""
         self._confirmations.append(confirmation)
         self.n_confirming += int(confirmation.n_rows.sum())
         self.is_contradicted |= len(confirmation.contradicted) > 0
@@ -191,16 +191,16 @@ class Recorder:
 
     @property
     def n_new(self) -> int:
-        """The number of new cases."""
+        """Return the number of new cases."""
         return len(self._distinct) - self._n_known
 
     @property
     def n_barren(self) -> int:
-        """Inputs judged since the last new case."""
+        """Return the number of inputs judged since the last new case."""
         return self.n_judged - self._last_new
 
     def has_covered_all(self) -> bool:
-        """Whether every family of a small domain was judged. They are told apart when enough inputs were judged."""
+        """Return True if every family of a small domain was judged; this is counted once enough inputs were judged."""
         if self._coverage is None:
             return False
         known = self._batches[self._n_covered - 1][0] if self._n_covered else 0
@@ -212,7 +212,7 @@ class Recorder:
     # All of it
 
     def trace(self, **more: Any) -> Trace:
-        """The trace of all that was recorded. Hits that still wait are unconfirmed; `more` are the other fields."""
+        """Return the trace of the record. Waiting hits are unconfirmed; `more` are the other fields."""
         keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
         cases = Cases.join(self._cases) if self._cases else self._no_cases
         is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply

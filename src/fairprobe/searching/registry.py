@@ -1,4 +1,4 @@
-"""The strategies by name, and the choice of the one that suits a model. To list the names imports none of them."""
+"""The strategies by name, and the choice of a strategy for a model. Listing the names imports none of them."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ OTHER_STRATEGIES: dict[str, str] = {
     "gradient": "fairprobe.searching.strategies.gradient:Gradient",
     NEARBY: "fairprobe.searching.strategies.nearby:Nearby",
 }
-"""Strategies for torch modules only, and for real rows with at most `max_changes` changes."""
+"""Strategies with special needs: torch modules, or real rows with at most `max_changes` changes."""
 
 LEARNED = 1250
-"""With fewer inputs to judge, scores teach too late to be worth their queries. Measured."""
+"""Number of judged inputs below which learning from scores does not pay for its queries. Measured."""
 
 AUTO = "auto"
-"""Stands for the strategy that suits the model and the limits; `guided` as long as these are not known."""
+"""Name that stands for the strategy that suits the model and the limits; `guided` until these are known."""
 
 
 def strategy_path(name: str) -> str:
-    """The place of the class of a strategy: "module:Class"."""
+    """Return the location of the class of a strategy: "module:Class"."""
     known = {**STRATEGIES, **OTHER_STRATEGIES, AUTO: STRATEGIES["guided"]}
     return known[checked_choice("strategy", name, known)]
 
 
 def load_strategy(path: str) -> type[Strategy]:
-    """The class at a path."""
+    """Return the class at a path."""
     module, attribute = path.split(":")
     found: type[Strategy] = getattr(import_module(module), attribute)
     return found
@@ -67,9 +67,9 @@ def register(name: str, path: str) -> None:
 def settled_strategy(
     settings: SearchSettings, limits: Limits, model: Any, output: str, before: Mapping[str, Any] | None = None
 ) -> SearchSettings:
-    """The settings, with a strategy chosen for "auto" and `hurry` decided.
+    """Return the settings, with a strategy chosen for "auto" and `hurry` decided.
 
-    A run that is taken up keeps the settings that it was begun with, `before`, whatever would suit its new limits.
+    A resumed run keeps its original settings, `before`, even if its new limits would suggest others.
     """
     hurry = settings.hurry
     if settings.strategy != AUTO:
@@ -89,7 +89,7 @@ def settled_strategy(
 
 
 def choose_strategy(model: Any, output: str = "label", limits: Limits | None = None) -> str:
-    """The name of the strategy that suits a model and the limits of a search (`docs/strategies.md` has the figures).
+    """Return the strategy that suits a model and the limits of a search (`docs/strategies.md` has the figures).
 
     - Gaps of scores above a threshold have no boundary to aim at.
     - The gradients of a torch module guide best.
@@ -113,6 +113,6 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
 
 
 def _most_inputs(limits: Limits) -> float:
-    """The most inputs that may be judged; each takes at least two queries."""
+    """Return the largest number of inputs that may be judged; each takes at least two queries."""
     by_queries = None if limits.max_queries is None else limits.max_queries / 2
     return min((n for n in (limits.max_judged, by_queries) if n is not None), default=math.inf)

@@ -1,4 +1,4 @@
-"""One call of `search`: an engine runs the shards, and the tally adds them up until a limit is met."""
+"""One call of `search`: an engine runs the shards, and the tally adds them up until a limit is reached."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from fairprobe.searching.stored_search import StoredSearch
 from fairprobe.searching.tally import Tally
 
 CASES_A_CALL = 1000
-"""Cases that are asked about again in one call. Chosen."""
+"""Number of cases that are asked about again in one call. Chosen."""
 
 SHOW_SECONDS = 0.1
-"""How often progress is shown. Chosen."""
+"""Seconds between two displays of progress. Chosen."""
 
 LOOK_SECONDS = 0.1
-"""The time that a run takes is predicted when it has lasted this long. Chosen."""
+"""Seconds after which the duration of a run is predicted. Chosen."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Run:
     """The engine that the user asked for."""
     progress: Progress | None
     asker: Asker
-    """Has asked what comes before the search; these queries count too."""
+    """Asker for the questions before the search, whose queries count too."""
 
     def __post_init__(self) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
@@ -62,7 +62,7 @@ class Run:
         self._timer = Timer(SHOW_SECONDS)
 
     def found(self, kept: StoredSearch | None = None) -> Found:
-        """The cases found, without those that the model takes back. `kept` has the shards of earlier runs."""
+        """Return the cases found, without those that the model contradicts. `kept` has the shards of earlier runs."""
         try:
             found = in_other_batches(self.job, confirmed(self.job, self._found(kept), self.tally))
             if kept is not None:
@@ -115,7 +115,7 @@ class Run:
         return engine
 
     def _engine_name(self, n_shards: int | None) -> str:
-        """The engine to use: the local one where others could take no part."""
+        """Return the engine to use: the local one if other processes could not help."""
         if adapter_for(self.job.model).connections:
             return "local"  # the limits of a service are for all its connections together
         if self.limits.max_queries is not None and self.job.costs_vary:
@@ -125,7 +125,7 @@ class Run:
         return self.engine or checked_engine(None, self.n_jobs)[0]
 
     def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
-        """Run a shard after all shards before it; it knows what they found."""
+        """Run a shard after all shards before it, with their findings."""
         quota = _quota(self.job, self.limits, shard, seconds, self.tally.n_queries, self.tally.n_cases)
         return run_shard(self.job, shard, quota, self.tally.known(), report)
 
@@ -163,7 +163,7 @@ class Run:
         return status_of(so_far, self.limits, self._clock.seconds)
 
     def _foreseen(self, under_way: list[Counts]) -> float:
-        """How many more seconds it will take if it goes on as it began; 0 before that can be told."""
+        """Return the predicted remaining seconds at the present speed; 0 before a prediction is possible."""
         seconds, done = self._clock.seconds, self._status(under_way).fraction
         if seconds < LOOK_SECONDS or done is None:
             return 0.0
@@ -171,7 +171,7 @@ class Run:
 
 
 def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_queries: int, n_cases: int = 0) -> Quota:
-    """What a shard has to do, given the queries and cases of those before it."""
+    """Return the quota of a shard, given the queries and cases of earlier shards."""
     n_inputs = job.settings.shard_inputs
     if limits.max_judged is not None:
         n_inputs = max(0, min(n_inputs, limits.max_judged - shard * n_inputs))
@@ -187,14 +187,17 @@ def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_querie
 def _shard_beside_others(
     job: Job, limits: Limits, n_asked: int, shard: int, seconds: float | None, report: Report | None
 ) -> Trace:
-    """Run a shard in a worker, which is sent all that it needs and does not know what the shards before find."""
+    """Run a shard in a worker, which gets all data that it needs but not the findings of other shards."""
     # Where all inputs take as many queries, the shards before send as many as their quotas allow.
     n_queries = n_asked + shard * job.settings.shard_inputs * len(job.domain.families)
     return run_shard(job, shard, _quota(job, limits, shard, seconds, n_queries), None, report)
 
 
 def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
-    """How far a search has got. Repeats are told apart at the end only, so until then the yield has a lower bound."""
+    """Return the progress of a search, with a lower bound of the yield.
+
+    Repeats between shards are only recognised at the end.
+    """
     rate = so_far.n_cases / seconds if seconds else 0.0
     bound = so_far.n_cases / so_far.n_judged if so_far.n_judged else 0.0
     used = [
@@ -214,7 +217,7 @@ def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
 
 
 def confirmed(job: Job, found: Found, tally: Tally) -> Found:
-    """What a run found, less what the model takes back when asked again, with a remark on that."""
+    """Return the result without cases that the model contradicts when asked again, with a remark on these."""
     if not tally.n_contradicted:
         return found
     n = f"{tally.n_contradicted:,} hits got another output when asked about again and are not among the cases"
@@ -256,7 +259,7 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
 
 
 def in_other_batches(job: Job, found: Found) -> Found:
-    """What a run found, with a remark if the model's answers depend on the rows asked together."""
+    """Return the result, with a remark if the model's answers depend on the rows asked together."""
     if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
         return found
     asker, remarks = job.asker(), list[Remark]()
@@ -270,7 +273,7 @@ def in_other_batches(job: Job, found: Found) -> Found:
 
 
 def _is_interrupted(work: Callable[[], object]) -> bool:
-    """Do some work; gives whether Ctrl-C ended it."""
+    """Do some work, and return True if Ctrl-C ended it."""
     with deferred():
         try:
             with interruptible():
@@ -281,9 +284,9 @@ def _is_interrupted(work: Callable[[], object]) -> bool:
 
 
 def _are_cases(found: Found, rows: Codes, oracle: Oracle, clock: Clock) -> Mask:
-    """Which of the cases at these rows are cases again. Those that the limits leave no room to ask about are not.
+    """Return a mask of the cases at these rows that the model confirms; False if the limits leave no query.
 
-    It may take as long as the search was allowed to.
+    Confirming may take as long as the search was allowed to.
     """
     again, limits = np.zeros(len(rows), dtype=bool), found.limits
     for first in range(0, len(rows), CASES_A_CALL):

@@ -1,4 +1,4 @@
-"""`search`: shards, from 0 on, until a limit is met."""
+"""`search`: runs shards, from 0 on, until a limit is reached."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _search(**arguments: Any) -> Found:
 
 
 def _checked_strategy(settings: SearchSettings, its: SimpleNamespace) -> type[Strategy]:
-    """The class of the strategy, if it suits the model, the rows to start from and the number of changes."""
+    """Return the class of the strategy, if it suits the model, the start rows and the number of changes."""
     strategy = load_strategy(strategy_path(settings.strategy))
     strategy.check_model(its.model)
     has_changes = settings.max_changes is not None
@@ -107,7 +107,7 @@ def _job(
     start: StartRows | None,
     asker: Asker,
 ) -> Job:
-    """All that the shards depend on."""
+    """Return the job with all data that the shards depend on."""
     checked_choice("accelerate", its.accelerate, ACCELERATE)
     return Job(
         model=its.model,
@@ -232,7 +232,7 @@ def search(
 
 
 def _health_of_budget(job: Job, limits: Limits, engine: str | None) -> Iterator[Remark]:
-    """Remarks on limits that keep the search from what was asked for."""
+    """Yield remarks on limits that keep the search from what was asked for."""
     settings = job.settings
     n_affordable = limits.max_queries and limits.max_queries // len(job.domain.families)
     budget = min(n for n in (limits.max_judged, n_affordable, settings.shard_inputs) if n is not None)

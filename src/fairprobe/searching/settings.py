@@ -36,7 +36,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Settings that the shards depend on, besides the domain, the model and the seed."""
+    """Settings that the shards depend on, in addition to the domain, the model and the seed."""
 
     strategy: str
     n_walkers: int
@@ -48,7 +48,7 @@ class SearchSettings:
     diversify: bool = True
     max_changes: int | None = None
     hurry: bool | None = None
-    """Whether all walkers begin at once, for more cases in few seconds. None until the limits decide it."""
+    """True if all walkers begin at once, for more cases in few seconds; None until the limits decide it."""
 
     def __post_init__(self) -> None:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
@@ -68,7 +68,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that end a search; None is no limit."""
+    """The limits that end a search; None means no limit."""
 
     max_cases: int | None = None
     max_seconds: float | None = None
@@ -83,7 +83,7 @@ class Limits:
         check_above_0("max_seconds", self.max_seconds)
 
     def check_affords(self, n_members: int, *, asked_twice: bool = False) -> None:
-        """Refuse a limit on queries that is not enough for one input."""
+        """Refuse a limit on queries that is too small for one input."""
         n = 2 * n_members if asked_twice else n_members
         if self.max_queries is not None and self.max_queries < n:
             twice = ", asked about twice if it is a case" if asked_twice else ""
@@ -93,7 +93,7 @@ class Limits:
 
 
 def settled(**arguments: Any) -> tuple[SearchSettings, Limits]:
-    """The checked settings and limits among the arguments of a search."""
+    """Return the checked settings and limits among the arguments of a search."""
     fields = [name for name in SearchSettings.__dataclass_fields__ if name in arguments]
     settings = SearchSettings(**{name: arguments[name] for name in fields})
     return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})

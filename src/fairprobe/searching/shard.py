@@ -1,4 +1,4 @@
-"""One shard of a search: global rounds, start cases, local search, until its quota is judged or the run has enough."""
+"""One shard of a search: global rounds, start cases and local search until the quota is judged."""
 
 from __future__ import annotations
 
@@ -24,56 +24,59 @@ from fairprobe.searching.strategy import Hints
 from fairprobe.standins import DisagreementError, Screen
 
 FIRST_SLICE = 64
-"""Inputs of the first slice in which a batch is judged under a limit of time. Chosen."""
+"""Number of inputs in the first slice of a batch under a limit of time. Chosen."""
 
 SLICE_SECONDS = 0.2
-"""How long a slice should take. Chosen: a slow model runs past the limit by no more."""
+"""Seconds that a slice should take. Chosen: a slow model exceeds the limit by at most this."""
 
 CHECKED_BOTH = 32
-"""Cases whose families show whether labels follow from scores, as they lie on both sides of the boundary. Chosen."""
+"""Number of cases whose families, on both sides of the boundary, show whether labels follow from scores. Chosen."""
 
 REPORT_SECONDS = 0.1
-"""How often a shard reports. Chosen."""
+"""Seconds between two reports of a shard. Chosen."""
 
 GRACE_SECONDS = 5.0
-"""How long it may take to confirm the waiting hits after an interruption. Chosen."""
+"""Largest number of seconds for confirming the waiting hits after an interruption. Chosen."""
 
 CONFIRM_ROWS = 40_000
-"""Rows sent at a time to confirm hits. Chosen."""
+"""Number of rows sent at a time to confirm hits. Chosen."""
 
 HASTY_ROWS = 4000
-"""Rows sent at a time to confirm hits after an interruption. Chosen: a call then ends soon."""
+"""Number of rows sent at a time to confirm hits after an interruption. Chosen: a call then ends soon."""
 
 MOST_ROWS = 200_000
-"""Hits wait until confirming them takes this many rows. Chosen: large batches are cheaper."""
+"""Number of rows for confirming the waiting hits at which they are confirmed. Chosen: large batches are cheaper."""
 
 LOOK, LOOK_HURRIED = 100, 500
-"""Inputs of a global round that are judged at a time for a strategy that starts early, without and with `hurry`."""
+"""Numbers of inputs of a global round judged at a time for an early-starting strategy, without and with `hurry`.
+Chosen."""
 
 ENOUGH, LONG = 8, 500
-"""The first global round ends with this many start cases, or, once there is one, after this many inputs. Measured."""
+"""Number of start cases that ends the first global round; and number of inputs that ends it given one start case.
+Measured."""
 
 ENOUGH_PEOPLE, LONG_PEOPLE = 64, 2000
-"""`ENOUGH` and `LONG` within a density, where start cases show where people are. Measured."""
+"""Values of `ENOUGH` and `LONG` within a density, where start cases show where people are. Measured."""
 
 GLOBAL = 0.06
-"""Inputs of a later global round, as a part of those judged before; never fewer than in the first round. Measured: a
-longer search is spread more widely."""
+"""Inputs of a later global round, as a fraction of the inputs judged before; at least as many as in the first round.
+Measured: a longer search is spread more widely."""
 
 FIRST, AGAIN = 6, 2
-"""How long local searches go on. The first one judges this many times `n_local` inputs for each start case; a later one
-this many times the inputs judged before. Measured: the first start cases say little about the others."""
+"""Lengths of local searches. The first one judges `FIRST * n_local` inputs for each start case. A later one judges
+`AGAIN` times the inputs judged before. Measured: the first start cases say little about the others."""
 
 MOST_DRY = 7
-"""Local searches in a row without a new case double the global rounds that follow them, up to this many times."""
+"""Largest number of doublings of global rounds. Each local search without a new case doubles the next ones. Chosen."""
 
 FLUSH = 400_000
-"""Cases that need no confirming are told apart when this many wait. Measured: a set grows cheaper in large batches."""
+"""Number of waiting cases that need no confirming at which duplicates are removed. Measured: large batches are
+cheaper."""
 
 
 @dataclass(frozen=True)
 class Quota:
-    """The limits of one shard. It may do more than the run needs, which cuts the rest off, but never less."""
+    """The limits of one shard. A shard may do more than the run needs, which cuts off the rest, but never less."""
 
     n_inputs: int
     n_cases: int | None = None
@@ -88,7 +91,7 @@ class _Done(Exception):  # noqa: N818  # no error: it unwinds the rounds when th
 
 
 def run_shard(job: Job, shard: int, quota: Quota, known: Known | None = None, report: Report | None = None) -> Trace:
-    """Run one shard. An interruption or a failure ends it early, with what was found."""
+    """Run one shard. An interruption or a failure ends it early, with the findings so far."""
     with deferred():
         first = _Shard(job, shard, quota, known, report)
         try:
@@ -117,7 +120,7 @@ class _Shard:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)
         self.walking: Oracle | None = None
-        """Judges while walking, once that is settled; by scores and labels in one question, if the model can."""
+        """Oracle for walking, once it is chosen; it gets scores and labels in one query if the model allows it."""
         self.confirms = self.screen is not None or not job.is_repeatable
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
@@ -125,13 +128,13 @@ class _Shard:
         self.remarks: list[Remark] = []
         self.clock = None if quota.seconds is None else Clock(quota.seconds)
         self.slice = self.confirm_slice = FIRST_SLICE
-        """Inputs judged at a time, and hits confirmed, under a limit of time. A stand-in is quicker than a model."""
+        """Numbers of inputs judged, and of hits confirmed, at a time under a limit of time."""
         self.n_walks = self.n_dry = self.n_whole = 0
         self.is_cut_short = False
         self.timer = Timer(REPORT_SECONDS)
 
     def run(self) -> Trace:
-        """Run the shard. Whatever ends it, the trace has what was confirmed."""
+        """Run the shard and return its trace of confirmed cases, whatever ends it."""
         ended, failure = self._guarded(self._rounds)
         # Waiting hits are settled. After an interruption there are some seconds for that, after a second one none.
         # After a failure the model is tried once more.
@@ -156,7 +159,7 @@ class _Shard:
         )
 
     def _guarded(self, work: Callable[[], None]) -> tuple[StopReason | None, FairprobeError | None]:
-        """Do some work. Gives the reason for its end, and the error if the model or anything else failed."""
+        """Do some work, and return the reason for its end, and the error if the model or any other part failed."""
         try:
             with interruptible(), self.asker.quiet():
                 work()
@@ -180,7 +183,7 @@ class _Shard:
     def _rounds(self) -> None:
         """Alternate global search and local search from its cases.
 
-        Rows to start from come first. If they lead to no case, inputs are drawn, but never with `max_changes`.
+        Given start rows come first. If they lead to no case, inputs are drawn, but never with `max_changes`.
         """
         rows, n = self.job.start, self.job.settings.n_global
         stays = self.job.settings.max_changes is not None
@@ -195,7 +198,7 @@ class _Shard:
             self._explore(self.job.region.sample_codes(n, self.rng))
 
     def _explore(self, sample: Codes) -> tuple[int, bool]:
-        """Judge a global sample and walk from its cases. Gives how many were judged, and whether there was a case."""
+        """Judge a global sample and walk from its cases. Return the number judged, and True if there was a case."""
         settings, strategy = self.job.settings, self.strategy
         # If local search has found all that is near, only new draws can lead on.
         is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
@@ -221,7 +224,7 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Search locally from start cases: `n_local` trials of all walkers, fewer for a strategy that starts early."""
+        """Search locally from start cases: `n_local` trials of all walkers, fewer for an early-starting strategy."""
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # if there are fewer than walkers, they are reused in turn
@@ -243,7 +246,7 @@ class _Shard:
         self.n_whole = 2**self.n_dry - 1
 
     def _who_walks(self, cases: Codes) -> Oracle:
-        """The oracle for walking: it asks for scores and labels at once if the first cases show that labels follow."""
+        """Return the oracle for walking: it asks for scores and labels at once if the first cases allow it."""
         members = self.oracle.families.of(cases[:CHECKED_BOTH])
         n_rows = 2 * int(members.sizes.sum()) + len(members.families)
         if self.hinter is None or not self.hinter.tells_labels or self._queries_left() < n_rows:
@@ -267,7 +270,7 @@ class _Shard:
         return self.judging
 
     def _hints(self, members: Members) -> Hints | None:
-        """Hints for a strategy that wants them, if the quota has room for them and for another input."""
+        """Return hints for a strategy that needs them, if the quota has room for them and another input."""
         if self.hinter is None:
             return None
         if not self.hinter.has_heard and self._queries_left() < (len(members) + 1) * len(members.families):
@@ -285,7 +288,7 @@ class _Shard:
     # Judging within the quota
 
     def _judge(self, members: Members) -> Judgement:
-        """Judge and record a batch. When the quota is used up by it, the shard is done."""
+        """Judge and record a batch, and end the shard if the quota is used up."""
         parts: list[Judgement] = []
         while True:
             room = self._room(members)
@@ -306,7 +309,7 @@ class _Shard:
         return Judgement.join(parts)
 
     def _room(self, members: Members) -> int:
-        """How many of these inputs the quota has room for, even if all were hits that are asked about again."""
+        """Return how many inputs the quota has room for, even if all were hits and asked about again."""
         room = min(len(members), self.quota.n_inputs - self.recorder.n_judged)
         if self.quota.n_queries is None:
             return room
@@ -318,14 +321,14 @@ class _Shard:
         return affordable
 
     def _queries_left(self) -> float:
-        """The queries that the quota leaves, without those reserved to ask about hits again."""
+        """Return the remaining queries of the quota, without those reserved to ask about hits again."""
         if self.quota.n_queries is None:
             return math.inf
         reserved = self.recorder.n_waiting * len(self.oracle.families) if self.confirms else 0
         return self.quota.n_queries - self.asker.n_queries - reserved
 
     def _judge_in_time(self, members: Members) -> Judgement:
-        """Judge a batch; under a limit of time in slices, so that a slow model cannot run far past it."""
+        """Judge a batch; under a limit of time in slices, so that a slow model exceeds the limit only a little."""
         if self.quota.n_queries is not None:
             self.asker.limit = int(self._queries_left()) + self.asker.n_queries
         if self.clock is None:
@@ -343,7 +346,7 @@ class _Shard:
     # Settling what was found
 
     def _settle(self, clock: Clock | None = None) -> None:
-        """Decide which hits are cases. What is confirmed is recorded before the model is asked about more."""
+        """Decide which hits are cases. Confirmed hits are recorded before the model is asked about more."""
         if self.screen is not None:
             self.screen.finish()
         if not self.confirms:
@@ -365,7 +368,7 @@ class _Shard:
                 self.confirm_slice *= 2
 
     def _is_done(self) -> bool:
-        """Whether the quota is met. Hits are settled as late as possible, as larger batches are cheaper."""
+        """Return True if the quota is met. Hits are settled late, because large batches are cheaper."""
         quota, recorder = self.quota, self.recorder
         if self.clock is not None and self.clock.is_over:
             raise _Done(StopReason.MAX_SECONDS)
@@ -383,7 +386,7 @@ class _Shard:
         return recorder.has_covered_all()
 
     def _has_found(self, n: int) -> bool:
-        """Whether at least n new cases were found. Hits are told apart only if there could be as many."""
+        """Return True if n or more new cases were found. Duplicates are counted only if there are n hits."""
         recorder = self.recorder
         if recorder.n_new + recorder.n_waiting < n:
             return False

@@ -1,4 +1,4 @@
-"""Rows to start from, as inputs of the domain, and the row that each case comes from."""
+"""Rows to start from, as inputs of the domain, and the row nearest to each case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLOCK = 256
-"""Cases that are compared with all rows at a time. Chosen: the table of differences stays small."""
+"""Number of cases that are compared with all rows at a time. Chosen: the table of differences stays small."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,16 @@ class StartRows:
     """The rows that lie in the domain, in their order."""
 
     domain: Domain
-    """The domain that is searched. With `max_changes` it also holds values of the rows that are off its grid."""
+    """The searched domain. With `max_changes` it also holds values of the rows that are off its grid."""
     codes: Codes
     frame: pd.DataFrame
-    """The rows as they were given."""
+    """The rows as the caller gave them."""
     remarks: list[Remark]
     n_implausible: int = 0
-    """Rows that were left out, as they are less plausible than asked."""
+    """Number of rows left out because they are less plausible than required."""
 
     def plausible(self, density: Density, least: float) -> StartRows:
-        """The rows that are at least this plausible."""
+        """Return the rows that are at least this plausible."""
         likely = density.within(self.domain).plausibility_of(self.codes)
         kept = likely >= least
         if not kept.any():
@@ -49,7 +49,7 @@ class StartRows:
 
 
 def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
-    """The rows that lie in the domain, as inputs.
+    """Return the rows that lie in the domain, as inputs.
 
     A row whose sensitive value is not compared gets the first value that is, with the linked columns changed along. A
     number between two steps goes to the nearer one, unless values are to be kept.
@@ -72,7 +72,7 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
 
 
 def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame:
-    """Rows in which a sensitive value that is not compared gives way to the first member of the family that counts."""
+    """Return rows in which an uncompared sensitive value becomes that of the first member that counts."""
     others = np.flatnonzero((own < 0).any(axis=1))
     members = domain.families.of_frame(frame.iloc[others])
     present = members.present & np.asarray((members.members >= 0).all(axis=1))[:, None]
@@ -88,7 +88,7 @@ def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame
 
 
 def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
-    """The row with the fewest changes for each case, the first of several, and the number of changes.
+    """Return the row with the fewest changes for each case, the first of several, and the number of changes.
 
     Sensitive, derived and linked columns do not count, except for the roles of linked values.
     """
@@ -104,5 +104,5 @@ def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Co
 
 
 def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
-    """The number of values in which each case differs from the row in its place."""
+    """Return the number of values in which each case differs from the row at its place."""
     return np.asarray((coordinates(domain, cases) != coordinates(domain, rows)).sum(axis=1))

@@ -1,7 +1,7 @@
 """A search on disk: its shards as files, the identity by which it is recognised, and its cases, read back.
 
 A shard is finished if it judged all of its inputs. It then depends on its number alone and serves a run with any
-limits. If it knew the cases of earlier shards it leaves them out, as the tally would. A last shard that a limit cut
+limits. A shard that knew the cases of earlier shards leaves them out, as the tally would. A last shard that a limit cut
 short is kept as `partial` and serves only a run with the same limits.
 """
 
@@ -43,11 +43,11 @@ ARRAYS = (
 FIGURES = ("shard", "n_judged", "n_sent", "varies_at", "remarks")
 
 ROWS = 250_000
-"""Cases in one frame. Chosen: a frame of a wide domain stays below 1 GB."""
+"""Number of cases in one frame. Chosen: a frame of a wide domain stays below 1 GB."""
 
 
 class StoredSearch:
-    """Keeps the shards of a search for an engine."""
+    """Store of a search's shards for an engine."""
 
     def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries) -> None:
         self.run = run
@@ -57,22 +57,22 @@ class StoredSearch:
         self._keys = Keys(job.domain)
         self._under = asdict(limits)
         self._n_sent: dict[int, int] = {}
-        """The queries of each shard that was read or run."""
+        """Queries of each shard that was read or run."""
         self._n_asked = 0
-        """Queries sent before the first shard."""
+        """Number of queries sent before the first shard."""
 
     @classmethod
     @contextmanager
     def opened(
         cls, path: str | PathLike[str], job: Job, limits: Limits, domain: Domain, start: StartRows | None
     ) -> Iterator[StoredSearch]:
-        """Begin a stored search or take one up. `domain` is the domain as the user gave it."""
+        """Begin a stored search or resume one. `domain` is the domain as the user gave it."""
         rows = None if start is None else start.frame
         with StoredRun.opened(path, "search", identity_of(job, domain, rows)) as run:
             yield cls(run, job, limits, Canaries(run, job.asker(), rows, job.resolution))
 
     def begin(self, n_asked: int, progress: Progress | None) -> None:
-        """Take the queries sent before the first shard; tell that a run is taken up, and where it stands."""
+        """Note the queries sent before the first shard, and report the state of a resumed run."""
         self._n_asked = n_asked
         n = sum(map(str.isdigit, self.run.entries))
         if progress is not None and n:
@@ -82,7 +82,7 @@ class StoredSearch:
     # For the engine
 
     def load(self, shard: int) -> Trace | None:
-        """The shard if it is finished, or as much of it as the same limits let in; otherwise None."""
+        """Return the shard if it is finished, or its stored part if the limits are the same; otherwise None."""
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         finished = self._read(name)
         if finished is not None and self._is_affordable(finished):
@@ -99,7 +99,7 @@ class StoredSearch:
         return trace
 
     def _is_affordable(self, trace: Trace) -> bool:
-        """Whether this run's limit on queries would have let the shard come to its end."""
+        """Return True if this run's limit on queries would have let the shard finish."""
         most, before = self._limits.max_queries, [self._n_sent.get(shard) for shard in range(trace.shard)]
         if most is None:
             return True
@@ -110,7 +110,7 @@ class StoredSearch:
         return sent + 2 * len(self._job.domain.families) * largest <= most
 
     def save(self, shard: int, result: Trace) -> None:
-        """Keep a shard that is finished, or that was cut short by a limit other than time."""
+        """Store a shard that is finished, or that was cut short by a limit other than time."""
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         self._n_sent[shard] = result.n_sent
         content = content_of(result, self._job.domain)
@@ -141,7 +141,7 @@ class StoredSearch:
         )
 
     def checked(self, found: Found) -> Found:
-        """The result with the remarks on the run; the model is asked whether it is still the same."""
+        """Return the result with the remarks on the run; the model is asked the canary inputs again."""
         if found.stop_reason is not StopReason.INTERRUPTED:
             try:
                 self._canaries.check()
@@ -152,7 +152,7 @@ class StoredSearch:
 
 
 def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[str, Any]:
-    """All that the shards of a search depend on, as plain values."""
+    """Return all values that the shards of a search depend on, as plain values."""
     return {
         "model": identity.of_model(job.model, job.model_id),
         "data": {
@@ -176,7 +176,7 @@ def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[st
 
 
 def content_of(trace: Trace, domain: Domain) -> ShardContent:
-    """A shard as the content of its file."""
+    """Return a shard as the content of its file."""
     cases = trace.cases
     columns: dict[str, Any] = {f"case {name}": cases.case[:, place] for place, name in enumerate(domain.names)}
     columns |= {f"twin {name}": cases.twin[:, domain.names.index(name)] for name in domain.families.varying}
@@ -189,7 +189,7 @@ def content_of(trace: Trace, domain: Domain) -> ShardContent:
 
 
 def cases_of(content: ShardContent, domain: Domain) -> Cases:
-    """The cases of a shard."""
+    """Return the cases of a shard."""
     columns = content.columns
     case = np.column_stack([columns[f"case {name}"] for name in domain.names])
     twin = case.copy()
@@ -201,7 +201,7 @@ def cases_of(content: ShardContent, domain: Domain) -> Cases:
 
 
 def trace_of(content: ShardContent, domain: Domain, keys: Keys) -> Trace:
-    """A shard from the content of its file."""
+    """Return a shard from the content of its file."""
     cases = cases_of(content, domain)
     about = {name: content.about[name] for name in FIGURES}
     return Trace(
@@ -238,11 +238,11 @@ class StoredCases:
         }
 
     def finished(self) -> list[Entry]:
-        """All finished shards, in order."""
+        """Return all finished shards, in order."""
         return [entry for name, entry in sorted(self.run.entries.items()) if name.isdigit()]
 
     def of_result(self) -> tuple[list[Entry], int | None]:
-        """The shards of the last result and its number of cases. An unfinished run: its shards up to a gap."""
+        """Return the shards of the last result and its number of cases; if unfinished, the shards up to a gap."""
         end = self.end
         if end is None or end["stop_reason"] in (StopReason.INTERRUPTED, StopReason.FAILED):
             entries = self.finished()
@@ -261,14 +261,14 @@ class StoredCases:
         return entries, end["n_cases"]
 
     def cases(self, entry: Entry) -> Cases:
-        """The cases of a shard."""
+        """Return the cases of a shard."""
         data = self.run.read(entry.name)
         if data is None:
             raise RunError(f"{self.run.remarks[-1].message}; make the search again, which runs this shard anew")
         return cases_of(from_bytes(data), self.domain)
 
     def frame(self, cases: Cases) -> pd.DataFrame:
-        """The cases as `Found.to_frame` gives them, without the columns that need rows or a density."""
+        """Return the cases in the form of `Found.to_frame`, without columns that need rows or a density."""
         return CaseTables(self.domain, cases).to_frame()
 
 
@@ -276,7 +276,10 @@ Part = tuple[StoredCases, list[Entry]]
 
 
 def merged(parts: Sequence[Part], most: int | None = None) -> Iterator[pd.DataFrame]:
-    """The first distinct cases of some shards, in order, in frames of `ROWS` rows. Only their keys stay in memory."""
+    """Yield the first distinct cases of some shards, in order, in frames of `ROWS` rows.
+
+    Only the keys of the cases stay in memory.
+    """
     check_alike([stored for stored, _ in parts])
     shards = [(stored, entry) for stored, entries in parts for entry in entries]
     keys = Keys(parts[0][0].domain)
@@ -293,7 +296,7 @@ def merged(parts: Sequence[Part], most: int | None = None) -> Iterator[pd.DataFr
 
 
 def check_alike(runs: Sequence[StoredCases]) -> None:
-    """Refuse runs that differ in domain, output or threshold, as their cases cannot be merged."""
+    """Refuse runs that differ in domain, output or threshold, because their cases cannot be merged."""
     first = runs[0].question
     for other in runs[1:]:
         for name, value in other.question.items():
@@ -304,7 +307,7 @@ def check_alike(runs: Sequence[StoredCases]) -> None:
 
 
 def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable[[Any], Any]) -> int:
-    """Write frames as one Parquet file; gives the number of rows."""
+    """Write frames as one Parquet file, and return the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -319,7 +322,7 @@ def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable
 
 
 def write_csv(frames: Iterator[pd.DataFrame], path: Path) -> int:
-    """Write frames as one CSV file; gives the number of rows."""
+    """Write frames as one CSV file, and return the number of rows."""
     n = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         for frame in frames:

@@ -21,13 +21,13 @@ from fairprobe.oracle import Judgement
 from fairprobe.searching.settings import SearchSettings
 
 MOST_RETRIES = 5
-"""How often a forbidden input is drawn again. Chosen."""
+"""Number of times that a forbidden input is drawn again. Chosen."""
 
 
 class Region(Domain):
     """The part of a domain that is plausible by a density.
 
-    To a strategy it is a domain with one more constraint, so strategies need not know of densities. Families are those
+    To a strategy it is a domain with one more constraint, so strategies need not handle densities. Families are those
     of the whole domain: twins must be allowed, not plausible.
     """
 
@@ -37,7 +37,7 @@ class Region(Domain):
 
     @classmethod
     def of(cls, domain: Domain, density: Density, floor: float) -> Region:
-        """The part of a domain whose inputs are at least this likely."""
+        """Return the part of a domain whose inputs are at least this likely."""
         region = object.__new__(cls)
         region.__dict__.update(domain.__dict__)
         region.density, region.floor, region.whole = density, floor, domain
@@ -45,103 +45,103 @@ class Region(Domain):
 
     @property
     def is_restricted(self) -> bool:
-        """Whether some inputs are not allowed."""
+        """Return True if some inputs are not allowed."""
         return True
 
     @property
     def families(self) -> Families:
-        """Those of the whole domain."""
+        """The families of the whole domain."""
         return self.whole.families
 
     def allows(self, codes: Codes) -> Mask:
-        """Which inputs the search may go to."""
+        """Return a mask of the inputs that the search may visit."""
         return self.whole.allows(codes) & self.reaches(codes)
 
     def reaches(self, codes: Codes) -> Mask:
-        """Which inputs are plausible enough."""
+        """Return a mask of the inputs that are plausible enough."""
         return np.asarray(self.density.log_chances(codes) >= self.floor)
 
     def takes(self, before: Floats, after: Floats, codes: Codes, rng: np.random.Generator) -> Mask:
-        """Which moves to make, given the log chances of the inputs before and after, by the rule of Metropolis.
+        """Return a mask of the moves to make, by the Metropolis rule on the log probabilities before and after.
 
-        A move to a less likely input is made only in proportion to how likely it is. Otherwise walkers would end up
-        where people are unlikely, as there is more room.
+        A move to a less likely input is made only in proportion to its likelihood. Otherwise most walkers would end at
+        unlikely inputs, because there are more of them.
         """
         may = (after >= self.floor) & (after - before >= np.log(rng.random(len(after))))
         may[may] = self.whole.allows(codes[may])
         return may
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
-        """`n` inputs drawn from the density, none less plausible than asked."""
+        """Return `n` inputs drawn from the density, none less plausible than required."""
         return self.density.sample_codes(n, rng, self.floor)
 
 
 @dataclass(frozen=True)
 class Hints:
-    """Scores or gradients of a model, for strategies that want them. Cases are judged without them."""
+    """Scores or gradients of a model, for strategies that need them. Judgements do not use them."""
 
     scores: Floats
     """Scores by combination, then input; NaN for a twin that does not exist."""
     gradients: Floats | None = None
-    """By combination, input and parameter: the change of the score by one step up."""
+    """Change of the score by one step up, by combination, input and parameter."""
 
 
 class Strategy(ABC):
-    """Local search from start cases. The loop samples globally, judges the inputs asked for, counts, and stops.
+    """Local search from start cases. The loop samples globally, judges the proposed inputs, counts, and stops.
 
-    One object lives as long as a shard, so it remembers what it has learned from earlier start cases.
+    One object lives as long as a shard, so it keeps what it has learned from earlier start cases.
     """
 
     is_local = True
-    """Whether it searches around start cases at all."""
+    """True if the strategy searches around start cases."""
 
     starts_anywhere = False
-    """Whether it starts from all rows given, not only from those that are discriminatory."""
+    """True if the strategy starts from all given rows instead of only the discriminatory ones."""
 
     wants: str | None = None
-    """The hints that it learns from, "scores" or "gradients". The model is asked for them too, which takes queries."""
+    """Hints that the strategy learns from, "scores" or "gradients"; None for none. Hints cost queries."""
 
     is_eager = False
-    """Whether a few start cases are enough for it at first. Otherwise it gets those of a whole global round."""
+    """True if a few start cases are enough at first. Otherwise the strategy gets those of a whole global round."""
 
     is_dry = False
-    """Whether it now only comes back to where it has been."""
+    """True if the strategy now only returns to inputs that it has already visited."""
 
     is_spent = False
-    """Whether it finds so little that new start cases would help more."""
+    """True if the strategy finds so little that new start cases would help more."""
 
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         self.domain = domain
         self.settings = settings
         self.rng = rng
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
-        """The columns that can be moved."""
+        """Columns that can be moved."""
 
     def start(self, seeds: Codes) -> None:
-        """Begin at these discriminatory inputs, one for each walker."""
+        """Start at these discriminatory inputs, one for each walker."""
         self._start(seeds.copy())  # a walker may write where it stands
 
     def ask(self) -> Codes:
-        """The next inputs to judge."""
+        """Return the next inputs to judge."""
         return self._ask()
 
     def tell(self, judgement: Judgement, hints: Hints | None = None) -> None:
-        """Learn from the judgement of the inputs last asked about, and from hints if it wants any."""
+        """Learn from the judgement of the last proposed inputs, and from hints if the strategy uses them."""
         self.hints = hints
         self._tell(judgement)
 
     @classmethod  # noqa: B027  # most take any model
     def check_model(cls, model: Any) -> None:
-        """Refuse a model that it cannot search."""
+        """Refuse a model that this strategy cannot search."""
 
     def allows(self, codes: Codes) -> Mask:
-        """Which inputs may be asked about."""
+        """Return a mask of the inputs that may be judged."""
         return self.domain.allows(codes)
 
     def redrawn(self, proposal: Codes, redraw: Callable[[Codes], Codes]) -> Codes:
-        """Draw forbidden inputs again, in place, a few times; gives the rows that may be asked about then.
+        """Draw forbidden inputs again, in place, a few times, and return the rows that may then be judged.
 
-        `redraw` is given rows of the proposal and gives other inputs for them.
+        `redraw` gets rows of the proposal and returns other inputs for them.
         """
         every = np.arange(len(proposal))
         if not self.domain.is_restricted:
@@ -165,10 +165,11 @@ class Strategy(ABC):
 
 
 class Walk(Strategy):
-    """Walkers that move one parameter in each trial and go on from there, whether the input is discriminatory or not.
+    """Walkers that move one parameter in each trial and continue from there, hit or miss.
 
-    All walkers draw from the same probabilities: `choose[p]` that parameter p is moved, `down[p]` that it is moved
-    down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local search, trial by trial.
+    All walkers draw from the same probabilities. `choose[p]` is the probability that parameter p is moved, and
+    `down[p]` that it is moved down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local
+    search, trial by trial.
     """
 
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
@@ -179,7 +180,7 @@ class Walk(Strategy):
         self.down = np.full(n, 0.5)
 
     def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
-        """Update the probabilities from the parameters moved, the directions, and whether each move gave a case."""
+        """Update the probabilities from the moved parameters, the directions, and the mask of hits."""
 
     def _start(self, seeds: Codes) -> None:
         self._position = seeds

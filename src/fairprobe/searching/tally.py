@@ -1,4 +1,4 @@
-"""The tally of a run adds shards in order, cuts the last one where a limit is met, and counts each case once."""
+"""The tally of a run adds shards in order, cuts the last one where a limit is reached, and counts each case once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairprobe.store import Coverage, Distinct, Keys
 
 
 class Tally:
-    """Adds shards from 0 on, until a limit is met."""
+    """Sum of the shards from 0 on, until a limit is reached."""
 
     def __init__(self, domain: Domain, limits: Limits, n_queries: int = 0) -> None:
         self._domain = domain
@@ -32,18 +32,18 @@ class Tally:
         self.output_varies = False
         self.n_contradicted = 0
         self.contradicted: list[Codes] = []
-        """Some of the rows whose outputs differed when they were asked about again."""
+        """Some of the rows whose outputs differed in the second query."""
         self.n_unconfirmed = 0
         self.n_asked_once = 0
         self.remarks: tuple[Remark, ...] = ()
         self.stop_reason: StopReason | None = None
         self.failure: FairprobeError | None = None
         self.skipped: tuple[Skipped, ...] = ()
-        """Shards that kept failing."""
+        """Shards that kept failing and were left out."""
 
     @property
     def n_cases(self) -> int:
-        """Distinct cases so far."""
+        """The number of distinct cases so far."""
         return sum(map(len, self._parts))
 
     @property
@@ -52,25 +52,25 @@ class Tally:
         return Counts(self.n_cases, self.n_judged, self.n_queries)
 
     def cases(self) -> Cases:
-        """All distinct cases."""
+        """Return all distinct cases."""
         if len(self._parts) > 1:
             self._parts = [Cases.join(self._parts)]
         return self._parts[0] if self._parts else Cases.none(self._domain)
 
     def release(self) -> None:
-        """Free what tells cases apart, which takes as much memory as the cases. No shard may be added after this."""
+        """Free the keys of the cases, which take as much memory as the cases. No shard may be added after this."""
         self._distinct, self._coverage = Distinct(0), None
 
     def known(self) -> Known:
-        """What the next shard may know of those before."""
+        """Return the findings of earlier shards that the next shard may use."""
         return Known(self._distinct, self._coverage, self._n_barren)
 
     def skip(self, skipped: Skipped) -> None:
-        """Go on without the next shard."""
+        """Leave out the next shard and continue."""
         self.skipped, self.n_shards = (*self.skipped, skipped), self.n_shards + 1
 
     def add(self, trace: Trace) -> None:
-        """Add the next shard, up to where a limit is met."""
+        """Add the next shard, up to the input where a limit is reached."""
         cases, distinct = trace.cases, trace.distinct
         if distinct is None:  # it ran beside the shards before, so it may have found their cases again
             distinct = self._distinct
@@ -103,7 +103,10 @@ class Tally:
         self.n_shards += 1
 
     def _cut(self, trace: Trace, offsets: Codes) -> tuple[int | None, StopReason | None]:
-        """Where in this shard a limit is met, and which; of two met at once, the first in this function."""
+        """Return the input of this shard at which a limit is reached, and the reason.
+
+        If two limits are reached at once, the first one in this function counts.
+        """
         limits, cuts = self._limits, list[tuple[int, StopReason]]()
         if limits.max_cases is not None and len(offsets) >= limits.max_cases - self.n_cases:
             cuts.append((int(offsets[limits.max_cases - self.n_cases - 1]) + 1, StopReason.MAX_CASES))

@@ -1,7 +1,7 @@
-"""Makes a stand-in for a fitted model, for kinds of models where it was measured to be faster.
+"""Compilation of stand-ins for fitted models, for kinds of models where a stand-in was measured to be faster.
 
 Each kind has a function from the model and its columns to a `Compiled` or None. Behind preprocessing that works column
-by column, the last step is compiled, or is asked itself, and its inputs come out of tables.
+by column, the last step is compiled or asked itself, and its inputs come from tables.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ COMPILERS: Final = {
     "tree": "trees:trees",
     "vote": "trees:vote",
 }
-"""The module and function that compile a kind of model. A module is imported when there is such a model."""
+"""Module and function that compile each kind of model. A module is imported when such a model is used."""
 
 SCREENING: Final = ("forest", "kernel", "vote")
-"""Kinds that are so much slower than their stand-ins that they are asked only to confirm. Measured."""
+"""Kinds so much slower than their stand-ins that they are asked only to confirm. Measured."""
 
 TABULATED: Final = ("pipeline", "booster")
-"""Kinds whose inputs may come out of tables."""
+"""Kinds of models whose inputs may come from tables."""
 
 BY_ROWS: Final = ("forest", "linear", "network", "tree")
-"""Kinds whose stand-ins need not know which rows are twins, so they also work behind preprocessing."""
+"""Kinds whose stand-ins need not know which rows are twins, so that they also work behind preprocessing."""
 
 SLOW: Final = ("kernel", "vote")
-"""Last steps that take so long that tables for the other steps save nothing. Measured."""
+"""Kinds of last steps so slow that tables for the other steps save nothing. Measured."""
 
 Places = NDArray[np.intp] | Mask
-"""Places among a model's classes; of two classes also whether it is the second."""
+"""Places among a model's classes; for two classes also a mask of the second."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A model that was compiled."""
+    """A compiled model."""
 
     name: str
-    """A description for messages."""
+    """Description for messages."""
     places: Callable[[Batch], Places]
-    """The place of each member's label among the classes, in the order of the batch's members."""
+    """Function that returns the place of each member's label among the classes, in the batch's order."""
     probabilities: Callable[[Batch], Floats] | None = None
-    """Probabilities by member and class, which a soft vote needs; None if it gives none."""
+    """Function that returns probabilities by member and class, which a soft vote needs; None if there is none."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How the codes of a domain become the numbers in a model's columns, in the model's own order."""
+    """The mapping from codes of a domain to numbers in a model's columns, in the model's own order."""
 
     domain: Domain
     form: ArrayForm | Tabulated
@@ -74,12 +74,12 @@ class Columns:
 
 
 class Batch:
-    """Some inputs, with all their twins or without any. The members of a vote share the arrays computed here."""
+    """Some inputs, with all their twins or without any. The members of a vote share the cached arrays."""
 
     def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
         self.domain, self._form, self.codes, self.with_twins = columns.domain, columns.form, codes, with_twins
         self.shape = len(columns.domain.families) if with_twins else 1, len(codes)
-        """The number of combinations, and of inputs."""
+        """Number of combinations, and number of inputs."""
 
     @cached_property
     def rows(self) -> Any:
@@ -100,39 +100,39 @@ class Batch:
 
 @dataclass(frozen=True)
 class StandIn:
-    """Answers for inputs of one domain in the place of one model."""
+    """Answers for inputs of one domain in place of one model."""
 
     name: str
     """A description of the model for messages."""
     columns: Columns
     answer: Callable[[Batch], NDArray[Any]]
-    """Gives an answer for each member, in the order of the batch's members."""
+    """Function that returns an answer for each member, in the batch's order."""
     takes_rows: bool = True
-    """Whether it can answer for members one by one."""
+    """True if the stand-in can answer for members one by one."""
     last: Any = None
-    """The estimator behind the tables, if there are any."""
+    """Estimator behind the tables, if there are any."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for each input in all combinations of sensitive values: a row for each, in domain order."""
+        """Return the answers for each input in all combinations of sensitive values, one row per combination."""
         batch = Batch(self.columns, codes)
         answers = self.answer(batch)
         return answers.reshape(*batch.shape, *answers.shape[1:])
 
     def ask(self, codes: Codes) -> NDArray[Any]:
-        """One answer for each input."""
+        """Return one answer for each input."""
         if self.takes_rows:
             return self.answer(Batch(self.columns, codes, with_twins=False))
         return self.ask_families(codes)[self.columns.domain.families.place(codes), np.arange(len(codes))]
 
     def giving(self, output: str) -> StandIn | None:
-        """A stand-in for another output of the model; None if there is none."""
+        """Return a stand-in for another output of the model; None if there is none."""
         if self.last is None:
             return None
         return replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 
 def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: str | None = None) -> StandIn | None:
-    """A stand-in that gives a model's labels for inputs and all their twins; None if there is no faster way.
+    """Return a stand-in that labels inputs and all their twins for a model; None if none is faster.
 
     >>> from fairprobe.datasets import census_domain
     >>> compile_stand_in(lambda rows: rows[:, 0] > 5, census_domain()) is None
@@ -153,7 +153,7 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: s
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:
-    """A model, or a member of a vote, compiled for its columns; None if there is no way."""
+    """Return a model, or a member of a vote, compiled for its columns; None if that is not possible."""
     path = COMPILERS.get(known_kind(model) or "")
     if path is None:
         return None
@@ -169,14 +169,14 @@ def may_screen(model: Any) -> bool:
 
 
 def quietly(method: Callable[[Any], Any], rows: Any) -> NDArray[Any]:
-    """The answers of an estimator itself, without its warning that names of columns are missing."""
+    """Return the answers of an estimator, without its warning that column names are missing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.asarray(method(rows))
 
 
 def _columns_of(model: Any, domain: Domain) -> Columns | None:
-    """The columns of a model that gets all parameters as float64 without missing values; None for other models."""
+    """Return the columns of a model that gets all parameters as float64 without missing values; else None."""
     for parameter in domain.seen:
         if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
             return None
@@ -189,7 +189,7 @@ def _columns_of(model: Any, domain: Domain) -> Columns | None:
 
 
 def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | None:
-    """The last step of a pipeline, or a booster on a frame, with batches that come out of tables."""
+    """Return a stand-in with the last step of a pipeline, or a booster on a frame, and batches from tables."""
     last = last_step(model)
     try:
         form = _tabulated(model, domain, batch)

@@ -1,8 +1,8 @@
-"""Screening: a stand-in says what the model would say. Stand-ins are used nowhere else.
+"""Screening: a stand-in predicts the model's answers. No other module uses stand-ins.
 
-A search lets the stand-in propose. An input that it labelled counts as judged, so no yield is flattered, and the model
-confirms every case. Retraining lets it choose between models; the model itself gives all figures that are reported.
-Only rows sent to the model count as queries.
+In a search, the stand-in proposes hits. An input that it labelled counts as judged, so the yield is not inflated, and
+the model confirms every case. In retraining, it helps to choose between models; the model itself gives all reported
+figures. Only rows sent to the model count as queries.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fairprobe.model.measuring import tolerance
 from fairprobe.standins.compile import StandIn, compile_stand_in
 
 CHECKED: Final = 500
-"""Inputs, the first of each screen, that the stand-in and the model both label. Chosen."""
+"""Number of inputs, the first of each screen, that both the stand-in and the model label. Chosen."""
 
 
 class DisagreementError(Exception):
-    """A stand-in gave a label that is not the model's, so nothing that it proposed counts."""
+    """The error that a stand-in's label differs from the model's, so that all its proposals are discarded."""
 
 
 class Instead:
-    """Base class of what answers for members in another way than the asker that it holds, which answers all else."""
+    """Base class that answers for members in place of the asker that it holds, which answers all other calls."""
 
     def __init__(self, asker: Answering) -> None:
         self._asker = asker
@@ -37,7 +37,7 @@ class Instead:
 
     @property
     def n_queries(self) -> int:
-        """Rows sent to the model. The asker counts them."""
+        """The number of rows sent to the model, as the asker counts them."""
         return self._asker.n_queries
 
     @n_queries.setter
@@ -46,22 +46,22 @@ class Instead:
 
 
 class Screen(Instead):
-    """Answers for members by a stand-in, in place of the asker that it holds."""
+    """A stand-in that answers for members in place of the asker that it holds."""
 
     def __init__(self, asker: Answering, stand_in: StandIn) -> None:
         super().__init__(asker)
         self._stand_in = stand_in
         self._n_left = CHECKED
         self._unchecked: list[tuple[Codes, NDArray[Any]]] = []
-        """The first inputs that the model was not asked about yet, and what the stand-in said of them."""
+        """First inputs that the model was not asked about yet, with the stand-in's answers."""
         self._n_ahead = 0
-        """Rows of these inputs, which were counted as sent beforehand."""
+        """Number of rows of these inputs, which were counted as sent in advance."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """The answers of the stand-in for those members that count.
+        """Return the answers of the stand-in for the members that count.
 
-        The model is asked about the first inputs together, when there are enough of them or when `finish` is called. A
-        call for each of several small batches would take longer than all else.
+        The model is asked about the first inputs together, when there are enough of them or when `finish` is called,
+        because calls for several small batches would take too long.
         """
         said = self._said(members)
         if self._n_left:
@@ -107,7 +107,7 @@ class Screen(Instead):
 
 
 def quick_asker(model: Any, asker: Answering) -> Answering:
-    """A screen if the model has a stand-in that agrees with it, otherwise the asker itself."""
+    """Return a screen if the model has a stand-in that agrees with it, otherwise the asker itself."""
     stand_in = compile_stand_in(model, asker.domain, asker.output)
     if stand_in is None:
         return asker

@@ -1,9 +1,9 @@
-"""A support vector machine: twins share the products with the support vectors, in single precision.
+"""A support vector machine whose twins share the products with the support vectors, in single precision.
 
-The kernel exp(-gamma |x - s|²) is one factor of the columns that twins share and one of the sensitive columns. The
-second is known for each combination and support vector, so it goes into the weights: a batch costs one product of
-matrices, one exp and another product, whatever the number of twins. Scores too close to 0 for single precision are
-computed again in double, and those too close for that as libsvm does.
+The kernel exp(-gamma |x - s|²) has one factor for the columns that twins share and one for the sensitive columns. The
+second factor is known for each combination and support vector, so it becomes part of the weights. A batch then costs
+one product of matrices, one exp and another product, for any number of twins. Scores too close to 0 for single
+precision are computed again in double precision, and those too close for that by libsvm's own sums.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from fairprobe.arrays import Floats, Mask
 from fairprobe.standins.compile import Batch, Columns, Compiled
 
 VECTORS = 256
-"""Support vectors at a time. Measured: the kernel values then stay in the processor's cache."""
+"""Number of support vectors at a time. Measured: the kernel values then stay in the processor's cache."""
 
 MULTIPLICATIONS = 2**18
-"""Multiplications in one matrix product. Measured: OpenBLAS does this many in one thread, and waiting for other threads
-on a busy machine took up to 70 times as long."""
+"""Number of multiplications in one matrix product. Measured: OpenBLAS does this many in one thread, and waiting for
+other threads on a busy machine took up to 70 times as long."""
 
 
 def machine(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted machine of two classes, with one of two kernels; libsvm gives a score of exactly 0 to the second."""
+    """Compile a fitted machine of two classes, with a linear or radial kernel.
+
+    libsvm gives a score of exactly 0 to the second class.
+    """
     if model._sparse or len(model.classes_) != 2:
         return None
     name = f"{len(model.support_vectors_):,} support vectors"
@@ -38,7 +41,7 @@ def machine(model: Any, columns: Columns) -> Compiled | None:
 
 
 def _linear(vectors: Floats, duals: Floats, weights: Floats, sizes: Floats, intercept: float, batch: Batch) -> Mask:
-    """The support vectors' sum is a linear model's weights; only close calls need libsvm's own sums."""
+    """Return the sign of scores by a linear model's weights; libsvm's own sums decide close calls."""
     rows = batch.doubles
     scores = rows @ weights + intercept
     # A sum of m products is off by m roundings of the sum of their sizes at most, whatever the order.
@@ -72,7 +75,7 @@ class RadialKernel:
         self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)
 
     def places(self, batch: Batch) -> Mask:
-        """By the sign."""
+        """Return the class by the sign of the score."""
         n = batch.shape[1]
         rows = self._rows(batch.doubles[:n])
         scores, errors = self._scores(rows, *self._singles)
@@ -84,12 +87,12 @@ class RadialKernel:
         return scores.T.ravel() >= 0
 
     def _rows(self, inputs: Floats) -> Floats:
-        """Rows whose products with the columns are the exponents -gamma |x - s|²."""
+        """Return rows whose products with the columns are the exponents -gamma |x - s|²."""
         away = inputs[:, self._free] - self._centre
         return np.column_stack([away, np.ones(len(away)), -self._gamma * (away**2).sum(axis=1)])
 
     def _scores(self, rows: Floats, columns: NDArray[Any], weights: NDArray[Any]) -> tuple[Floats, Floats]:
-        """The scores by input and combination, and how far they may be off."""
+        """Return the scores by input and combination, and a bound of their errors."""
         sums = _sums(rows.astype(columns.dtype), columns, weights)
         n = weights.shape[1] // 2
         # A sum of m products is off by m roundings of the sum of their sizes at most, and so are the exponents.
@@ -99,13 +102,13 @@ class RadialKernel:
         return sums[:, :n] + self._intercept, errors[:, None] * sums[:, n:]
 
     def _as_libsvm(self, row: Floats) -> float:
-        """The score with the sums of libsvm: in a tie, rounding decides."""
+        """Return the score with the sums of libsvm, whose rounding decides a tie."""
         distances = ((self._vectors - row) ** 2).sum(axis=1)
         return float(np.cumsum(self._duals * np.exp(-self._gamma * distances))[-1] + self._intercept)
 
 
 def _sums(rows: NDArray[Any], columns: NDArray[Any], weights: NDArray[Any]) -> Floats:
-    """The weighted sums of kernel values, tile by tile."""
+    """Return the weighted sums of kernel values, tile by tile."""
     sums = np.zeros((len(rows), weights.shape[1]))
     size = max(1, MULTIPLICATIONS // (VECTORS * max(rows.shape[1], weights.shape[1])))
     for top in range(0, len(rows), size):

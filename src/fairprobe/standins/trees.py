@@ -1,6 +1,7 @@
 """Trees, forests and votes by scikit-learn's own arithmetic, without its checks and threads.
 
-The checks and threads take most of the time for a few rows. The results are equal to the last bit, so ties fall alike.
+For a few rows, the checks and threads take most of the time. The results are equal to the last bit, so that ties are
+decided alike.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fairprobe.standins.compile import Batch, Columns, Compiled, Places, compile
 
 
 def trees(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted tree or forest with one label for each row."""
+    """Compile a fitted tree or forest with one label for each row."""
     members = [member.tree_ for member in getattr(model, "estimators_", [model])]
     if model.n_outputs_ != 1 or not members:
         return None
@@ -25,7 +26,7 @@ def trees(model: Any, columns: Columns) -> Compiled | None:
 
 
 def vote(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted vote; members that cannot be compiled are asked themselves."""
+    """Compile a fitted vote; members that cannot be compiled are asked themselves."""
     n_classes, n_members = len(model.classes_), len(model.estimators_)
     weights = member_weights(model)
     if (weights < 0).any() or not weights.sum() > 0:
@@ -44,14 +45,14 @@ def vote(model: Any, columns: Columns) -> Compiled | None:
 
 
 def member_weights(voting: Any) -> Floats:
-    """The weights of the fitted members. The estimator lists also those of members that were dropped."""
+    """Return the weights of the fitted members. The estimator also lists weights of dropped members."""
     present = [member is not None and not isinstance(member, str) for _, member in voting.estimators]
     weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     return weights[present]
 
 
 def _asked(model: Any) -> Compiled:
-    """A member of a vote as it is; the vote has numbered its classes."""
+    """Return a member of a vote uncompiled; the vote has numbered its classes."""
     likely = partial(_of_rows, model.predict_proba) if hasattr(model, "predict_proba") else None
     return Compiled(type(model).__name__, partial(_of_rows, model.predict), likely)
 
@@ -61,7 +62,7 @@ def _of_rows(method: Callable[[Any], Any], batch: Batch) -> Any:
 
 
 def _mean(trees: list[Any], batch: Batch) -> Floats:
-    """The mean of the trees' probabilities, summed in scikit-learn's order."""
+    """Return the mean of the trees' probabilities, summed in scikit-learn's order."""
     total: Floats = np.zeros((len(batch.singles), trees[0].value.shape[2]))
     for tree in trees:
         total += tree.predict(batch.singles)
@@ -74,14 +75,14 @@ def _by_probabilities(name: str, probabilities: Callable[[Batch], Floats]) -> Co
 
 
 def _likeliest(probabilities: Callable[[Batch], Floats], batch: Batch) -> Places:
-    """The class with the highest probability for each member; in a tie the first."""
+    """Return the class with the highest probability for each member; in a tie the first."""
     likely = probabilities(batch)
     # For two classes a comparison is quicker.
     return np.asarray(likely[:, 1] > likely[:, 0] if likely.shape[1] == 2 else likely.argmax(axis=1))
 
 
 def _most_votes(members: list[Compiled], weights: Floats, n_classes: int, batch: Batch) -> Places:
-    """The class with the most votes for each input; in a tie the first."""
+    """Return the class with the most votes for each input; in a tie the first."""
     n_combinations, n_inputs = batch.shape
     votes = np.zeros((n_classes, n_combinations * n_inputs))
     for member, weight in zip(members, weights, strict=True):

@@ -1,4 +1,4 @@
-"""Runs on disk, and the keys that tell inputs apart."""
+"""Runs on disk, and the keys that distinguish inputs."""
 
 from fairprobe.store.distinct import Coverage, Distinct, Keys, first_seen
 

@@ -1,10 +1,10 @@
-"""The answers of a model, kept in a run: those to its shards, and those that show whether it is still the same model.
+"""Stored answers of a model in a run: those to its shards, and those that detect a changed model.
 
-A shard that is judged again by the answers kept asks nothing. Each call is known by a checksum of what was asked. If a
-shard now asks something else, its answers do not count.
+A shard that is judged again with stored answers sends no query. Each call is recognised by a checksum of its input. If
+a shard now asks another question, its stored answers are not used.
 
-Canaries are inputs that are asked about when a run begins, when it is taken up and when it ends. Nothing but its
-answers may identify a model, if it is the name of a function or an address.
+Canaries are inputs that are asked about when a run begins, is resumed and ends. A model that is given as the name of a
+function or as an address can only be identified by its answers.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Call = tuple[int, NDArray[Any]]
-"""The checksum of what was asked, and the answers."""
+"""Checksum of the input of a call, and the answers."""
 
 NAME = "canaries"
-"""The name of their file among the shards."""
+"""Name of the canaries' file among the shards."""
 
 
 class AnswerLog:
-    """The calls of all shards that are kept under names with one prefix."""
+    """The stored calls of all shards, under names with one prefix."""
 
     def __init__(self, run: StoredRun, prefix: str = "") -> None:
         self._run = run
         self._prefix = prefix
 
     def load(self, shard: int) -> list[Call] | None:
-        """The calls of a shard; None if it is not finished."""
+        """Return the calls of a shard; None if it is not finished."""
         data = self._run.read(self._name(shard))
         if data is None:
             return None
@@ -53,7 +53,7 @@ class AnswerLog:
         return list(zip(content.arrays["asked"].tolist(), np.split(answers_of(content), ends[:-1]), strict=True))
 
     def save(self, shard: int, calls: Sequence[Call]) -> None:
-        """Keep the calls of a finished shard."""
+        """Store the calls of a finished shard."""
         if not calls:
             return
         asked, answers = zip(*calls, strict=True)
@@ -65,12 +65,12 @@ class AnswerLog:
 
 
 class NotKeptError(Exception):
-    """Something is asked whose answer was not kept."""
+    """The error that a question has no stored answer."""
 
 
 @contextmanager
 def recorded(asker: Asker) -> Iterator[list[Call]]:
-    """Inside, all calls of an asker are added to the list that this gives."""
+    """Within the context, add all calls of an asker to the list that it yields."""
     calls: list[Call] = []
 
     def recording(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -87,7 +87,7 @@ def recorded(asker: Asker) -> Iterator[list[Call]]:
 
 @contextmanager
 def recalled(asker: Asker, calls: Sequence[Call]) -> Iterator[None]:
-    """Inside, an asker gets the answers of these calls, in order; raises `NotKeptError` for any other call."""
+    """Within the context, answer an asker's calls from a list, in order; other calls raise `NotKeptError`."""
     left, is_other = iter(calls), False
 
     def ask(batch: Any) -> NDArray[Any]:
@@ -128,7 +128,7 @@ def _checksum(batch: Any) -> int:
 
 
 class Canaries:
-    """The answers that a run began with."""
+    """The canary inputs of a run, with the answers at its beginning."""
 
     def __init__(self, run: StoredRun, asker: Asker, rows: pd.DataFrame | None = None, resolution: float = 0.0) -> None:
         self._run = run
@@ -159,7 +159,7 @@ class Canaries:
         run.save(NAME, of_answers(self._answers, repeats=self._repeats))
 
     def check(self) -> None:
-        """Make sure that the model is still the one that the run began with."""
+        """Refuse a model that answers the canaries differently than at the beginning of the run."""
         n = self._n_other()
         if n:
             self._run.note_change()

@@ -1,7 +1,6 @@
 """Distinct inputs: inputs of one family count as one, exactly, in domains of any size.
 
-The key of an input is the mixed-radix number of what the members of its family share, in as many words of 63 bits as it
-takes.
+The key of an input is the mixed-radix number of the coordinates that its family shares, in words of 63 bits.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Words = Codes
-"""Keys: a row for each input, a column for each word."""
+"""Keys, with one row per input and one column per word."""
 
 FEW = 2_000
-"""Up to this many keys are sorted; more are put into a hash table. Measured: this is quicker."""
+"""Largest number of keys that are sorted; more are put into a hash table. Measured: this is quicker."""
 
 SMALL = 10_000
-"""Up to this many recent keys are kept without an index. Measured: to build one would take longer."""
+"""Largest number of recent keys that are kept without an index. Measured: building one would take longer."""
 
 FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-"""Odd factors, those of splitmix64: multiplied by them, the low bits of a word reach its high ones."""
+"""Odd factors, those of splitmix64: multiplication by them spreads the low bits of a word to its high bits."""
 
 COVERABLE = 4_000_000
-"""The most families of a domain for which a search notices that all were judged. Chosen: a byte is kept for each."""
+"""Largest number of families for which a search notices that all were judged. Chosen: each takes a byte."""
 
 
 class Keys:
-    """Computes the keys of inputs of a domain."""
+    """Computation of the keys of inputs of a domain."""
 
     def __init__(self, domain: Domain) -> None:
         self._families = domain.families
@@ -50,12 +49,12 @@ class Keys:
                 place *= int(levels[column])
 
     def of(self, codes: Codes) -> Words:
-        """The keys of a batch of inputs."""
+        """Return the keys of a batch of inputs."""
         return self._families.canonical(codes) @ self._radix
 
 
 def mixed(words: Words) -> Codes:
-    """One number for each key: the word itself, or a mix of several words, which two keys may share by chance."""
+    """Return one number for each key: its only word, or a hash of several words, which may collide."""
     mix = words[:, 0].astype(np.uint64)
     for word in range(1, words.shape[1]):
         for factor in FACTORS:
@@ -66,7 +65,7 @@ def mixed(words: Words) -> Codes:
 
 
 def first_seen(words: Words) -> Mask:
-    """Which keys are the first of their kind in the batch."""
+    """Return a mask of the keys that occur for the first time in the batch."""
     if len(words) <= FEW and words.shape[1] == 1:
         first: Mask = np.zeros(len(words), dtype=bool)
         first[np.unique(words[:, 0], return_index=True)[1]] = True
@@ -82,10 +81,10 @@ def first_seen(words: Words) -> Mask:
 
 
 class Distinct:
-    """A growing set of keys. To copy it costs nothing, as what it holds is never changed in place.
+    """A growing set of keys. Copies are free, because stored blocks are never changed in place.
 
-    Most keys are in blocks whose hash tables of mixes are built once, each less than half as large as the one before.
-    The recent keys are compared one by one. A mix only tells where to look: the key held there is compared too.
+    Most keys are in blocks. The hash table of a block is built once, and each block is less than half as large as the
+    previous one. The recent keys are compared one by one. A hash only locates a key; the stored key is compared too.
     """
 
     def __init__(self, n_words: int) -> None:
@@ -93,14 +92,14 @@ class Distinct:
         self._recent: Words = np.empty((0, n_words), dtype=np.int64)
 
     def copy(self) -> Distinct:
-        """An independent set with the same keys."""
+        """Return an independent set with the same keys."""
         return copy(self)
 
     def __len__(self) -> int:
         return len(self._recent) + sum(len(held) for _, held in self._blocks)
 
     def add(self, words: Words) -> Mask:
-        """Add a batch of keys; gives which are new. Of equal keys in the batch, only the first is."""
+        """Add a batch of keys, and return a mask of the new ones; of equal keys, only the first is new."""
         new = first_seen(np.concatenate([self._recent, words]))[len(self._recent) :]
         for index, held in self._blocks:
             places = index.get_indexer(mixed(words[new]))
@@ -113,7 +112,7 @@ class Distinct:
         return new
 
     def _take_in(self) -> None:
-        """Make a block of the recent keys, but for those whose mix another key of the block has."""
+        """Make a block of the recent keys, except those whose hash another key of the block has."""
         import pandas as pd
 
         mixes, blocks = mixed(self._recent), list(self._blocks)
@@ -132,22 +131,22 @@ class Coverage:
     """The families of a small domain that were judged."""
 
     _seen: Mask
-    """By key."""
+    """Boolean mask by key: True where judged."""
     left: int
 
     @classmethod
     def of(cls, domain: Domain) -> Coverage | None:
-        """A coverage to watch, or None where the domain is too large for that."""
+        """Return an empty coverage, or None if the domain is too large."""
         if domain.families.n_keys > COVERABLE or domain.n_families is None:
             return None
         return cls(np.zeros(domain.families.n_keys, dtype=bool), domain.n_families)
 
     def copy(self) -> Coverage:
-        """An independent coverage with the same families judged."""
+        """Return an independent coverage with the same families judged."""
         return Coverage(self._seen.copy(), self.left)
 
     def add(self, words: Words) -> Codes:
-        """Mark a batch of keys; gives the positions of those that are new, the first of its kind."""
+        """Mark a batch of keys; return the positions of new ones, the first of each."""
         new = np.flatnonzero(~self._seen[words[:, 0]])
         new = new[first_seen(words[new])]
         self._seen[words[new, 0]] = True

@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_CANARIES = 1000
-"""The number of canary inputs. Chosen: they find a change that affects 1 in 300 inputs with 96% probability."""
+"""Number of canary inputs. Chosen: they detect a change of 1 in 300 inputs with 96% probability."""
 
 
 def canonical(content: Any) -> bytes:
-    """Plain values as bytes, the same for equal values."""
+    """Return plain values as bytes; equal values give equal bytes."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", errors="backslashreplace")  # half of a surrogate pair has no bytes
 
 
 def digest(content: Any) -> str:
-    """The hash of plain values."""
+    """Return the hash of plain values."""
     return sha256(canonical(content))
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with the digest of each section and of the whole."""
+    """Return the content with the digest of each section and of the whole."""
     sections = {name: part for name, part in content.items() if name not in ("digests", "digest")}
     whole = {**sections, "digests": {name: digest(part) for name, part in sections.items()}}
     return {**whole, "digest": digest(whole)}
@@ -47,9 +47,9 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 def hash_of_model(
     model: Any, domain: Domain, rows: pd.DataFrame, output: str, batch: str | None, model_id: str | None = None
 ) -> tuple[str, str, int]:
-    """The hash of a model, a description of what was hashed, and the number of queries.
+    """Return the hash of a model, a description of what was hashed, and the number of queries.
 
-    The answers of the model are always part of it, as the model itself may be nothing but an address.
+    The hash always includes answers of the model, because the model itself may be only an address.
     """
     asker = Asker(model, domain, output=output, batch=batch)
     answers, what = canary_answers(asker, rows)
@@ -63,7 +63,7 @@ def hash_of_model(
 
 
 def canary_answers(asker: Asker, rows: pd.DataFrame | None = None) -> tuple[NDArray[Any], str]:
-    """The answers of a model for the canary inputs, and a description of these inputs."""
+    """Return the answers of a model for the canary inputs, and a description of these inputs."""
     domain = asker.domain
     try:
         # Constraints do not matter here: a model is the same one, whatever cannot be.
@@ -79,7 +79,7 @@ def canary_answers(asker: Asker, rows: pd.DataFrame | None = None) -> tuple[NDAr
 
 
 def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:
-    """The hash of the columns used, with their dtypes and the index, and of the labels."""
+    """Return the hash of the used columns, with their dtypes and the index, and of the labels."""
     parts = [str([(name, str(dtype)) for name, dtype in rows.dtypes.items()]), rows.to_csv()]
     if labels is not None:
         parts.append("\n".join(map(str, np.asarray(labels).tolist())))
@@ -87,7 +87,7 @@ def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:
 
 
 def sha256(data: Any) -> str:
-    """The hash of bytes, with the name of the algorithm before it."""
+    """Return the hash of bytes, prefixed by the algorithm's name."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -95,13 +95,13 @@ def sha256(data: Any) -> str:
 
 
 def of_model(model: Any, model_id: str | None = None) -> dict[str, Any]:
-    """A model's class, with the hash of what it is made of or the name that the user gives it."""
+    """Return a model's class, with the hash of its content or the name that the user gives it."""
     told = {"hash": fingerprint(model)} if model_id is None else {"id": model_id}
     return {"kind": type(model).__name__, **told}
 
 
 def checked_id(model_id: Any, store: Any) -> str | None:
-    """The name that the user gives a model, which only a stored run needs."""
+    """Return the user's name for a model, which only a stored run needs."""
     if model_id is None:
         return None
     if not isinstance(model_id, str) or not model_id.strip():
@@ -112,13 +112,13 @@ def checked_id(model_id: Any, store: Any) -> str | None:
 
 
 def of_domain(domain: Domain) -> dict[str, Any]:
-    """A domain as in its file, with the fingerprints of constraints that are callables."""
+    """Return a domain as in its file, with the fingerprints of constraints that are callables."""
     callables = [fingerprint(each) for each in domain.restrictions.callables]
     return {**tomllib.loads(toml.text_of(domain)), **({"callables": callables} if callables else {})}
 
 
 def domain_of(content: dict[str, Any]) -> Domain:
-    """A domain from its identity; refused if it has constraints that are callables."""
+    """Return a domain from its identity; refuse one with constraints that are callables."""
     if "callables" in content:
         raise SettingError.about(
             "store", "must have a domain whose constraints are texts, got callables, which no file holds"
@@ -127,5 +127,5 @@ def domain_of(content: dict[str, Any]) -> Domain:
 
 
 def of_density(density: Density | None) -> str | None:
-    """The hash of a density."""
+    """Return the hash of a density."""
     return None if density is None else density.digest

@@ -31,16 +31,16 @@ from fairprobe.store.shard_file import ShardContent, to_bytes
 from fairprobe.store.whole_files import LOCK, as_written, locked, probe, read_own, write_whole
 
 FORMAT = 3
-"""The version of the folder and its files; others are refused. tests/store/assets has a run of it."""
+"""Version of the folder and its files; others are refused. `tests/store/assets` has a run of this version."""
 
 ABOUT, END, SHARDS = "run.toml", "end.json", "shards"
 PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn")
 
 HASH_DIGITS = 16
-"""Hexadecimal digits of a file's hash that its name holds. Chosen: 64 bits miss no damage by chance."""
+"""Number of hexadecimal digits of a file's hash in its name. Chosen: 64 bits miss no damage by chance."""
 
 MOST_DIFFERENCES = 5
-"""Differences that a message lists when a run is refused. Chosen."""
+"""Largest number of differences in the message that refuses a run. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Entry:
     """A finished file of a run."""
 
     name: str
-    """The name of its shard, as "000002"."""
+    """Name of its shard, such as "000002"."""
     path: Path
     hash: str
-    """Hexadecimal digits that the hash of its bytes begins with."""
+    """First hexadecimal digits of the hash of its bytes."""
 
 
 class RunReader:
-    """A run folder as it stands, for reading."""
+    """A run folder in its present state, for reading."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
@@ -65,17 +65,17 @@ class RunReader:
             self.entries = {entry.name: entry for entry in self._found()}
             noted = self._noted()
         self.end: dict[str, Any] | None = noted.get("end")
-        """How the last call ended; None if none has."""
+        """Description of the end of the last call; None if no call has ended."""
         self.is_changed: bool = noted.get("is_changed", False)
-        """Whether a call found that the model had become another one."""
+        """True if a call found that the model had changed."""
 
     @property
     def kind(self) -> str:
-        """What was run: search or estimate."""
+        """Kind of the run: "search" or "estimate"."""
         return str(self.about["kind"])
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a shard; None if it is not finished. A damaged one is not, and a remark says so."""
+        """Return the bytes of a shard; None if it is not finished or, with a remark, if its file is damaged."""
         entry = self.entries.get(name)
         if entry is None:
             return None
@@ -106,14 +106,14 @@ class RunReader:
 
 
 class StoredRun(RunReader):
-    """A run folder that this process holds and writes to. `opened` makes it."""
+    """A run folder that this process holds and writes to; made by `opened`."""
 
     is_new = True
 
     @classmethod
     @contextmanager
     def opened(cls, path: str | PathLike[str], kind: str, identity: Mapping[str, Any]) -> Iterator[StoredRun]:
-        """Begin a run, or take one up, which must be the run of the same identity."""
+        """Begin a run, or resume one, which must have the same identity."""
         folder = Path(path)
         if folder.is_dir() and not (folder / ABOUT).exists():
             _check_is_free(folder)  # before anything is made in it
@@ -148,7 +148,7 @@ class StoredRun(RunReader):
         self.remarks += [Remark(name, f"{self.path}{text}") for name, applies, text in remarks if applies]
 
     def _check_same(self, ours: Mapping[str, Any]) -> None:
-        """Refuse the run of anything else; a remark lists other versions."""
+        """Refuse a run with another identity; a remark lists other versions."""
         if self.is_changed:
             raise SettingError.about(
                 "store", f"must be a run of one model, got {self.path}, whose model became another: begin a new one"
@@ -170,7 +170,7 @@ class StoredRun(RunReader):
             self.remarks.append(Remark("other-versions", text))
 
     def save(self, name: str, content: ShardContent) -> None:
-        """Keep a shard, in place of what there is by this name."""
+        """Store a shard, replacing one of this name."""
         data = to_bytes(content)
         digest = sha256(data).partition(":")[2][:HASH_DIGITS]
         entry = Entry(name, self.path / SHARDS / f"{name}.{digest}.parquet", digest)
@@ -181,7 +181,7 @@ class StoredRun(RunReader):
         self.entries[name] = entry
 
     def drop(self, name: str) -> None:
-        """Forget a shard that another takes the place of."""
+        """Delete a shard that another one replaces."""
         entry = self.entries.pop(name, None)
         if entry is not None:
             entry.path.unlink(missing_ok=True)
@@ -192,7 +192,7 @@ class StoredRun(RunReader):
         self._write_end()
 
     def note_change(self) -> None:
-        """Write down that the model is not what it was: the run is refused from now on."""
+        """Write down that the model has changed, so that the run is refused from now on."""
         self.is_changed = True
         self._write_end()
 
@@ -201,7 +201,7 @@ class StoredRun(RunReader):
 
 
 def _untold(about: Mapping[str, Any]) -> str | None:
-    """The reason why a run's model or rules cannot be recognised again, with what to do; None if they can."""
+    """Return why a run's model or rules cannot be recognised, with advice; None if they can."""
     of_model, of_rules = about.get("model", {}).get("hash", ""), about.get("domain", {}).get("callables", ())
     if of_model.startswith(UNTOLD):
         return f"nothing tells its model from another, which is {of_model}: name the model with model_id"
@@ -244,7 +244,7 @@ def _versions() -> dict[str, str]:
 
 
 def _plain(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested tables without None, which TOML does not know."""
+    """Return nested tables without None, which TOML does not have."""
     return {
         name: _plain(value) if isinstance(value, Mapping) else value
         for name, value in identity.items()
@@ -259,7 +259,7 @@ def _toml(content: Mapping[str, Any]) -> bytes:
 
 
 def _differences(ours: Any, theirs: Any, name: str = "") -> Iterator[str]:
-    """Each difference between two nested tables, as a sentence shows it."""
+    """Yield each difference between two nested tables as a phrase."""
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
         for key in dict.fromkeys([*theirs, *ours]):
             yield from _differences(ours.get(key), theirs.get(key), f"{name}.{key}" if name else key)
@@ -277,7 +277,7 @@ def _short(value: Any) -> str:
 
 
 def recorded_settings(path: str | PathLike[str] | None) -> dict[str, Any]:
-    """The settings of a run that exists already: they hold the seed that was drawn and the strategy that was chosen."""
+    """Return the settings of an existing run, with the seed that was drawn and the strategy that was chosen."""
     if path is None or not (Path(path) / ABOUT).exists():
         return {}
     return dict(RunReader(path).about.get("settings", {}))

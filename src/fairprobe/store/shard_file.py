@@ -1,7 +1,7 @@
 """A shard as the bytes of a Parquet file: a table, and arrays of other lengths in the file's metadata.
 
-The columns of the table are numbers; other labels are numbered, and the metadata lists them. Arrays are stored as
-differences if they count up, in the fewest bytes, compressed.
+The columns of the table are numbers; other labels are numbered, and the metadata lists them. Increasing arrays are
+stored as differences. All arrays use the fewest bytes possible and are compressed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairprobe.errors import ModelError, RunError
 
 KEY = b"fairprobe-shard"
 MOST_BYTES: Final = 2**29
-"""Bytes that a table, or an array beside it, may unpack to. Chosen: ten times the largest shard of the default size."""
+"""Largest unpacked size, in bytes, of a table or an array. Chosen: ten times the largest shard of the default size."""
 
 _RULE: Final = f"a shard must unpack to {MOST_BYTES:,} bytes at most, got one that unpacks to more"
 
@@ -40,19 +40,19 @@ class ShardContent:
 
 
 def of_answers(answers: NDArray[Any], **arrays: NDArray[Any]) -> ShardContent:
-    """The answers of a model, a row for each input, as content; `arrays` are stored beside them."""
+    """Return a model's answers, one row per input, as content; `arrays` are stored beside them."""
     columns = [answers] if answers.ndim == 1 else list(answers.T)
     return ShardContent({f"answer {n}": column for n, column in enumerate(columns)}, arrays, {"ndim": answers.ndim})
 
 
 def answers_of(content: ShardContent) -> NDArray[Any]:
-    """The answers that `of_answers` was given."""
+    """Return the answers that `of_answers` stored."""
     columns = list(content.columns.values())
     return columns[0] if content.about["ndim"] == 1 else np.column_stack(columns)
 
 
 def to_bytes(content: ShardContent) -> Any:
-    """The bytes of the file."""
+    """Return the bytes of the file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -85,7 +85,7 @@ def to_bytes(content: ShardContent) -> Any:
 
 
 def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
-    """The content of a file, or only some columns of its table."""
+    """Return the content of a file, or only some columns of its table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -106,7 +106,7 @@ def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
 
 
 def summary_of(data: Any) -> tuple[int, dict[str, Any]]:
-    """The number of rows of a shard's table, and its plain values; reads no table."""
+    """Return the number of rows of a shard's table, and its plain values, without reading the table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -126,7 +126,7 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
 
 
 def smallest(array: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers in the smallest dtype that holds them all."""
+    """Return whole numbers in the smallest dtype that holds them all."""
     if array.dtype.kind not in "iu" or not array.size:
         return array
     dtype = np.promote_types(np.min_scalar_type(int(array.min())), np.min_scalar_type(int(array.max())))
@@ -134,7 +134,7 @@ def smallest(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def packed(array: NDArray[Any]) -> dict[str, Any]:
-    """An array as plain values of JSON."""
+    """Return an array as plain values of JSON."""
     counts_up = array.ndim == 1 and array.dtype.kind != "b" and bool((array[1:] >= array[:-1]).all())
     stored = smallest(np.diff(array, prepend=0) if counts_up else array)
     data = base64.b64encode(zlib.compress(np.ascontiguousarray(stored).tobytes(), 1)).decode()
@@ -143,7 +143,7 @@ def packed(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def unpacked(made: Mapping[str, Any]) -> NDArray[Any]:
-    """The array that `packed` was given."""
+    """Return the array that `packed` stored."""
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(base64.b64decode(made["data"]), MOST_BYTES)
     if unpacking.unconsumed_tail:

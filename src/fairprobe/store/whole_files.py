@@ -1,6 +1,6 @@
-"""The files of a run folder: how they are read, written and locked.
+"""Reading, writing and locking of the files of a run folder.
 
-A run folder may come from somebody else. No link in it is followed, and only regular files are opened.
+A run folder may come from a stranger. No link in it is followed, and only regular files are opened.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOCK = "lock"
 
 
 def own(path: str, flags: int) -> int:
-    """An opener for `open` that refuses links and all that is no regular file."""
+    """Opener for `open` that refuses links and anything that is not a regular file."""
     try:
         # O_NONBLOCK: to open a pipe would wait for a writer.
         descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
@@ -41,7 +41,7 @@ def own(path: str, flags: int) -> int:
 
 @contextmanager
 def as_written(where: Any) -> Iterator[None]:
-    """Inside, a run is read. Whatever its content makes Python raise becomes a `SettingError` about the store."""
+    """Within the context, turn any error about a run's content into a `SettingError` about the store."""
     try:
         yield
     except FairprobeError:
@@ -52,13 +52,13 @@ def as_written(where: Any) -> Iterator[None]:
 
 
 def read_own(path: Path) -> bytes:
-    """The bytes of a file of a run folder."""
+    """Return the bytes of a file of a run folder."""
     with open(path, "rb", opener=own) as file:
         return file.read()
 
 
 def write_whole(path: Path, data: Any) -> None:
-    """Write a file of a run folder. Whatever happens, it is whole and on the disk, or as it was before."""
+    """Write a file of a run folder atomically: it is complete on the disk, or unchanged."""
     try:
         write_bytes(path, data, is_durable=True)
     except OSError as error:
@@ -69,7 +69,7 @@ def write_whole(path: Path, data: Any) -> None:
 
 
 def probe(folder: Path) -> bool:
-    """Make sure that files can be written and renamed in a folder. Gives whether they can be flushed to the disk."""
+    """Check that files can be written and renamed in a folder; return True if they can be flushed to disk."""
     path = folder / f".probe.{os.getpid()}"
     try:
         write_bytes(path, b"probe")
@@ -85,9 +85,9 @@ def probe(folder: Path) -> bool:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
-    """Inside, no other process has the folder. Gives whether the file system knows locks.
+    """Within the context, lock the folder against other processes; yield True if the file system has locks.
 
-    The lock goes with the process that holds it, however that ends.
+    The process that holds the lock releases it at its end, even after a crash.
     """
     path = folder / LOCK
     open(path, "ab", opener=own).close()

@@ -1,4 +1,4 @@
-"""The contract of models: checks of what this package assumes of a model and of the adapter that asks it."""
+"""The contract of models: checks of this package's assumptions about a model and its adapter."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Rule = Callable[["Contracted"], None]
 
 @dataclass(frozen=True)
 class Contracted:
-    """A model under contract, the domain that it is checked on, and how it is asked."""
+    """A model under contract, the domain for its checks, and its form of batches."""
 
     model: Any
     domain: Domain
     batch: str | None = None
     told: tuple[str, ...] | None = None
-    """The outputs named by the caller."""
+    """Outputs that the caller names; None for all."""
 
     @cached_property
     def adapter(self) -> Adapter:
-        """How it is asked, and what it can do."""
+        """The adapter, which says how the model is asked and what it can do."""
         return adapter_for(self.model)
 
     @cached_property
@@ -54,12 +54,12 @@ class Contracted:
 
     @cached_property
     def rows(self) -> Any:
-        """The same inputs as rows of a frame."""
+        """The inputs of `codes` as rows of a frame."""
         return self.domain.typed(self.domain.decode(self.codes))
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """The outputs named, or all that the adapter declares. A plain function is assumed to give labels."""
+        """The named outputs, or all that the adapter declares. A plain function is assumed to give labels."""
         if self.told is not None:
             return self.told
         if Asker(self.model, self.domain, output="value", batch=self.batch).adapter.is_function:
@@ -72,23 +72,23 @@ class Contracted:
         return ("label", *scores, *(("proba",) if self.adapter.probabilities else ()))
 
     def asker(self, output: str, model: Any = None) -> Asker:
-        """An asker of the model, or of a copy of it, for one output."""
+        """Return an asker of the model, or of a copy of it, for one output."""
         return Asker(self.model if model is None else model, self.domain, output=output, batch=self.batch)
 
     def askers(self) -> Iterator[Asker]:
-        """An asker for each output. It uses no remembered answers, which would hide faults."""
+        """Yield an asker for each output. It uses no cached answers, which would hide faults."""
         for output in self.outputs:
             asker = self.asker(output)
             with asker.afresh():
                 yield asker
 
     def require(self, holds: object, rule: str) -> None:
-        """Raise an error with the rule that does not hold."""
+        """Raise an error with the rule if the rule does not hold."""
         if not holds:
             raise AssertionError(f"the model {self.adapter.name} must {rule}")
 
     def require_same(self, asker: Asker, one: NDArray[Any], other: NDArray[Any], to: str, codes: Any = None) -> None:
-        """Refuse different labels, and numbers that differ by more than their last bits, which vary with the batch."""
+        """Refuse different labels, and numbers that differ by more than rounding, which varies with the batch."""
         codes = self.codes if codes is None else codes
         if asker.output == "label":
             differs = one != other
@@ -104,7 +104,7 @@ class Contracted:
 def model_contract(
     model: Any, domain: Domain, *, outputs: Sequence[str] | None = None, batch: str | None = None
 ) -> None:
-    """Check that a model, and the adapter that asks it, keep to the contract. An AssertionError names a broken rule.
+    """Check that a model and its adapter satisfy the contract. An AssertionError names a broken rule.
 
     A model that keeps to it can be searched, estimated, audited and explained, for every output that its adapter
     declares, in several processes. A model that gives no valid answer raises a ModelError.
@@ -126,12 +126,12 @@ def model_contract(
 
 
 def contract_checks() -> list[tuple[str, Rule]]:
-    """The rules by name, for a test of each. A rule takes a `Contracted`, and raises if it is broken."""
+    """Return the rules by name, for a test of each. A rule takes a `Contracted`, and raises if it is broken."""
     return checks_among(globals())
 
 
 def checks_among(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """All checks among a module's names, in their order, so that no check is left out by mistake."""
+    """Return all checks among a module's names, in their order, so that no check is forgotten."""
     prefix = "_check_"
     return [
         (name.removeprefix(prefix).replace("_", "-"), check) for name, check in names.items() if name.startswith(prefix)
@@ -212,7 +212,7 @@ def _check_probabilities_add_to_one(it: Contracted) -> None:
 
 
 def _check_labels_follow(it: Contracted) -> None:
-    """The declaration by which labels are derived from probabilities instead of being asked for."""
+    """Check a declaration that labels are derived from probabilities instead of being asked for."""
     if it.adapter.labels_follow != "proba" or it.adapter.classes is None or "proba" not in it.outputs:
         return
     given = it.asker("proba").ask(it.codes)
@@ -233,7 +233,7 @@ def _check_gradients_are_those_of_scores(it: Contracted) -> None:
 
 
 def _check_a_copy_answers_alike(it: Contracted) -> None:
-    """Other processes get a copy."""
+    """Check that a copy of the model, as other processes get it, answers alike."""
     import cloudpickle
 
     try:
@@ -245,7 +245,7 @@ def _check_a_copy_answers_alike(it: Contracted) -> None:
 
 
 def _check_other_columns_are_refused(it: Contracted) -> None:
-    """A domain that lacks a column of the model is an error, never an answer."""
+    """Check that a domain without a column of the model raises an error."""
     columns = columns_of(it.model, it.domain)
     others = [name for name in it.domain.names if name not in it.domain.sensitive]
     if columns is None or len(others) < 2 or it.domain.is_restricted or it.domain.links:

@@ -1,4 +1,4 @@
-"""The selfcheck: searches, estimates and explains models with planted cases, and compares the results with the plan."""
+"""The selfcheck: searches, estimates and explains models with planted cases, and compares with the planted truth."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PACKAGES = ("numpy", "scikit-learn")
 
 N_SAMPLED = 20_000
 CONFIDENCE = 0.999999
-"""Confidence of each sampled share; chosen, so that about one of 100,000 seeds makes a right interval miss."""
+"""Confidence of each sampled share; chosen: about one of 100,000 seeds makes a right interval miss."""
 
 
 @dataclass(frozen=True)
 class Selfcheck:
-    """The results of all checks. They hold no times, so one machine always gives equal bytes."""
+    """The results of all checks. They hold no times, so that one machine always gives equal bytes."""
 
     wrong: dict[str, str | None]
-    """By the name of the check: None if it passed, otherwise the wrong result in words."""
+    """Wrong result in words by the name of the check; None for a passed check."""
 
     @property
     def ok(self) -> bool:
-        """Whether all checks passed."""
+        """True if all checks passed."""
         return not any(self.wrong.values())
 
     @property
@@ -198,4 +198,4 @@ CHECKS: dict[str, Callable[[int], str | None]] = {
     "a planted region is explained": _region,
     "a stochastic model is found out": _stochastic,
 }
-"""The checks by name; each takes a seed and gives None, or the wrong result in words."""
+"""Checks by name; each takes a seed and returns None, or the wrong result in words."""

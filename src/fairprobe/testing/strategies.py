@@ -35,7 +35,7 @@ StrategyCheck = Callable[[str], None]
 
 
 def check_strategy(path_or_name: str) -> None:
-    """Check that a strategy keeps to the rules; raises an AssertionError that says which one it breaks.
+    """Check that a strategy satisfies the rules; an AssertionError names a broken rule.
 
     Args:
         path_or_name: where the class is, "module:Class", or the name it is registered by.
@@ -47,12 +47,12 @@ def check_strategy(path_or_name: str) -> None:
 
 
 def strategy_checks() -> list[tuple[str, StrategyCheck]]:
-    """The checks by name; each takes the path or name of a strategy and raises an AssertionError if it fails."""
+    """Return the checks by name; each takes the path or name of a strategy and may raise an AssertionError."""
     return checks_among(globals())
 
 
 def _check_asks_for_what_it_may(strategy: str) -> None:
-    """It asks for codes of allowed inputs. They have sensitive values of the seeds, which a walker keeps."""
+    """Check that it asks for codes of allowed inputs, whose sensitive values a walker keeps."""
     is_walk = issubclass(_class(strategy), Walk)
     for name, toy in [*all_toys(), *_odd_toys()]:
         domain, seeds = toy.domain, _seeds(toy)
@@ -99,9 +99,9 @@ def _check_finds_cases_in_odd_domains(strategy: str) -> None:
 
 
 def _check_reports_what_is_so(strategy: str) -> None:
-    """The model sees exactly the rows reported, and plain calls of it confirm every case, as the plan of the toy does.
+    """Check that the model sees exactly the reported rows, and that plain calls of it confirm every case.
 
-    A strategy that asks the model in secret is found out.
+    This detects a strategy that queries the model in secret.
     """
     for name, toy in all_toys():
         model = CountingModel(toy.model)
@@ -126,7 +126,7 @@ def _check_reports_what_is_so(strategy: str) -> None:
 
 
 def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
-    """The inputs that a strategy asks about when it is started twice from the seeds, as the loop of a search does."""
+    """Return the inputs that a strategy asks about when it is started twice, as the loop of a search does."""
     settings = SearchSettings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
     oracle = Oracle(
         Asker(toy.model, toy.domain, output=toy.settings.get("output", "label")), toy.settings.get("threshold")
@@ -144,7 +144,7 @@ def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
 
 
 def _seeds(toy: Toy) -> Codes:
-    """An input for each walker; that they are discriminatory no strategy needs to know."""
+    """Return a start input for each walker, discriminatory or not."""
     return toy.domain.sample_codes(N_WALKERS, np.random.default_rng(0))
 
 

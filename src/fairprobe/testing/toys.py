@@ -1,7 +1,7 @@
 """Toy models with planted discriminatory inputs, so that their share of the domain is known exactly.
 
 Every toy is a model, its domain, and the share as a fraction. The models are plain callables over a batch. They can be
-sent to another process, and compute in numbers that floats hold exactly. `CountingModel` wraps any model and counts
+sent to another process, and compute with numbers that floats hold exactly. `CountingModel` wraps any model and counts
 its queries.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Batch = NDArray[Any]
 Rule = Callable[[Any], Mask]
-"""Gives a mask of the rows of a batch that are discriminatory; it ignores their sensitive values."""
+"""Function that returns a mask of the discriminatory rows of a batch, without using sensitive values."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Toy:
     share: Fraction
     """Fraction of the inputs of the domain that are discriminatory; also the fraction of the families."""
     is_case: Rule
-    """The planted truth: a mask of the discriminatory rows of a batch, as the model gets it."""
+    """Function that returns the planted truth: a mask of the discriminatory rows of a batch."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Further arguments of `search`: the output and the threshold."""
 
@@ -59,7 +59,7 @@ class Toy:
         return int(self.share * n_families)
 
     def batch(self, frame: pd.DataFrame) -> Any:
-        """A frame in the form that the model takes: an array if all columns are numbers."""
+        """Return a frame in the form that the model takes: an array if all columns are numbers."""
         return frame.to_numpy() if all(parameter.is_numeric for parameter in self.domain.parameters) else frame
 
 
@@ -67,29 +67,29 @@ class Toy:
 
 
 def _is_inside(X: Batch, n_free: int, low: int, high: int) -> Mask:
-    """Mask of the rows whose first columns all lie between two bounds."""
+    """Return a mask of the rows whose first columns all lie between two bounds."""
     free = X[:, :n_free]
     return np.asarray(((free >= low) & (free <= high)).all(axis=1))
 
 
 def _is_nth(X: Batch, n_free: int, n: int) -> Mask:
-    """Mask of the rows whose first columns have a multiple of n as their sum."""
+    """Return a mask of the rows whose first columns have a multiple of n as their sum."""
     return np.asarray(X[:, :n_free].sum(axis=1) % n == 0)
 
 
 def _is_listed(X: Batch, n_free: int, levels: int, numbers: tuple[int, ...]) -> Mask:
-    """Mask of the rows whose first columns, read as digits, make a listed number."""
+    """Return a mask of the rows whose first columns, read as digits, make a listed number."""
     radix = levels ** np.arange(n_free)[::-1]
     return np.isin(X[:, :n_free].astype(np.int64) @ radix, numbers)
 
 
 def _is_first_above(X: Batch, bound: Fraction) -> Mask:
-    """Mask of the rows whose first column is above a bound."""
+    """Return a mask of the rows whose first column is above a bound."""
     return np.asarray(X[:, 0] > bound)
 
 
 def _depends_on_sex(frame: pd.DataFrame) -> Mask:
-    """Mask of the clerks of 30 or older whose rate is a half or more."""
+    """Return a mask of the clerks of 30 or older whose rate is a half or more."""
     job, rate, age = (frame[name].to_numpy() for name in ("job", "rate", "age"))
     return np.asarray((job == "clerk") & (rate >= 0.5) & (age >= 30))
 
@@ -98,37 +98,37 @@ def _depends_on_sex(frame: pd.DataFrame) -> Mask:
 
 
 def _label(X: Batch, rule: Rule, middle: float, group: int) -> Codes:
-    """0 or 1 by the first column; where the rule holds, members of the last group get the other label."""
+    """Return 0 or 1 by the first column; where the rule holds, the last group gets the other label."""
     label = X[:, 0] >= middle
     return (label ^ (rule(X) & (X[:, -1] == group))).astype(np.int64)
 
 
 def _say_no_to(X: Batch, rule: Rule, combination: tuple[int, ...]) -> NDArray[Any]:
-    """Says "yes" to everyone, but where the rule holds "no" to one combination of the last columns."""
+    """Return "yes" for all, but "no" for one combination of the last columns where the rule holds."""
     odd = (X[:, -len(combination) :] == combination).all(axis=1)
     return np.where(rule(X) & odd, "no", "yes")
 
 
 def _shift_two(X: Batch, rule: Rule, more: tuple[int, ...], less: tuple[int, ...]) -> Floats:
-    """The first column; where the rule holds, 1/2 more for one combination and 1/2 less for another."""
+    """Return the first column; where the rule holds, plus 1/2 for one combination and minus 1/2 for another."""
     tail = X[:, -len(more) :]
     sign = (tail == more).all(axis=1) * 1.0 - (tail == less).all(axis=1)
     return np.asarray(X[:, 0] + 0.5 * rule(X) * sign)
 
 
 def _score(X: Batch, levels: int) -> Floats:
-    """The last group's score is higher by the first column / levels."""
+    """Return a score that is higher for the last group, by the first column / levels."""
     return np.asarray(X[:, 1] + X[:, 0] / levels * (X[:, -1] == 1))
 
 
 def _probabilities(X: Batch, levels: int) -> Floats:
-    """(1/2, 1/4, 1/4), but for the last group the first column / (2 levels) goes from the first class to the third."""
+    """Return (1/2, 1/4, 1/4); the last group moves the first column / (2 levels) from class 1 to class 3."""
     shift = X[:, 0] / (2 * levels) * (X[:, -1] == 1)
     return np.column_stack([0.5 - shift, np.full(len(X), 0.25), 0.25 + shift])
 
 
 def _lend(frame: pd.DataFrame) -> NDArray[Any]:
-    """Lends to people of 30 or older, but never to a woman who is a clerk and would pay a rate of a half or more."""
+    """Lend to people of 30 or older, but never to a woman who is a clerk and would pay a rate of a half or more."""
     refused = _depends_on_sex(frame) & (frame["sex"].to_numpy() == "Female")
     return np.where((frame["age"].to_numpy() >= 30) & ~refused, "lend", "refuse")
 
@@ -137,20 +137,20 @@ def _lend(frame: pd.DataFrame) -> NDArray[Any]:
 
 
 def box(n_free: int = 3, levels: int = 10, low: int = 2, high: int = 4, n_groups: int = 2) -> Toy:
-    """Discriminatory exactly where all free parameters lie between `low` and `high`."""
+    """Return a toy that is discriminatory exactly where all free parameters lie between `low` and `high`."""
     share = Fraction(max(0, min(high, levels - 1) - max(low, 0) + 1), levels) ** n_free
     return _labels(partial(_is_inside, n_free=n_free, low=low, high=high), share, n_free, levels, n_groups)
 
 
 def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
-    """Discriminatory where the free parameters' sum is a multiple of `every`: no two neighbours both are."""
+    """Return a toy with cases where the free parameters' sum is a multiple of `every`, never at two neighbours."""
     sums = np.indices([levels] * n_free).sum(axis=0)
     share = Fraction(int((sums % every == 0).sum()), levels**n_free)
     return _labels(partial(_is_nth, n_free=n_free, n=every), share, n_free, levels)
 
 
 def sparse(n_cases: int = 10, n_free: int = 3, levels: int = 20, seed: int = 0) -> Toy:
-    """Discriminatory in `n_cases` families that are scattered over the domain."""
+    """Return a toy with `n_cases` discriminatory families scattered over the domain."""
     n_families = levels**n_free
     numbers = np.random.default_rng(seed).choice(n_families, size=n_cases, replace=False)
     rule = partial(_is_listed, n_free=n_free, levels=levels, numbers=tuple(sorted(numbers.tolist())))
@@ -158,23 +158,23 @@ def sparse(n_cases: int = 10, n_free: int = 3, levels: int = 20, seed: int = 0) 
 
 
 def never(n_free: int = 3, levels: int = 10) -> Toy:
-    """No input is discriminatory."""
+    """Return a toy without discriminatory inputs."""
     return box(n_free, levels, low=1, high=0)
 
 
 def always(n_free: int = 3, levels: int = 10) -> Toy:
-    """Every input is discriminatory."""
+    """Return a toy in which every input is discriminatory."""
     return box(n_free, levels, low=0, high=levels - 1)
 
 
 def odd_one_out(odd: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
-    """Ten combinations of two sensitive parameters, one of which is treated apart where both free ones are below 3."""
+    """Return a toy that treats one of ten combinations apart where both free parameters are below 3."""
     rule, share, domain = _corner(n_free, levels)
     return Toy(partial(_say_no_to, rule=rule, combination=odd), domain, share, rule)
 
 
 def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
-    """Ten combinations of two sensitive parameters, of which only two differ by more than the threshold.
+    """Return a toy with ten combinations of which only two differ by more than the threshold.
 
     Each of the two is within the threshold of all others, so a comparison with neighbours only finds nothing.
     """
@@ -189,17 +189,17 @@ def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free:
 
 
 def score(levels: int = 8, threshold: Fraction | float = 0.5) -> Toy:
-    """Scores whose gaps are 0, 1/levels, 2/levels, ...: equally many families have each."""
+    """Return a toy with scores whose gaps are 0, 1/levels, 2/levels, ..., equally frequent among families."""
     return _graded(partial(_score, levels=levels), "score", levels, threshold, Fraction(threshold) * levels)
 
 
 def proba(levels: int = 8, threshold: Fraction | float = 0.25) -> Toy:
-    """Probabilities of three classes whose gaps are 0, 1/(2 levels), 2/(2 levels), ...; the second class has none."""
+    """Return a toy with probabilities of three classes and gaps 0, 1/(2 levels), ...; the second class has none."""
     return _graded(partial(_probabilities, levels=levels), "proba", levels, threshold, Fraction(threshold) * 2 * levels)
 
 
 def loans() -> Toy:
-    """A domain of words, truth values, fractions and a missing value, and a model that takes a frame."""
+    """Return a toy with texts, truth values, fractions and a missing value, whose model takes a frame."""
     jobs, rates = ("clerk", "farmer", "nurse", "smith"), Real("rate", 0, 1, 0.25, missing=True)
     domain = Domain(
         [
@@ -223,7 +223,7 @@ FACTORIES: dict[str, Callable[[], Toy]] = {
 
 
 def all_toys() -> list[tuple[str, Toy]]:
-    """Every toy by name, as it is made by default."""
+    """Return every toy by name, with default arguments."""
     return [(name, factory()) for name, factory in FACTORIES.items()]
 
 
@@ -241,14 +241,14 @@ def _free(n_free: int, levels: int) -> list[Parameter]:
 
 
 def _corner(n_free: int, levels: int) -> tuple[Rule, Fraction, Domain]:
-    """A rule for all free parameters below 3, its share, and a domain with two sensitive parameters."""
+    """Return a rule for all free parameters below 3, its share, and a domain with two sensitive parameters."""
     parameters = [*_free(n_free, levels), Integer("sex", 0, 1), Integer("race", 0, 4)]
     share = Fraction(min(3, levels), levels) ** n_free
     return partial(_is_inside, n_free=n_free, low=0, high=2), share, Domain(parameters, sensitive=["sex", "race"])
 
 
 def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: Any, bound: Fraction) -> Toy:
-    """A model whose gap grows with the first parameter, and is above the threshold where that is above the bound."""
+    """Return a toy whose gap grows with the first parameter; it exceeds the threshold above the bound."""
     if levels < 2 or not math.log2(levels).is_integer():
         raise ValueError(f"levels must be a power of two, so that floats hold the gaps exactly, got {levels!r}")
     share = Fraction(sum(value > bound for value in range(levels)), levels)
@@ -260,7 +260,7 @@ def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: An
 
 
 class CountingModel(Wrapper):
-    """Wraps a model, answers as it does, and counts its calls and rows.
+    """Wrapper that answers as a model does and counts its calls and rows.
 
     Args:
         model: anything with `predict`, or a callable.

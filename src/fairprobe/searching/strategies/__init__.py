@@ -1,1 +1,1 @@
-"""Where to look next: one file a strategy. The smallest, `random_walk`, is the one to copy."""
+"""Search strategies, one file each. A new strategy can start as a copy of the smallest, `random_walk`."""

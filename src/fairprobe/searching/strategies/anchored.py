@@ -1,4 +1,4 @@
-"""`anchored`: a walker that loses the discriminatory region steps back to its last case and tries another jump."""
+"""`anchored`: a walker that leaves the discriminatory region steps back to its last case and tries another jump."""
 
 from __future__ import annotations
 
@@ -12,57 +12,58 @@ from fairprobe.searching.strategy import Region, Strategy
 from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
-"""The least reach, as a fraction of the range. So a parameter that always loses the region is still tried. Chosen."""
+"""Smallest reach, as a fraction of the range: a parameter that always leaves the region is still tried. Chosen."""
 
 WIDEN, NARROW = 1.3, 0.1
-"""Factors of a reach after a case and after a miss. With them about nine jumps in ten stay in the region. Measured."""
+"""Factors of a reach after a case and after a miss, such that about nine jumps in ten stay in the region. Measured."""
 
 FEWEST = 24
-"""At least one walker in this many begins at once. With `hurry` all do, as small batches take nearly as long."""
+"""Divisor of the number of walkers that begin at once at least. With `hurry` all begin, as small batches take as
+long."""
 
 TOGETHER = 10
-"""Trials for which walkers from one start case learn together, as each would learn the same. Chosen."""
+"""Number of trials for which walkers from one start case share what they learn. Chosen."""
 
 RENEW_EVERY = 20
-"""Trials after which walkers are copied and lost ones are replaced. Chosen: they have learned enough then."""
+"""Number of trials after which walkers are copied and lost ones are replaced. Chosen: they have then learned enough."""
 
 POOR = 0.15
-"""If a smaller part of these trials gives a case, new start cases are better than going on. Measured."""
+"""Fraction of these trials with a case below which new start cases are better than going on. Measured."""
 
 DRY = 0.95
-"""If a larger part of the walkers stands where one stood before, new start cases are better too. Measured."""
+"""Fraction of walkers at an already visited place above which new start cases are better. Measured."""
 
 MOST_MISSES = 10
-"""A walker with more misses in a row is lost. Chosen."""
+"""Number of misses in a row above which a walker is lost. Chosen."""
 
 BITS = 12
-"""Bits of a cell's number. Parameters after the twelfth share a bit with another. Chosen: a rough map is enough."""
+"""Number of bits of a cell's number. Parameters after the twelfth share bits. Chosen: a rough map is enough."""
 
 REDRAWS = 4
-"""Jumps that a walker draws together when its own is forbidden. Chosen."""
+"""Number of jumps that a walker draws together if its own is forbidden. Chosen."""
 
 CROWDED = 2
-"""A cell with this many times the mean of visits is over-represented. Chosen."""
+"""Multiple of the mean number of visits above which a cell is over-represented. Chosen."""
 
 N_PLACES = 1_000_003
-"""Inputs are told apart by their keys modulo this prime, so now and then a walker leaves for no reason. Chosen."""
+"""Prime modulo which inputs are distinguished by their keys; walkers rarely leave by a false match. Chosen."""
 
 
 CHOSEN, CELLS, PLACES, BEFORE, AFTER = range(5)
-"""The first axis of `Jumps`: parameters by their place among the movable ones; flat positions of these in tables by
-parameter, then walker; flat positions in the walkers' positions; the values before and after."""
+"""Rows of the first axis of `Jumps`. They are the place of the parameter among the movable ones, its flat position
+in tables by parameter and walker, its flat position in the walkers' positions, and the values before and after."""
 
 Jumps = Codes
-"""Jumps of walkers: one of the five above, then the first parameter that is moved, the second, ..., then walkers."""
+"""Jumps of walkers, by the five numbers of a jump, then moved parameter (first, second, ...), then walker."""
 
 
 class Anchored(Strategy):
-    """Each walker learns its reach along every parameter: how far it may jump, as a fraction of the range.
+    """Walkers that each learn a reach for every parameter: the longest jump, as a fraction of the range.
 
-    A case widens the reach along the parameter that was moved, a miss narrows it, and parameters are moved in
-    proportion to their reach; so those that do not matter where the walker is are soon redrawn over their whole
-    range, and cases are both frequent and far apart. Few walkers begin; when they have learned they are copied, until
-    there are `n_walkers`, and they walk on beside those of the next global round.
+    A case widens the reach along the moved parameter, and a miss narrows it. Parameters are moved in proportion to
+    their reach. Parameters without influence near the walker are thus soon redrawn over their whole range, and cases
+    are both frequent and far apart. Few walkers begin. After they have learned they are copied until there are
+    `n_walkers`. They walk on beside the walkers of the next global round.
     """
 
     is_eager = True
@@ -74,16 +75,16 @@ class Anchored(Strategy):
         self.wraps: Mask = np.array([domain.parameters[c].wraps for c in self.columns], dtype=bool)
         self.position: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
         self.reach = np.empty((len(self.columns), 0))
-        """By parameter, then walker."""
+        """Reach by parameter, then walker."""
         self.misses = np.empty(0, dtype=np.int64)
         self._visits = Visits(domain)
         self._n_seeds = self._n_together = 0
-        """Start cases of all rounds; and those of this round, if several walkers begin at each."""
+        """Number of start cases of all rounds; and of this round, if several walkers begin at each."""
         self._sums = np.tri(len(self.columns))
         self._likely: Floats | None = None
-        """Within a density: the log chance of each walker's place, if it is known."""
+        """Log probability of each walker's place, within a density; None if not known."""
         self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
-        """By parameter, the jumps drawn in a restricted domain, and those of them that were allowed."""
+        """Number of drawn jumps, and of allowed ones, by parameter, in a restricted domain."""
 
     # Walkers come and go
 
@@ -99,9 +100,9 @@ class Anchored(Strategy):
         self.is_spent = self.is_dry = False
 
     def _shares(self, n_seeds: int) -> tuple[int, int]:
-        """How many walkers begin at new start cases, and how many go on, so that all start cases have equal shares.
+        """Return the numbers of walkers that begin and that go on, so that all start cases have equal shares.
 
-        Otherwise the first few would have nearly all walkers, and cases far from them would never be found.
+        Otherwise the first few start cases would have nearly all walkers, and cases far from them would never be found.
         """
         n, n_before = self.settings.n_walkers, self._n_seeds
         self._n_seeds += n_seeds
@@ -112,14 +113,14 @@ class Anchored(Strategy):
         return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
 
     def take(self, walkers: Codes) -> None:
-        """Keep these walkers; one that is named twice is copied."""
+        """Keep these walkers; one that is listed twice is copied."""
         self.position = self.position[walkers]
         self.reach = self.reach.take(walkers, axis=1)
         self.misses = self.misses[walkers]
         self._likely = None
 
     def admit(self, seeds: Codes, reach: Floats) -> None:
-        """Add walkers at these seeds."""
+        """Add walkers at these start cases."""
         self.position = np.concatenate([self.position, seeds])
         self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
         self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
@@ -153,7 +154,7 @@ class Anchored(Strategy):
         return self._retry(proposal) if self.domain.is_restricted else proposal
 
     def draw(self, walkers: Codes) -> Jumps:
-        """A jump for each of these walkers: a parameter in proportion to its reach, and another value within it."""
+        """Return a jump for each walker: a parameter drawn in proportion to its reach, and another value within it."""
         draws = self.rng.random((3, len(walkers)))
         sums = self._sums
         if self.domain.is_restricted:  # what is rarely allowed is rarely tried
@@ -171,19 +172,19 @@ class Anchored(Strategy):
         return np.stack([chosen, cells, places, before, after])[:, None]
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
-        """Which of the chosen parameters are moved down."""
+        """Return a boolean mask: True where the chosen parameter is moved down."""
         return draws < 0.5
 
     def cells(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Flat positions of the chosen parameters of these walkers in tables by parameter, then walker."""
+        """Return flat positions of the chosen parameters of these walkers in tables by parameter, then walker."""
         return chosen * len(self.position) + walkers
 
     def places(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Flat positions of the chosen parameters of these walkers in `position`."""
+        """Return flat positions of the chosen parameters of these walkers in `position`."""
         return self.columns.take(chosen) + walkers * self.position.shape[1]
 
     def _retry(self, proposal: Codes) -> Codes:
-        """Draw jumps again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
+        """Draw again for walkers whose jump is forbidden. A walker without an allowed jump is not asked about."""
         if isinstance(self.domain, Region) and self._likely is None:
             self._likely = self.domain.density.log_chances(self.position)
         may, self._then = self._may_go(self._asked, self._jumps, proposal)
@@ -209,7 +210,7 @@ class Anchored(Strategy):
         return proposal[self._asked]
 
     def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> tuple[Mask, Floats]:
-        """Which walkers may make their jumps, and the log chances of the places. Learns what is rarely allowed."""
+        """Return a mask of the walkers that may jump, and the log probabilities there; learn which jumps fail."""
         if isinstance(self.domain, Region) and self._likely is not None:
             then = self.domain.density.log_chances(there)
             may = self.domain.takes(self._likely[walkers], then, there, self.rng)
@@ -247,7 +248,7 @@ class Anchored(Strategy):
             self._learn_together(jumps)
 
     def _learn_together(self, jumps: Jumps) -> None:
-        """Give new walkers from one start case the mean of what those learned that moved the same parameter."""
+        """Give new walkers of one start case the mean reach of those that moved the same parameter."""
         n, new = self._n_together, self._new
         chosen = jumps[CHOSEN, 0, new]
         cells = chosen * n + np.arange(len(new)) % n  # they began in turn at the seeds
@@ -260,14 +261,14 @@ class Anchored(Strategy):
 
 
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
-    """The values after steps. A step past a bound is reflected; if that leaves the range too, it goes around."""
+    """Return the values after steps. A step past a bound is reflected; one still outside wraps around."""
     after, reflected = before + steps, before - steps
     after = np.where((after < 0) | (after >= levels), reflected, after)
     return np.where((after < 0) | (after >= levels), (before + steps) % levels, after)
 
 
 class Visits:
-    """Counts the inputs where walkers stood, and the visits to each cell of a coarse grid.
+    """Counts of the inputs that walkers visited, and of the visits to each cell of a coarse grid.
 
     A cell is the lower or upper half of each parameter.
     """
@@ -281,14 +282,14 @@ class Visits:
         self._stood = np.full(N_PLACES, -1, dtype=np.int32)
 
     def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
-        """Which walkers stand where one stood before, which in a crowded cell, and the visits to the cell of each."""
+        """Return masks of walkers at a visited place and in a crowded cell, and the visits to each one's cell."""
         cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))
         visits = self._counts[cells]
         return ~self._are_first(codes), visits > CROWDED * self._counts[self._counts > 0].mean(), visits
 
     def _are_first(self, codes: Codes) -> Mask:
-        """Which walkers are the first at their place; of several that come together, one is."""
+        """Return a mask of the walkers that are first at their place; of several arriving together, one is first."""
         places, each = self._keys.of(codes).sum(axis=1) % N_PLACES, np.arange(len(codes), dtype=np.int32)
         is_new = self._stood[places] == -1
         self._stood[places] = each

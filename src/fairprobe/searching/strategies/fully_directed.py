@@ -1,4 +1,4 @@
-"""`fully-directed`: learns the direction, and also which parameter to move (the paper's Algorithm 4)."""
+"""`fully-directed`: learns both the direction and the choice of the parameter to move (the paper's Algorithm 4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairprobe.searching.strategies.semi_directed import SemiDirected
 
 
 class FullyDirected(SemiDirected):
-    """A parameter whose move gave a case becomes likelier to be moved again."""
+    """Walks in which a parameter whose move gave a case becomes more likely to be moved again."""
 
     def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
         """Sum the walkers' updates of both probabilities, then clip and normalise once."""

@@ -1,4 +1,4 @@
-"""`genetic`: cases are crossed and mutated, and children that are cases have children too (as in ExpGA)."""
+"""`genetic`: cases are crossed and mutated, and children that are cases become parents too (as in ExpGA)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fairprobe.searching.settings import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 FROM_MATE = 0.1
-"""The chance that a parameter comes from the second parent. Chosen."""
+"""Probability that a parameter comes from the second parent. Chosen."""
 
 
 class Genetic(Strategy):
-    """A population of `n_walkers` cases at most; each child has two parents and one move of its own."""
+    """A population of at most `n_walkers` cases; each child has two parents and one move of its own."""
 
     is_eager = True
 
@@ -29,7 +29,7 @@ class Genetic(Strategy):
         self._join(distinct_rows(seeds))
 
     def _join(self, cases: Codes) -> None:
-        """Add cases; where there are too many, chance decides which stay."""
+        """Add cases; if there are too many, a random selection stays."""
         everyone = np.concatenate([self.population, cases])
         self.population = self.rng.permutation(everyone)[: self.settings.n_walkers]
 
@@ -41,7 +41,7 @@ class Genetic(Strategy):
         return children[asked]
 
     def _breed(self) -> Codes:
-        """Children of parents drawn at random, crossed, then mutated."""
+        """Return children of randomly drawn parents, crossed, then mutated."""
         n, columns = self.settings.n_walkers, self.columns
         first, second = self.population[self.rng.integers(0, len(self.population), (2, n))]
         crossed = self.rng.random((n, len(columns))) < FROM_MATE

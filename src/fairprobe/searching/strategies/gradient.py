@@ -17,22 +17,22 @@ from fairprobe.searching.strategies.anchored import Jumps
 from fairprobe.searching.strategies.guided import Guided
 
 HEADSTRONG = 0.5
-"""The chance that a jump ignores the gradient, as walkers would otherwise end at the bounds. Chosen."""
+"""Probability that a jump ignores the gradient; otherwise walkers would end at the bounds. Chosen."""
 
 
 class Gradient(Guided):
-    """Jumps follow the sign of the gradient of the twins' difference; slopes are gradients, not learned."""
+    """Anchored walkers whose jumps follow the sign of the gradient of the twins' difference."""
 
     wants = "gradients"
 
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.widening = np.empty((len(self.columns), 0))
-        """By parameter, then walker: the change of the difference between the twins' scores by one step up."""
+        """Change of the difference between the twins' scores by one step up, by parameter, then walker."""
 
     @classmethod
     def check_model(cls, model: Any) -> None:
-        """Only torch modules have gradients."""
+        """Refuse models other than torch modules, which have no gradients."""
         if find_spec("torch") is None:
             raise SettingError("strategy='gradient' needs torch, got none: pip install 'fairprobe[torch]'")
         if not adapter_for(model).gradients:
@@ -41,23 +41,23 @@ class Gradient(Guided):
             )
 
     def take(self, walkers: Codes) -> None:
-        """Keep these walkers; one that is named twice is copied."""
+        """Keep these walkers; one that is listed twice is copied."""
         super().take(walkers)
         self.widening = self.widening.take(walkers, axis=1)
 
     def admit(self, seeds: Codes, reach: Floats) -> None:
-        """Add walkers at these seeds."""
+        """Add walkers at these start cases."""
         super().admit(seeds, reach)
         self.widening = np.concatenate([self.widening, np.zeros((len(self.columns), len(seeds)))], axis=1)
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
-        """Whether jumps go down: where the gradient points, or by chance."""
+        """Return a mask of the jumps that go down: along the gradient, or by chance."""
         slope = self.widening.take(cells)
         by_chance = (draws < HEADSTRONG) | (slope == 0)
         return np.where(by_chance, draws % HEADSTRONG < HEADSTRONG / 2, slope < 0)
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
-        """Replace the slopes of walkers on a case by the gradients there."""
+        """Replace the gradients of walkers on a case by those at the case."""
         super().learn(judgement, jumps)
         if self.hints is None or self.hints.gradients is None:
             return

@@ -1,4 +1,4 @@
-"""`guided`: with the twins' scores, a walker makes up for one parameter's jump by a step of another."""
+"""`guided`: with the twins' scores, a walker compensates one parameter's jump by a step of another."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from fairprobe.searching.settings import SearchSettings
 from fairprobe.searching.strategies.anchored import Anchored, Jumps
 
 NEAR = 0.2
-"""A distance from the boundary that is near enough, in gaps between the twins' scores. Chosen."""
+"""Distance from the boundary that is near enough, in gaps between the twins' scores. Chosen."""
 
 CHANCE = 0.3
-"""A random distance that is added when steps are compared, in the unit of `NEAR`, as slopes are guesses. Chosen."""
+"""Random distance added when steps are compared, in gaps, because slopes are estimates. Chosen."""
 
 PACE = 0.02
-"""The part of the way by which the boundary follows each batch of cases. Chosen."""
+"""Fraction of the distance by which the boundary estimate follows each batch of cases. Chosen."""
 
 TINY = 1e-12
 
 
 class Guided(Anchored):
-    """Keeps the centre of the twins' scores at the decision boundary.
+    """Walkers that keep the centre of the twins' scores at the decision boundary.
 
-    Twins are treated differently if the boundary lies between their scores. The walker learns by finite differences how
-    each parameter moves the centre, and from the cases where the boundary lies, as labels need not follow scores.
-    Without scores it uses labels: a jump that lost the region shows on which side of the boundary it ended.
+    Twins are treated differently if the boundary lies between their scores. By finite differences, a walker learns the
+    effect of each parameter on the centre. From the cases it learns where the boundary lies, because labels need not
+    follow scores. Without scores it uses labels: a jump that left the region shows on which side of the boundary it
+    ended.
     """
 
     wants = "scores"
@@ -39,18 +40,18 @@ class Guided(Anchored):
         self.boundary: float | None = None
         self._side: Any = None
         self.centre, self.gap = np.empty(0), np.empty(0)
-        """The centre of the scores of each walker's twins, and the gap between them."""
+        """Centre of the scores of each walker's twins, and the gap between the scores."""
         self.slope = np.empty((len(self.columns), 0))
-        """By parameter, then walker: the change of the centre by one step up."""
+        """Change of the centre by one step up, by parameter, then walker."""
 
     def take(self, walkers: Codes) -> None:
-        """Keep these walkers; one that is named twice is copied."""
+        """Keep these walkers; one that is listed twice is copied."""
         super().take(walkers)
         self.centre, self.gap = self.centre[walkers], self.gap[walkers]
         self.slope = self.slope.take(walkers, axis=1)
 
     def admit(self, seeds: Codes, reach: Floats) -> None:
-        """Add walkers at these seeds, as if the boundary were in the middle of their twins."""
+        """Add walkers at these start cases, as if the boundary were in the middle of their twins."""
         super().admit(seeds, reach)
         n = len(seeds)
         slope = self.slope.mean(axis=1, keepdims=True) if self.slope.size else np.zeros((len(self.columns), 1))
@@ -61,7 +62,7 @@ class Guided(Anchored):
     # Aiming
 
     def draw(self, walkers: Codes) -> Jumps:
-        """A jump, and a step of a second parameter that makes up for it where it would lose the boundary."""
+        """Return a jump, and a step of a second parameter that keeps the boundary between the twins."""
         jumps = super().draw(walkers)
         if self.boundary is None or len(self.columns) == 1:
             return jumps
@@ -76,7 +77,7 @@ class Guided(Anchored):
         return np.stack([jumps[:, 0], also], axis=1)
 
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
-        """The second parameter of these walkers, and its step, that leave the centre near the boundary."""
+        """Return the second parameter of these walkers, and its step, that keep the centre near the boundary."""
         slope = self.slope.take(walkers, axis=1)
         wanted = np.rint(-(off / np.where(np.abs(slope) < TINY, TINY, slope)))
         # As many steps back as the reach and the bounds allow, by parameter, then walker.
@@ -95,7 +96,7 @@ class Guided(Anchored):
     # Learning
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
-        """Correct the slopes by what the jumps did to the centre."""
+        """Correct the slopes by the observed effect of the jumps on the centre."""
         super().learn(judgement, jumps)
         scores = self._sides(judgement) if self.hints is None else self.hints.scores
         if scores is None:
@@ -115,7 +116,7 @@ class Guided(Anchored):
         self.gap[asked] = np.where(hits, gap, self.gap[asked])
 
     def _sides(self, judgement: Judgement) -> Floats | None:
-        """Labels in place of scores: 0 or 1 for the side of the boundary, so that the centre of a case is 0.5."""
+        """Return the side of the boundary, 0 or 1, in place of scores, so that the centre of a case is 0.5."""
         outputs, present = judgement.outputs, judgement.present
         if outputs.ndim != 2:
             return None
@@ -125,7 +126,7 @@ class Guided(Anchored):
         return sides if present is None else np.where(present, sides, np.nan)
 
     def _correct(self, change: Floats, jumps: Jumps) -> None:
-        """Make the least correction of the slopes, relative to the ranges, that explains the change of the centre."""
+        """Make the smallest correction of the slopes, relative to the ranges, that explains the centre's change."""
         chosen, cells, _, before, after = jumps
         ordered = ~self.wraps.take(chosen).any(axis=0)
         steps = np.where(ordered, after - before, 0)

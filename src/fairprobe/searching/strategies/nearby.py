@@ -1,4 +1,4 @@
-"""`nearby`: real rows with a few values changed to those of other rows, so that cases stay near to real people."""
+"""`nearby`: real rows with a few values replaced by those of other rows, so that cases stay near real people."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fairprobe.searching.settings import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 AGAIN = 0.5
-"""The chance that a row is changed in the columns that last gave a case. Chosen."""
+"""Probability that a row is changed in the columns that last gave a case. Chosen."""
 
 
 class Nearby(Strategy):
-    """Each walker stays with its row and changes up to `max_changes` columns of it, others every time."""
+    """Walkers that each stay with their row and change up to `max_changes` columns of it, others every time."""
 
     starts_anywhere = True
 
@@ -23,13 +23,13 @@ class Nearby(Strategy):
         super().__init__(domain, settings, rng)
         self.most = min(settings.max_changes or 0, len(self.columns))
         self.own_levels = np.array([domain.own_levels[c] for c in self.columns], dtype=np.int64)
-        """The number of values of each column that may be drawn; values that only rows have are not."""
+        """Number of values of each column that may be drawn, without values that only rows have."""
         self.trials, self.hits = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
 
     def _start(self, seeds: Codes) -> None:
         self.rows = seeds
         self.good = np.full((len(seeds), self.most), -1)
-        """The columns that gave a case, by walker; -1 for none."""
+        """Columns that gave a case, by walker; -1 for none."""
 
     def _ask(self) -> Codes:
         proposal, self.changed = self._propose(np.arange(len(self.rows)))
@@ -47,11 +47,11 @@ class Nearby(Strategy):
         return proposal[self.asked]
 
     def allows(self, codes: Codes) -> Mask:
-        """Which inputs may be asked about, with what follows from the columns changed."""
+        """Return a mask of the inputs that may be judged, after filling in the derived columns."""
         return self.domain.allows(self.domain.completed(codes))
 
     def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
-        """Rows with some columns changed, and the places of these columns; -1 fills up."""
+        """Return rows with some columns changed, and the places of these columns; -1 fills the rest."""
         n, rng = len(walkers), self.rng
         # The columns with the highest weight times luck are a draw without replacement by the weights.
         luck = np.log(self.hits / self.trials) + rng.gumbel(size=(n, len(self.columns)))

@@ -1,4 +1,4 @@
-"""`random`: walkers around the seeds that learn nothing (the paper's AEQUITAS random)."""
+"""`random`: walkers around the start cases that learn nothing (the paper's AEQUITAS random)."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from fairprobe.searching.strategy import Walk
 
 
 class RandomWalk(Walk):
-    """Every parameter and both directions stay equally likely."""
+    """Walks in which every parameter and both directions stay equally likely."""

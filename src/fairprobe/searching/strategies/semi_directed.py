@@ -1,4 +1,4 @@
-"""`semi-directed`: learns in which direction to move each parameter (the paper's Algorithm 3)."""
+"""`semi-directed`: learns the direction in which to move each parameter (the paper's Algorithm 3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairprobe.searching.strategy import Walk
 
 
 class SemiDirected(Walk):
-    """The direction that gave a case becomes likelier, the one that lost it less likely."""
+    """Walks in which a direction that gave a case becomes more likely, and one that lost it less likely."""
 
     def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
         """Sum the walkers' updates of `down`, then clip once."""

@@ -13,10 +13,10 @@ class Uniform(Strategy):
     is_local = False
 
     def _start(self, seeds: Codes) -> None:
-        """Seeds are not followed up."""
+        """Ignore the start cases."""
 
     def _ask(self) -> Codes:
         return self.domain.sample_codes(self.settings.n_walkers, self.rng)
 
     def _tell(self, judgement: Judgement) -> None:
-        """Nothing is learned."""
+        """Learn nothing."""
