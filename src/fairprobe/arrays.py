@@ -1,4 +1,4 @@
-"""The arrays that go through all rooms."""
+"""The types of arrays that all packages share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
-"""Inputs inside the package: a row an input, a column a parameter, the number of its level. Also any whole numbers."""
+"""Inputs inside the package: one row per input, one column per parameter, the values are codes. Also any whole
+numbers."""
 
 Mask = NDArray[np.bool_]
 """Boolean mask over the inputs of a batch."""
@@ -22,10 +23,10 @@ WORD = 2**63 - 1
 
 
 class WithoutTables:
-    """A dataclass that is pickled without its cached tables, which are computed again where they are needed."""
+    """Base class of dataclasses that are pickled without cached tables, which are recomputed when needed."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields by name."""
+        """Return the fields by name."""
         return {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
 
 
@@ -44,7 +45,7 @@ def distinct_rows(codes: Codes) -> Codes:
 
 
 def words(columns: Iterable[int], levels: Codes) -> list[list[int]]:
-    """Columns in groups; one 64-bit word can number the combinations of each group."""
+    """Return groups of columns, such that one 64-bit word can number the combinations of each group."""
     groups: list[list[int]] = [[]]
     room = WORD
     for column in columns:
@@ -57,7 +58,10 @@ def words(columns: Iterable[int], levels: Codes) -> list[list[int]]:
 
 
 def uniform_rows(n: int, levels: Codes, rng: np.random.Generator) -> Codes:
-    """`n` rows of codes drawn uniformly. One draw per word is split into codes: three times as fast as single draws."""
+    """Return `n` rows of codes drawn uniformly.
+
+    One draw per word is split into codes, which is three times as fast as single draws.
+    """
     codes = np.empty((n, len(levels)), dtype=np.int64)
     for columns in words(range(len(levels)), levels):
         sizes = [int(levels[column]) for column in columns]
@@ -70,6 +74,6 @@ def uniform_rows(n: int, levels: Codes, rng: np.random.Generator) -> Codes:
 
 
 def block_of_rows(number: int, size: int, levels: Sequence[int]) -> Codes:
-    """One of the blocks of at most `size` rows that together are all combinations of codes, in order; from 0 on."""
+    """Return one block, from 0 on, of at most `size` rows; the blocks together list all combinations of codes."""
     index = np.arange(number * size, min((number + 1) * size, math.prod(levels)))
     return np.column_stack(np.unravel_index(index, levels)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Checks of arguments that many calls share. How a message is worded, `errors` says."""
+"""Checks of arguments that many calls share. `errors` defines the wording of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairprobe.errors import SettingError
 
 
 def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
-    """A whole number of at least 1, or of another least."""
+    """Return a whole number of at least `at_least`; refuse any other value."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -27,7 +27,7 @@ def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
 
 
 def checked_fraction(name: str, value: Any, *, from_zero: bool = False) -> float:
-    """A number below 1 that is above 0, or from 0 on."""
+    """Return a number between 0 and 1, without 1; 0 is allowed only with `from_zero`."""
     if not is_number(value) or not (value >= 0 if from_zero else value > 0) or value >= 1:
         rule = "must be at least 0 and below 1" if from_zero else "must lie between 0 and 1"
         raise SettingError.about(name, f"{rule}, got {value!r}")
@@ -35,7 +35,7 @@ def checked_fraction(name: str, value: Any, *, from_zero: bool = False) -> float
 
 
 def checked_seed(seed: Any) -> int:
-    """The seed, or a fresh one for None."""
+    """Return the seed, or a fresh one for None."""
     if seed is not None:
         return checked_count("seed", seed, at_least=0)
     import secrets
@@ -44,12 +44,12 @@ def checked_seed(seed: Any) -> int:
 
 
 def repeated(values: Iterable[Any]) -> list[Any]:
-    """The values that occur more than once."""
+    """Return the values that occur more than once."""
     return [value for value, count in Counter(iter(values)).items() if count > 1]
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:
-    """The known name that may be meant, as the end of a message; nothing if none is near.
+    """Return the known name that is probably meant, as the end of a message; empty if none is near.
 
     >>> nearest("Sex", ["age", "sex"]), nearest("uniforn", ["uniform", "anchored"]), nearest("height", ["age", "sex"])
     (": did you mean 'sex'?", ": did you mean 'uniform'?", '')
@@ -62,7 +62,7 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
 
 
 def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """One of the words that an argument may be."""
+    """Return one of the allowed words of an argument; refuse any other value."""
     words = list(known)
     if value not in words:
         raise SettingError.about(name, f"must be one of {', '.join(words)}; got {value!r}{nearest(value, words)}")
@@ -70,18 +70,18 @@ def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a finite number; truth values are none."""
+    """Return True if a value is a finite number; truth values are not numbers."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_above_0(name: str, value: Any) -> None:
-    """Refuse what is neither None nor a number above 0, as a limit of time."""
+    """Refuse a value that is neither None nor a number above 0, for example a limit of time."""
     if value is not None and not (is_number(value) and value > 0):
         raise SettingError.about(name, f"must be a number above 0 or None, got {value!r}")
 
 
 def shown(number: int) -> str:
-    """A number as a sentence shows it.
+    """Return a number as a sentence shows it.
 
     >>> shown(46_656_000), shown(2_150_000_000_000_000)
     ('46,656,000', '2.2e15')
@@ -90,7 +90,7 @@ def shown(number: int) -> str:
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """TOML as plain values; whatever is wrong with it, nested too deeply included, is a ValueError."""
+    """Return TOML as plain values; any fault, including deep nesting, raises a ValueError."""
     import tomllib
 
     try:
@@ -100,13 +100,13 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A TOML file as plain values; OSError for what is no regular file, ValueError for what is no TOML."""
+    """Return a TOML file as plain values; OSError if it is no regular file, ValueError if it is no TOML."""
     with opened_regular(path) as file:
         return parsed_toml(file.read().decode())
 
 
 def opened_regular(path: str | os.PathLike[str], most_bytes: int | None = None) -> IO[bytes]:
-    """A regular file, open for reading; OSError for anything else, as a pipe, which may never end, or a larger file."""
+    """Open a regular file for reading; OSError for a larger file or, because it may never end, a pipe."""
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     found = os.fstat(number)
     if stat.S_ISREG(found.st_mode) and (most_bytes is None or found.st_size <= most_bytes):

@@ -1,4 +1,4 @@
-"""The one clock of the project: how long something has taken, how long it may yet take, and what is due again."""
+"""The clock of the project: elapsed time, time limits, and repeated events."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 import time
 
 now = time.monotonic
-"""Seconds on a clock that never goes back. Only differences mean anything, and only within one machine."""
+"""Seconds on a clock that never goes back. Only differences have a meaning, and only within one machine."""
 
 
 class Clock:
-    """Starts when it is made. Without `max_seconds` there is no limit.
+    """Stopwatch that starts when it is made. Without `max_seconds` there is no limit.
 
     >>> clock = Clock(max_seconds=60)
     >>> clock.seconds < 60, clock.left <= 60, clock.is_over
@@ -35,19 +35,19 @@ class Clock:
 
     @property
     def is_over(self) -> bool:
-        """Whether the limit is reached."""
+        """Return True if the limit is reached."""
         return self.left <= 0
 
 
 class Timer:
-    """Says when something that is done every few seconds is due."""
+    """Timer for work that is done every few seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._next = now() + seconds
 
     def is_due(self) -> bool:
-        """Whether the time is up. If so, the next time begins now."""
+        """Return True if the time is up. If so, the next period begins now."""
         if now() < self._next:
             return False
         self._next = now() + self._seconds

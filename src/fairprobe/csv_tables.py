@@ -17,7 +17,7 @@ _STARTS = "[-=+@\uff0d\uff1d\uff0b\uff20]"
 _BLANK = r"[^\S\t\r\n]*"
 
 _FORMULA = rf"(?:\A(?='*{_BLANK}(?:[\t\r\n]|{_STARTS}))|(?<=[\t\r\n])(?='*{_BLANK}{_STARTS}))"
-"""Places where a spreadsheet might begin a formula."""
+"""Pattern of places where a spreadsheet might begin a formula."""
 
 _BARE, _MARKED = re.compile(_FORMULA), re.compile(_FORMULA.replace("(?='", "'(?='"))
 
@@ -32,7 +32,7 @@ def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = Tru
 
 
 def restored(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table written by `write_csv`, with its original texts."""
+    """Return a table written by `write_csv`, with its original texts."""
     return _replaced(frame, _MARKED, "")
 
 

@@ -19,11 +19,11 @@ from typing import Any, Self
 
 
 class FairprobeError(Exception):
-    """The base of all errors raised by fairprobe."""
+    """Base class of all errors raised by fairprobe."""
 
     exit_code = 3
     argument: str | None = None
-    """The argument at fault, where it is one; the message begins with its name."""
+    """Argument at fault, if it is one; the message begins with its name."""
 
 
 class InputError(FairprobeError, ValueError):
@@ -33,7 +33,7 @@ class InputError(FairprobeError, ValueError):
 
     @classmethod
     def about(cls, argument: str, rule: str) -> Self:
-        """The error of an argument that breaks a rule, so that whoever has another name for it can use that.
+        """Return an error on an argument that breaks a rule; `calling` can rename the argument.
 
         >>> SettingError.about("width", "must lie between 0 and 1, got 2")
         SettingError('width must lie between 0 and 1, got 2')
@@ -43,7 +43,7 @@ class InputError(FairprobeError, ValueError):
         return error
 
     def calling(self, argument: str, name: str) -> Self:
-        """The error with an argument under another name, as the flag that sets it.
+        """Return the error with another name of an argument, such as the flag that sets it.
 
         >>> SettingError.about("n_jobs", "must be a whole number, got 2.5").calling("n_jobs", "--jobs")
         SettingError('--jobs must be a whole number, got 2.5')
@@ -60,7 +60,7 @@ class DomainError(InputError):
 
 
 class DataError(InputError):
-    """Data given do not fit."""
+    """The given data break a rule."""
 
 
 class SettingError(InputError):
@@ -68,7 +68,7 @@ class SettingError(InputError):
 
 
 class RunError(FairprobeError, RuntimeError):
-    """The run failed; `found` holds what was found before, or None."""
+    """The run failed; `found` holds the results from before the failure, or None."""
 
     def __init__(self, message: str, found: Any = None) -> None:
         super().__init__(message)

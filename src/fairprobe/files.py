@@ -1,6 +1,6 @@
 """Atomic writing: a file is written under a temporary name in its own folder, then renamed.
 
-A reader finds the old file or the new one, never a part of either, whatever ends the process in between.
+A reader finds the old file or the new one, never a part of either, even if the process is killed in between.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from fairprobe.errors import RunError
 
 UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
-"""The error numbers by which a file system says that it has no such operation, as flushing or locking."""
+"""Error numbers by which a file system reports that it lacks an operation, such as flushing or locking."""
 
 
 def replace_with(path: Path, write: Callable[[Path], object], *, is_durable: bool = False) -> None:
-    """Let `write` write a file under a temporary name, then rename it to `path`. Raises OSError.
+    """Call `write` with a temporary path, then rename the file to `path`. Raises OSError.
 
     A durable file, and its new name, are on the disk when this returns.
     """
@@ -48,7 +48,7 @@ def write_bytes(path: Path, data: object, *, is_durable: bool = False) -> None:
 
 
 def write_results(path: Path, write: Callable[[Path], object], name: str | None = None) -> None:
-    """Let `write` write a file of results; an error calls the file by `name`, which is its path by default."""
+    """Call `write` for a file of results; an error names the file `name`, which is its path by default."""
     try:
         replace_with(path, write)
     except OSError as error:
@@ -56,12 +56,12 @@ def write_results(path: Path, write: Callable[[Path], object], name: str | None 
 
 
 def not_written(error: OSError, name: object) -> RunError:
-    """The error to raise where a file of results cannot be written."""
+    """Return the error to raise if a file of results cannot be written."""
     return RunError(f"the results must be written, got {error.strerror or error}: {name}")
 
 
 def check_folder(folder: Path) -> None:
-    """Make sure that files can be written to a folder. Raises OSError.
+    """Check that files can be written to a folder. Raises OSError.
 
     Only writing shows this: the disk may be full, or the file system may be read-only.
     """
@@ -70,7 +70,7 @@ def check_folder(folder: Path) -> None:
 
 
 def flush(descriptor: int) -> bool:
-    """Wait until an open file is on the disk. Gives False where the file system cannot tell."""
+    """Wait until an open file is on the disk. Return False if the file system cannot tell."""
     try:
         os.fsync(descriptor)
     except OSError as error:

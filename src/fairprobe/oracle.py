@@ -1,7 +1,7 @@
-"""The only place that knows which inputs are discriminatory.
+"""The definition of a discriminatory input; no other module decides this.
 
 An input is discriminatory if its gap, the largest difference between the model's outputs over it and its twins, is
-above the threshold. Who its members are is known by `domain.families` alone.
+above the threshold. `domain.families` decides who its twins are.
 """
 
 from __future__ import annotations
@@ -27,54 +27,55 @@ from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import tolerance
 
 LAST_BITS = 2.0
-"""Roundings of an output, within which a gap may be the threshold: each of two outputs is off by half of one."""
+"""Largest difference, in roundings of an output, of a gap that may equal the threshold: each output is off by half a
+rounding."""
 
 ROWS_A_CALL = 20_000
-"""Rows sent to a model in one call: about as many as stay in a core's cache."""
+"""Number of rows sent to a model in one call; chosen: about as many as stay in a core's cache."""
 
 MOST_SETS = 62
-"""Sets of sensitive parameters that a case is held against; of six parameters, the one of all is left out."""
+"""Largest number of sets of sensitive parameters tested for a case: one bit each in a 64-bit word."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A batch of inputs, what the model said of each family, and which are discriminatory."""
+    """A batch of inputs with the model's outputs for each family, and a mask of the discriminatory ones."""
 
     codes: Codes
     outputs: NDArray[Any]
-    """By combination, then input (then class, for probabilities)."""
+    """Outputs by combination, then input (then class, for probabilities)."""
     present: Mask | None
-    """Mask of the members that exist, by combination, then input; None if all do."""
+    """Boolean mask of the members that exist, by combination, then input; None if all do."""
     gaps: Floats
     hits: Mask
     kinds: Codes | None = None
-    """By member, then input, a number that members have in common if they are the same row to the model; or None."""
+    """Number by member, then input; members with equal numbers are equal rows to the model; None if all differ."""
     contradicted: Mask | None = None
-    """Mask by member, then input, of other outputs when asked about again; None if they were not asked."""
+    """Boolean mask by member, then input: True where a second output differed; None without a second query."""
 
     @property
     def exist(self) -> Mask:
-        """By combination, then input: the member exists."""
+        """Return a boolean mask by combination, then input: True where the member exists."""
         return np.ones(self.outputs.shape[:2], dtype=bool) if self.present is None else self.present
 
     def members(self, families: Families) -> Members:
-        """The members that were asked about."""
+        """Return the members that were asked about."""
         members = families.of(self.codes)
         members.__dict__["present"] = self.present
         return members
 
     @property
     def unsure(self) -> Mask:
-        """Mask of the inputs that got other outputs, for any of their members, when asked about again."""
+        """Boolean mask of the inputs with a member whose second output differed."""
         return np.asarray(np.zeros_like(self.hits) if self.contradicted is None else self.contradicted.any(axis=0))
 
     @property
     def comparable(self) -> Mask:
-        """Mask of the inputs that have two members at least."""
+        """Boolean mask of the inputs that have two members at least."""
         return comparable(self.present, len(self.codes), self.kinds)
 
     def take(self, rows: Codes, dtype: np.dtype[Any] | None = None) -> Judgement:
-        """Some of the inputs; `dtype` may give their codes a smaller dtype."""
+        """Return some of the inputs; `dtype` may give their codes a smaller dtype."""
         return Judgement(
             self.codes.take(rows, axis=0).astype(dtype or self.codes.dtype, copy=False),
             self.outputs.take(rows, axis=1),
@@ -86,7 +87,7 @@ class Judgement:
 
     @classmethod
     def join(cls, parts: Sequence[Judgement]) -> Judgement:
-        """Batches put together, in order."""
+        """Return batches put together, in order."""
         if len(parts) == 1:
             return parts[0]
 
@@ -108,15 +109,15 @@ class Ends:
     outputs: NDArray[Any]
     """Two columns: the case's output and its twin's."""
     classes: Codes | None
-    """The class whose probability has the largest gap, where there are classes."""
+    """Class whose probability has the largest gap; None without classes."""
     sets: Codes
-    """A bit for each of `sets_of` the sensitive parameters that gives a case by its change alone; the smallest ones."""
+    """Bits of the smallest sets, numbered as in `sets_of`, whose change alone gives a case."""
 
 
 class Oracle:
-    """Judges batches of inputs by one model call each.
+    """Judge of batches of inputs, by one model call each.
 
-    Hits are counted by what the model says once, unless `asks_twice`: then every hit is asked about again, and is one
+    Hits are counted by the model's first answer, unless `asks_twice`: then every hit is asked about again, and is one
     only if it is one each time.
     """
 
@@ -128,20 +129,20 @@ class Oracle:
         self.families: Families = asker.domain.families
         self.threshold = checked_threshold(threshold, asker.output)
         self.resolution = resolution
-        """A gap must exceed the threshold by more: rounding may put the outputs for one row as far apart."""
+        """Smallest excess of a gap over the threshold that counts, because rounding may cause this difference."""
         self.is_label = asker.output == "label"
         self.asks_twice = asks_twice
         self.n_contradicted = 0
-        """Inputs that got other outputs when asked about again."""
+        """Number of inputs that got other outputs in the second query."""
 
     @classmethod
     def careful(cls, asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:
-        """One that asks about hits again, unless the model is known to repeat itself."""
+        """Return an oracle that asks about hits again, unless the model is known to repeat itself."""
         return cls(asker, threshold, resolution, asks_twice=not is_repeatable(asker.model))
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """The remark that the model contradicted itself, if it did."""
+        """Return the remark that the model contradicted itself, if it did."""
         if not self.n_contradicted:
             return ()
         text = (
@@ -151,15 +152,15 @@ class Oracle:
         return (Remark("stochastic-model", text),)
 
     def by(self, asker: Answering) -> Oracle:
-        """One that judges by the answers of another asker, each taken as it is."""
+        """Return an oracle that judges by the answers of another asker, without second queries."""
         return Oracle(asker, self.threshold, self.resolution)
 
     def batch_size(self, n_inputs: int) -> int:
-        """The number of these inputs to judge in one call."""
+        """Return the number of these inputs to judge in one call."""
         return max(1, min(n_inputs, ROWS_A_CALL // len(self.families)))
 
     def judge(self, inputs: Codes | Members) -> Judgement:
-        """Compute the gap of each input: all members in one model call, those that do not count left out."""
+        """Judge inputs by one model call for all members that count."""
         members = inputs if isinstance(inputs, Members) else self.families.of(inputs)
         outputs = self.asker.ask_members(members)
         gaps = self._gaps(outputs, members.present)
@@ -172,7 +173,7 @@ class Oracle:
         return first
 
     def judge_batches(self, codes: Codes) -> Judgement:
-        """Judge inputs in batches; of none, nothing is asked, as many models refuse an empty batch."""
+        """Judge inputs in batches; an empty batch, which many models refuse, is not sent."""
         if not len(codes):
             shape = (len(self.families), 0)
             present = None if self.families.is_complete else np.zeros(shape, dtype=bool)
@@ -188,9 +189,9 @@ class Oracle:
         return _label_gaps(outputs, present) if self.is_label else _spans(outputs, present).max(axis=-1)
 
     def again(self, judgement: Judgement) -> Judgement:
-        """Judge the same inputs once more: a hit is one only if it is one each time.
+        """Judge the inputs once more: a hit is one only if it is one each time.
 
-        Members whose outputs differ from those of before, by more than rounding, are `contradicted`.
+        Members whose outputs differ from the first ones, by more than rounding, are `contradicted`.
         """
 
         def ask(_: Codes) -> NDArray[Any]:
@@ -203,10 +204,9 @@ class Oracle:
         return replace(judgement, hits=hits, contradicted=contradicted)
 
     def judge_anew(self, codes: Codes) -> Judgement:
-        """Judge inputs past any cache; with `asks_twice` all of them twice, hits or not.
+        """Judge inputs without any cache; with `asks_twice` all of them twice, hits or not.
 
-        Members that are answered otherwise the second time are `contradicted`, and so are inputs that are hits only
-        once.
+        Members whose second output differs are `contradicted`, and so are inputs that are hits only once.
         """
         once = self.by(self.asker)
         with self.asker.afresh():
@@ -224,10 +224,10 @@ class Oracle:
     def second_outputs(
         self, first: NDArray[Any], present: Mask | None, rows: Codes, ask: Callable[[Codes], NDArray[Any]]
     ) -> tuple[NDArray[Any], Mask]:
-        """Ask about the members of some inputs once more, past any cache; `ask` takes the inputs' places.
+        """Ask about the members of some inputs again without any cache; `ask` takes the inputs' places.
 
-        Gives all outputs, of the other inputs the first ones, and by member, then input, which differ from the first
-        by more than rounding.
+        Returns all outputs, with the first ones of the other inputs, and a mask by member, then input, of those that
+        differ by more than rounding.
         """
         second = first.copy()
         with self.asker.afresh():
@@ -235,7 +235,7 @@ class Oracle:
         return second, self.differ(first, second, present)
 
     def differ(self, first: NDArray[Any], second: NDArray[Any], present: Mask | None) -> Mask:
-        """Mask by member, then input, of the outputs that are others the second time, by more than rounding."""
+        """Return a mask by member, then input: True where the second output differs by more than rounding."""
         if self.is_label:
             other = np.asarray(first != second)
         else:
@@ -244,17 +244,17 @@ class Oracle:
         return other if present is None else other & present
 
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
-        """Mask of the discriminatory families, by the outputs of their members (rows) that are present."""
+        """Return a mask of the discriminatory families, from the outputs of their present members."""
         return self._exceed(self._gaps(outputs, present))
 
     def are_at_threshold(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
-        """Mask of the gaps that are the threshold but for rounding: 1.1 - 1.0 is above 0.1, and 0.3 - 0.2 is not."""
+        """Return a mask of gaps that equal the threshold except for rounding: 1.1 - 1.0 > 0.1, but 0.3 - 0.2 is not."""
         apart = np.abs(self._gaps(outputs, present) - self.threshold)
         sizes = np.abs(outputs).reshape(*outputs.shape[:2], -1).max(axis=(0, 2))
         return np.asarray((apart > 0) & (apart <= LAST_BITS * np.finfo(np.float64).eps * sizes))
 
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
-        """Masks of the members by outcome: a label, the likeliest class by its position, or the end of the scores."""
+        """Return masks of the members by outcome: a label, the position of the likeliest class, or an end."""
         if self.is_label:
             import pandas as pd
 
@@ -267,7 +267,7 @@ class Oracle:
         return {"lowest": low == low.min(axis=0), "highest": high == high.max(axis=0)}
 
     def other_end(self, outputs: NDArray[Any], present: Mask, own: Codes) -> Codes:
-        """The member farthest from each input's own: of labels the first other one, of numbers an end of the gap."""
+        """Return the member farthest from each input's own: the first with another label, or an end of the gap."""
         if self.is_label:
             return _first_other(outputs, own, present, may_be_alone=False)
         if outputs.ndim == 3:
@@ -276,7 +276,7 @@ class Oracle:
         return np.where(present, np.abs(outputs - mine), -1.0).argmax(axis=0)
 
     def ends(self, judgement: Judgement) -> Ends:
-        """The two members that show each case: the sampled input if it is an end, else the first in domain order."""
+        """Return the two members of each case: the sampled input if it is an end, else the first in domain order."""
         codes, outputs, present = judgement.codes, judgement.outputs, judgement.present
         own = self.families.place(codes)
         columns = np.arange(len(codes))
@@ -295,7 +295,7 @@ class Oracle:
         return Ends(shown, self.families.member(codes, twin), judgement.gaps, pair, classes, sets)
 
     def _smallest_sets(self, outputs: NDArray[Any], present: Mask | None, case: Codes) -> Codes:
-        """By case, the smallest sets of sensitive parameters whose change alone makes it one: a bit for each."""
+        """Return the smallest sets of sensitive parameters whose change alone makes each case, as bits."""
         combinations = self.families.combinations
         sets = sets_of(combinations.shape[1])
         if len(sets) == 1:
@@ -317,13 +317,13 @@ class Oracle:
 
 
 def sets_of(n: int) -> list[tuple[int, ...]]:
-    """All sets of n sensitive parameters but the empty one, by size: at most 62, as each has a bit."""
+    """Return all non-empty sets of n sensitive parameters by size: at most 62, because each has a bit."""
     every = [chosen for size in range(1, n + 1) for chosen in itertools.combinations(range(n), size)]
     return every[:MOST_SETS]
 
 
 def checked_threshold(threshold: float | None, output: str) -> float:
-    """The threshold, made sure of; only labels have one by default."""
+    """Return the checked threshold; only labels have a default."""
     checked_output(output)
     if threshold is None:
         if output == "label":
@@ -338,7 +338,7 @@ def checked_threshold(threshold: float | None, output: str) -> float:
 
 
 def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> Floats:
-    """0 where all labels of a family are the same, else 1: labels are names, not numbers."""
+    """Return 0 where all labels of a family are equal, else 1: labels are names, not numbers."""
     if present is None:
         other = outputs[1:] != outputs[0]
         return (other[0] if len(other) == 1 else other.any(axis=0)).astype(np.float64)
@@ -347,7 +347,7 @@ def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> Floats:
 
 
 def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
-    """Max - min over each family, by input and class; not above any threshold where nothing is compared."""
+    """Return max - min over each family, by input and class; a family without a comparison exceeds no threshold."""
     by_class = outputs.reshape(*outputs.shape[:2], -1)
     if present is None:
         return np.asarray(by_class.max(axis=0) - by_class.min(axis=0))
@@ -358,7 +358,7 @@ def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
 
 
 def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_be_alone: bool = True) -> Codes:
-    """The first combination, in domain order, whose label is not the input's own: each input is a case."""
+    """Return the first combination, in domain order, with another label than the input's own."""
     if len(labels) == 2 and may_be_alone:
         return 1 - own
     other = labels != labels[own, np.arange(len(own))]
@@ -366,7 +366,7 @@ def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_
 
 
 def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes, Codes]:
-    """The ends of the largest gap: the input's own combination if it is one, else the first; and the other end."""
+    """Return both ends of the largest gap: the input's own combination if it is an end, else the first end."""
     columns = np.arange(len(own))
     low = np.where(present, outputs, np.inf) if present is not None else outputs
     high = np.where(present, outputs, -np.inf) if present is not None else outputs

@@ -1,4 +1,4 @@
-"""Drawing as SVG by matplotlib. The same figures give the same bytes: no date, a fixed salt for ids, text as text."""
+"""Drawing as SVG by matplotlib. Equal figures give equal bytes: no date, a fixed salt for ids, text as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES: dict[Any, Any] = {
 def svg_panels(
     path: str | PathLike[str], width: float, height: float, *, n_rows: int = 1, n_columns: int = 1
 ) -> Iterator[list[Any]]:
-    """Panels of a size in inches to draw on, row by row; in the end they are written as SVG."""
+    """Yield panels of a size in inches to draw on, row by row; at the end they are written as SVG."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ def svg_panels(
 
 
 def tidy(axes: Any, grid: str) -> None:
-    """The look that all panels share: a faint grid along some axes, no frame above and to the right."""
+    """Apply the style that all panels share: a faint grid along some axes, no frame above and to the right."""
     axes.grid(axis=grid, color="#e6e9eb", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(colors=SOFT, length=3)

@@ -1,7 +1,7 @@
-"""One call: shares, search, why, proxies, maybe retraining, and a verdict; all of it in one plain object of JSON.
+"""Audits: one call measures shares, searches, explains, finds proxies, may retrain, and gives a verdict.
 
-`auditing` runs the phases, `content` puts what came of them into plain values, `result` is what people get.
-`privacy` says what must not be told, `folder` keeps it.
+`auditing` runs the phases, `content` turns their results into plain values of JSON, and `result` is what the caller
+gets. `privacy` hides masked values, and `folder` stores the audit.
 """
 
 from fairprobe.auditing.auditing import audit

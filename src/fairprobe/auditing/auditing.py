@@ -1,4 +1,4 @@
-"""`audit`: it prepares the state, runs the phases one after the other, and keeps what is done, whatever happens."""
+"""`audit`: prepares the state, runs the phases one after the other, and keeps finished results after any failure."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def audit(
 
 
 def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) -> Domain:
-    """The domain given, or what the rows span; sensitive columns that the model does not take are hidden."""
+    """Return the given domain or the rows' own, with sensitive columns hidden that the model does not take."""
     if domain is None:
         if sensitive is None:
             raise SettingError.about("sensitive", "must name the sensitive columns where no domain is given, got None")
@@ -165,7 +165,7 @@ def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) ->
 
 
 def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -> AuditState:
-    """The state of an audit whose arguments fit together."""
+    """Return the state of an audit after checking that its arguments fit together."""
     if y is None and settings.retrain:
         raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
     given = domain.rows(X, y=y)
@@ -185,7 +185,7 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
 
 
 def choose_populations(run: AuditState) -> None:
-    """Choose the populations asked for; refuse those that there cannot be."""
+    """Choose the requested populations; refuse those that the data do not allow."""
     asked = run.settings.populations
     density = run.fit_density() if asked is None or "density" in asked else None
     valid = "valid" if run.domain.constraints else None
@@ -206,7 +206,7 @@ def _selfchecked() -> dict[str, Any]:
 
 
 def identify(run: AuditState) -> None:
-    """Make the digests of model, data and settings; note the attempt, so that one which is broken off counts too."""
+    """Make the digests of model, data and settings; record the attempt, so that a broken-off one counts too."""
     settings, domain = run.settings, run.domain
     run.selfcheck = _selfchecked() if settings.selfcheck is True else settings.selfcheck or None
     for check, message in health_of_columns(run.rows, domain):
@@ -242,7 +242,7 @@ def identify(run: AuditState) -> None:
 
 
 def run_phases(run: AuditState) -> Audit:
-    """Run all phases. One that fails leaves a remark; without the share of the gate all fails."""
+    """Run all phases. A failing phase leaves a remark; without the share that the limit binds, raise an error."""
     failure: RunError | None = None
     for phase in PHASES:
         try:
@@ -281,7 +281,7 @@ def go(run: AuditState, phase: str) -> None:
 
 
 def failed(run: AuditState, phase: str, error: Exception, check: str | None = None) -> None:
-    """Keep what a phase found before it failed, and the reason why it did."""
+    """Keep the findings of a phase from before its failure, and the reason of the failure."""
     found = getattr(error, "found", None)
     if isinstance(found, Found):
         run.found = found

@@ -1,7 +1,7 @@
-"""The content of an audit as plain values of JSON: the only thing that report forms and the checker read.
+"""The content of an audit as plain values of JSON: the only data that report forms and the checker read.
 
-It holds no clock and no time taken, so that the same run gives the same bytes. The rows sent to a service are the only
-exception, because repeated requests add to them.
+It holds no time or duration, so that repeated runs give equal bytes. The number of rows sent to a service is the only
+exception, because repeated requests increase it.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ FORMAT = "fairprobe-audit"
 FORMAT_VERSION = 1
 
 SAMPLED = ("phase", "what", "distribution", "n_inputs", "n_queries")
-"""The fields of a row of the table of what was sampled."""
+"""Fields of a row of the table of sampled inputs."""
 
 MASKED_SECTIONS = ("search", "why", "retraining", "sensitivity", "health")
-"""Sections that are searched for values of masked columns as a whole; others leave the values out by themselves."""
+"""Sections that are masked as a whole by searching for values. All others leave masked values out themselves."""
 
 TIMES = ("seconds", "max_seconds", "search_seconds")
 """Figures that differ from run to run, which the content leaves out."""
 
 
 MOST_POINTS = 200
-"""Points of a running mean; chosen, as a drawing shows no more."""
+"""Largest number of points of a running mean; chosen, as a drawing shows no more."""
 
 FIELDS = (
     *("population", "sensitive", "hits", "n", "value", "low", "high", "lower", "upper", "confidence", "method"),
     *("n_not_comparable", "n_left_out", "weight_compared", "n_queries", "seed", "threshold", "resolution", "design"),
     *("worse_off", "detail", "health"),
 )
-"""The figures of a share that the content has as they are."""
+"""Figures of a share that the content repeats unchanged."""
 
 
 def content_of(run: AuditState) -> dict[str, Any]:
-    """The whole content, sealed by digests."""
+    """Return the whole content, sealed by digests."""
     mask, verdict = run.mask, run.judged
     content = {
         "format": FORMAT,
@@ -116,7 +116,7 @@ def _question(run: AuditState, population: str) -> dict[str, Any]:
 
 
 def domain_words(domain: Domain, mask: Mask) -> dict[str, Any]:
-    """The domain in words, masked; counts are texts, as they may have any number of digits."""
+    """Return the domain in words, masked; counts are texts, as they may have any number of digits."""
     words = domain.described()
     for each in words["parameters"]:
         each["words"] = MASKED if each["name"] in mask.columns else each["words"]
@@ -129,11 +129,11 @@ ROLES = {
     "held-out": "The rows were said to be held out from training; that was not checked.",
     "unknown": "Nobody said whether the model was trained on the rows. If it was, shares of other people may differ.",
 }
-"""By role of the rows, what the audit does not say because of it."""
+"""Limitation of the audit that follows from the role of the rows, by role."""
 
 
 def limitations(run: AuditState) -> list[str]:
-    """What this audit does not say."""
+    """Return the limitations of this audit in sentences."""
     domain, names = run.domain, " or ".join(run.domain.sensitive)
     said = [
         f"It says how often the model's output changes when {names} changes and all else but what is linked stays. It "
@@ -161,7 +161,7 @@ def limitations(run: AuditState) -> list[str]:
 
 
 def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
-    """All shares, each with a flag for those of all sensitive parameters together."""
+    """Yield all shares, each with True if it is about all sensitive parameters together."""
     for shares in run.sets.values():
         for share in reversed(shares):
             for side in share.sides:
@@ -169,7 +169,7 @@ def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
 
 
 def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str, Any]:
-    """A share as plain values; the sentence of a main one has digits that tell it from the limit."""
+    """Return a share as plain values; the sentence of a main one has enough digits to differ from the limit."""
     figures = share.jsonable()
     told = {
         "id": id_of(share),
@@ -190,7 +190,7 @@ def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str,
 
 
 def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
-    """The hits that the counts can be made again from."""
+    """Return the hits from which the counts can be recomputed."""
     if share.record is None:
         return {"kind": "counts"}
     mask = share.record.hits
@@ -202,7 +202,7 @@ def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
 
 
 def certificate(run: AuditState) -> dict[str, Any]:
-    """The model's answers to all comparable rows, by the twins that are compared."""
+    """Return the model's answers to all comparable rows, by kind of twins."""
     found = {}
     for share, _, rows in run.row_sides:
         told = {
@@ -219,7 +219,7 @@ def certificate(run: AuditState) -> dict[str, Any]:
 
 
 def rows(run: AuditState) -> dict[str, Any]:
-    """The real rows that get another answer, and what differs; the rows themselves only if that was asked for."""
+    """Return the rows that get another answer, and their changes; the rows themselves only on request."""
     flips: list[dict[str, Any]] = []
     flipped: set[int] = set()
     for side, record, answers in run.row_sides:
@@ -246,20 +246,20 @@ def _flips(side: Share, run: AuditState) -> Iterator[dict[str, Any]]:
 
 
 def _changes(case: Mapping[str, Any], twin: Mapping[str, Any], mask: Mask) -> list[tuple[str, Any, Any]]:
-    """The columns that differ between a case and its twin, with both values."""
+    """Return the columns that differ between a case and its twin, with both values."""
     before, after = mask.row(case), mask.row(twin)
     return [(name, before[name], after[name]) for name in case if not are_same(case[name], twin[name])]
 
 
 def case_order(run: AuditState) -> list[int]:
-    """The places of the cases to show: the most severe and plausible first, those without a rank last."""
+    """Return the places of the cases to show: the most severe and plausible first, unranked ones last."""
     assert run.found is not None
     ranked: list[int] = [] if run.why is None else run.why.severity.ranking["place"].tolist()
     return list(dict.fromkeys([*ranked, *range(run.found.n_cases)]))[: run.settings.report_cases]
 
 
 def cases(run: AuditState) -> list[dict[str, Any]]:
-    """The cases of the search, each with its twin."""
+    """Return the cases of the search, each with its twin."""
     found, why, mask = run.found, run.why, run.mask
     if found is None or not found.n_cases:
         return []
@@ -295,7 +295,7 @@ def cases(run: AuditState) -> list[dict[str, Any]]:
 
 
 def _origin(found: Found, place: int) -> dict[str, Any] | None:
-    """The real row that a case comes from."""
+    """Return the real row that a case comes from; None without rows."""
     if found.origins is None:
         return None
     row = found.origins.iloc[place]
@@ -324,7 +324,7 @@ def _sampling(run: AuditState) -> Iterator[Sampled]:
 
 
 def _plots(run: AuditState) -> dict[str, str]:
-    """Drawings as SVG. Curves of masked columns are left out, because they would tell values."""
+    """Return drawings as SVG. Curves of masked columns are left out, because they would reveal values."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if run.why is not None:
@@ -344,7 +344,7 @@ def _plots(run: AuditState) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: without NaN and arrays, with texts as names."""
+    """Return a value for JSON: without NaN and arrays, with texts as names."""
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -359,12 +359,12 @@ def plain(value: Any) -> Any:
 
 
 def _told(result: Found | Explanation | Retrained | None) -> Any:
-    """A result as plain values, without the seconds that anything took."""
+    """Return a result as plain values, without durations."""
     return None if result is None else _without_time(plain(result.jsonable()))
 
 
 def _why(run: AuditState) -> Any:
-    """The explanation, in which training rows are called so."""
+    """Return the explanation, in which training rows are named as such."""
     why = _told(run.why)
     if why is not None and run.settings.rows_are == "training":
         for region in filter(None, (each["in_data"] for each in why["regions"])):

@@ -1,4 +1,4 @@
-"""The run folder: everything that an audit gives, and all attempts on the same model and data."""
+"""The run folder: all results of an audit, and all attempts on its model and data."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ ATTEMPTS = "attempts.jsonl"
 AUDIT = "audit.json"
 DOMAIN = "domain.toml"
 IDENTITY = ("model", "data", "config_hash", "seed")
-"""Two attempts with these in common are one attempt, made again."""
+"""Fields that identify an attempt: repeated attempts with equal values count as one."""
 
 UNFINISHED = "not finished"
-"""The outcome of an attempt that has begun."""
+"""Outcome of an attempt that has begun and not ended."""
 
 Attempt = dict[str, Any]
 
 
 class RunFolder:
-    """A folder that can be written to, made sure of before the work starts."""
+    """A folder whose writability is checked before the work starts."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
@@ -44,9 +44,9 @@ class RunFolder:
     # Attempts
 
     def note(self, attempt: Attempt) -> list[Attempt]:
-        """Note an attempt and give all on the same model and data.
+        """Record an attempt, and return all attempts on its model and data.
 
-        It is noted before its outcome is known and again with it, so that one which is broken off is counted too.
+        An attempt is recorded before its outcome is known and again with it, so that a broken-off attempt counts too.
         """
         known = self._read()
         is_new = attempt["outcome"] != UNFINISHED or _identity(attempt) not in map(_identity, known)
@@ -56,7 +56,7 @@ class RunFolder:
         return [told(each, is_this=_identity(each) == _identity(attempt)) for each in ours]
 
     def _append(self, attempt: Attempt) -> None:
-        """In one write at the end of the file: of two audits at once, each finds its line."""
+        """Append an attempt in one write, so that two simultaneous audits do not mix their lines."""
         path = self.path / ATTEMPTS
         try:
             with path.open("ab+", buffering=0) as file:
@@ -68,7 +68,7 @@ class RunFolder:
             raise not_written(error, path) from None
 
     def _read(self) -> list[Attempt]:
-        """The attempts, each as it is said to have ended last, in the order that they began in."""
+        """Return the attempts with their last recorded outcome, in the order of their beginnings."""
         path, attempts = self.path / ATTEMPTS, {}
         if not path.exists():
             return []
@@ -87,7 +87,7 @@ class RunFolder:
     # Results
 
     def write(self, audit: Audit) -> None:
-        """Everything; each file is whole or as it was before. What needs no other part of the report goes first."""
+        """Write all results, each file atomically. Files that need no other part of the report come first."""
         about, density, domain = audit.content["about"], audit.density, audit.domain
         config = json.dumps(about["config"], indent=1, ensure_ascii=False, sort_keys=True)
         files: dict[str, Callable[[Path], object]] = {
@@ -105,7 +105,7 @@ class RunFolder:
 
 
 def told(attempt: Attempt, *, is_this: bool) -> Attempt:
-    """An attempt as the report lists it."""
+    """Return an attempt as the report lists it."""
     return {**{name: attempt[name] for name in ("seed", "date", "outcome", "config_hash")}, "is_this": is_this}
 
 

@@ -1,4 +1,4 @@
-"""The verdict of an audit on the shares, or on the part of them where each combination is worse off."""
+"""The verdict of an audit: on the shares, or on the rows where each combination is worse off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Direction:
-    """Rows where one combination is worse off than another member of its family, held against a limit."""
+    """Rows where one combination is worse off than another member of its family, compared with a limit."""
 
     combination: str
     limit: float
@@ -29,7 +29,7 @@ class Direction:
     outcome: Outcome
 
     def sentence(self) -> str:
-        """The direction in words."""
+        """Return the direction in words."""
         return f"{self.combination} worse off, {percent(self.limit)} allowed: {self.share.sentence(self.limit)}"
 
     def jsonable(self) -> dict[str, Any]:
@@ -50,16 +50,16 @@ class Judged:
     """The verdict of an audit on all its limits."""
 
     outcome: str
-    """One of violated, passed, inconclusive and, where no limit was given, no-limit."""
+    """One of violated, passed, inconclusive and, if no limit was given, no-limit."""
     sentence: str
     population: str
     bound: tuple[str, ...] = ()
-    """The ids of the shares that the limit binds."""
+    """Ids of the shares that the limit binds."""
     directions: tuple[Direction, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
-    """By id, the outcome of each bound share held against the limit by itself."""
+    """Outcome of each bound share compared with the limit by itself, by id."""
     condition: str | None = None
-    """The condition that the outcome stands under."""
+    """Condition under which the outcome holds; None if it holds without one."""
 
     @property
     def exit_code(self) -> int:
@@ -82,12 +82,12 @@ class Judged:
 
 
 def id_of(share: Share) -> str:
-    """The name of a share within an audit."""
+    """Return the name of a share within an audit."""
     return f"{share.population}/{share.compared}/{' x '.join(share.sensitive)}"
 
 
 def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None) -> Judged:
-    """Hold the shares, by population, against the limits."""
+    """Compare the shares, by population, with the limits."""
     if not shares:
         return Judged(Outcome.INCONCLUSIVE, "inconclusive: no share was measured", settings.gate or "rows")
     # Without a limit for all directions, the verdict on any limit still tells which share it would be about.
@@ -111,7 +111,7 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
 
 
 def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> tuple[Direction, ...]:
-    """By side and combination, the rows where that combination is worse off; the error is split over them."""
+    """Return the rows where each combination is worse off, by side; the error is split over the directions."""
     found = []
     for side in sides:
         rows = None if side.record is None else side.record.rows
@@ -128,7 +128,7 @@ def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | 
 
 
 def with_bounds(share: Share, hits: int, confidence: float) -> Share:
-    """A share with other hits, or with bounds at another confidence; training rows have no bounds. It has one side."""
+    """Return a share of one side with other hits, or other bounds; training rows have no bounds."""
     numbers = (hits, share.n, confidence)
     low, high = clopper_pearson(*numbers)
     bounds = {"low": low, "high": high, "lower": lower_bound(*numbers), "upper": upper_bound(*numbers)}
@@ -139,7 +139,7 @@ def with_bounds(share: Share, hits: int, confidence: float) -> Share:
 
 
 def at_confidence(share: Share, confidence: float) -> Share:
-    """The counts of a share with bounds at another confidence; exact shares and those with a design stay."""
+    """Return a share with bounds at another confidence; exact and weighted shares stay unchanged."""
     if share.method == "exact" or share.design:
         return share
     plain = None if share.plain is None else at_confidence(share.plain, confidence)

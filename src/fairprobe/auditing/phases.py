@@ -1,4 +1,4 @@
-"""The phases of an audit: each is a function that adds to the state what it measured."""
+"""The phases of an audit: each is a function that adds its measurements to the state."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fairprobe.searching.settings import StopReason
 from fairprobe.wording import percent
 
 MOST_SETS = 3
-"""Sensitive parameters of which every set has a share; with more of them, each alone and all together. Chosen."""
+"""Largest number of sensitive parameters for a share of every set; else of each and of all together. Chosen."""
 
 CONFIDENCES = (0.9, 0.99)
-"""Confidences at which the verdict is given again; chosen."""
+"""Confidences at which the verdict is recomputed; chosen."""
 
 FACTORS = (0.5, 2.0)
-"""Factors of the threshold with which the verdict is given again; chosen."""
+"""Factors of the threshold with which the verdict is recomputed; chosen."""
 
 
 def measure_shares(run: AuditState) -> None:
@@ -48,7 +48,7 @@ def measure_shares(run: AuditState) -> None:
 
 
 def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> list[Share]:
-    """The shares of a population by set of sensitive parameters; the last is of all of them together."""
+    """Return the shares of a population by set of sensitive parameters; the last is of all of them together."""
     settings = run.settings
     some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are", "seed")
     asked = {"domain": run.domain, **settings.some(*some), **run.next_store(name), **changes}
@@ -67,7 +67,7 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
 
 
 def _relabelled(run: AuditState) -> int | None:
-    """Count the rows whose label changes; None where it is known already, or where the model gives no labels."""
+    """Return the number of rows whose label changes; None if already known, or if the model gives no labels."""
     settings, linked = run.settings, run.settings.linked if run.domain.links else None
     if settings.output not in ("score", "proba") or run.asker is None or run.asker.adapter.is_function:
         return None
@@ -81,7 +81,7 @@ def _relabelled(run: AuditState) -> int | None:
 
 
 def measure_impact(run: AuditState) -> None:
-    """Measure how often real rows get the good outcome as they are, by sensitive value."""
+    """Measure how often real rows get the favourable outcome as they are, by sensitive value."""
     if run.favourable is None or not run.favourable.is_label:
         return
     import pandas as pd
@@ -99,7 +99,7 @@ def measure_impact(run: AuditState) -> None:
 
 
 def search_cases(run: AuditState) -> None:
-    """Search for cases from the rows, within the density where there is one."""
+    """Search for cases from the rows, within the density if there is one."""
     settings, domain = run.settings, run.domain
     if not domain.links and set(domain.sensitive) == set(domain.hidden):
         text = "no twin differs to the model, so there is nothing to search for"
@@ -136,13 +136,13 @@ def explain_cases(run: AuditState) -> None:
 
 
 def measure_proxies(run: AuditState) -> None:
-    """Measure which of the other columns reveal the sensitive ones."""
+    """Measure which other columns reveal the sensitive ones."""
     rows, names = run.rows[list(run.domain.names)], run.domain.sensitive
     run.proxies = proxies(rows, names, confidence=run.settings.confidence, seed=run.settings.seed)
 
 
 def measure_sensitivity(run: AuditState) -> None:
-    """Give the verdict again with one thing changed at a time, on the population of the gate."""
+    """Recompute the verdict with one setting changed at a time, on the population that the limit binds."""
     settings = run.settings
     population = run.judged.population
     share = run.main[population]
@@ -183,7 +183,7 @@ def _add_row(run: AuditState, what: str, share: Share) -> None:
 
 
 def retrain_model(run: AuditState) -> None:
-    """Try whether training can make the shares smaller."""
+    """Test whether training can make the shares smaller."""
     from fairprobe.retraining import retrain
 
     settings = run.settings
@@ -198,7 +198,7 @@ def retrain_model(run: AuditState) -> None:
 
 
 def in_words(error: Exception) -> str:
-    """An error as the text of a remark."""
+    """Return an error as the text of a remark."""
     return str(error) if isinstance(error, FairprobeError) else f"{type(error).__name__}: {error}"
 
 
@@ -211,4 +211,4 @@ PHASES: dict[str, Callable[[AuditState], None]] = {
     "sensitivity": measure_sensitivity,
     "retraining": retrain_model,
 }
-"""By name, the phases in order."""
+"""Phases by name, in order."""

@@ -1,4 +1,4 @@
-"""Privacy of a report: masked columns are left out, and real rows unless they were asked for."""
+"""Privacy of a report: masked columns are left out, and real rows too unless they were requested."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 MASKED = "masked"
 
 SHORTEST = 4
-"""Values of masked columns that are shorter are looked for by their column's name alone: "no" is in any text."""
+"""Smallest length of masked values that are searched for; chosen. For shorter ones, such as "no", which occur in any
+text, only the column's name is searched for."""
 
 
 class Mask:
-    """Replaces what is told of some columns."""
+    """Replacement of the values of masked columns."""
 
     def __init__(self, columns: Iterable[str], rows: pd.DataFrame) -> None:
         self.columns = tuple(columns)
@@ -28,25 +29,25 @@ class Mask:
         self._mentions = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in words)) if words else None
 
     def row(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """A row with the values of masked columns replaced."""
+        """Return a row with the values of masked columns replaced."""
         return {name: MASKED if name in self.columns else value for name, value in values.items()}
 
     def text(self, text: str) -> str:
-        """A text; one that tells something of a masked column is not told."""
+        """Return a text, or a replacement if it reveals a value of a masked column."""
         if self._mentions is None or text in self.columns or not self._mentions.search(text):
             return text
         named = [name for name in self.columns if name in text]
         return f"{MASKED} (about {', '.join(named)})" if named else MASKED
 
     def command(self, command: str | None) -> str | None:
-        """A command; it may say what is masked, but nothing else of that."""
+        """Return a command with the names of masked columns but without their values."""
         if command is None:
             return None
         told = re.sub(r"--mask \S+", "", command)
         return command if self.text(told) == told else MASKED
 
     def everywhere(self, content: Any) -> Any:
-        """Plain values, nested: texts are looked through, and what stands under or beside a masked name."""
+        """Return nested plain values after masking all texts, and all values under or beside a masked name."""
         if not self.columns:
             return content
         if isinstance(content, str):

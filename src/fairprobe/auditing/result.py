@@ -1,4 +1,4 @@
-"""The result of an audit: the verdict, the results that it stands on, and the report in all its forms."""
+"""The result of an audit: the verdict, the results that support it, and the report in all its forms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INTERRUPTED = 130
 """Exit code of an audit that was interrupted."""
 
 MOST_REGIONS = 3
-"""Regions in a summary; chosen. The report has all of them."""
+"""Largest number of regions in a summary; chosen. The report has all of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -38,31 +38,31 @@ class Audit(Result):
     """The result of an audit."""
 
     verdict: Judged
-    """The outcome of holding the shares against the limit."""
+    """Outcome of comparing the shares with the limit."""
     shares: dict[str, Share]
-    """By population, the share of all sensitive parameters together."""
+    """Share of all sensitive parameters together, by population."""
     shares_by_set: dict[str, dict[str, Share]]
-    """By population, then by set of sensitive parameters."""
+    """Shares by population, then by set of sensitive parameters."""
     found: Found | None
-    """The result of the search."""
+    """Result of the search; None if it did not run."""
     why: Explanation | None
-    """The explanation; None without cases."""
+    """Explanation of the cases; None without cases."""
     proxies: Proxies | None
-    """The columns that reveal the sensitive ones."""
+    """Columns that reveal the sensitive ones."""
     retrained: Retrained | None
-    """The result of retraining, where it was asked for."""
+    """Result of retraining, if it was requested."""
     domain: Domain
-    """What an input may be; sensitive columns that the model does not take are hidden."""
+    """The audited domain. Sensitive columns that the model does not take are hidden."""
     density: Density | None
     """The density of the rows; None for rows that are too few."""
     interrupted: str | None
-    """The phase that was interrupted."""
+    """Phase that was interrupted; None if all phases ended."""
     content: dict[str, Any]
     """The whole audit as plain values of JSON; every form of the report is made of it."""
 
     @classmethod
     def of(cls, run: AuditState) -> Self:
-        """The result of the phases."""
+        """Return the result of the phases."""
         sets = {name: {" x ".join(share.sensitive): share for share in shares} for name, shares in run.sets.items()}
         parts = (run.found, run.why, run.proxies, run.retrained, run.domain, run.density, run.interrupted)
         return cls(run.judged, run.main, sets, *parts, content_of(run))
@@ -73,7 +73,7 @@ class Audit(Result):
         return INTERRUPTED if self.interrupted else self.verdict.exit_code
 
     def sentence(self) -> str:
-        """The verdict in a sentence; an audit that was interrupted says so first."""
+        """The verdict in a sentence, which first states an interruption."""
         before = f"interrupted in the phase {self.interrupted}; so far " if self.interrupted else ""
         return f"{before}{self.verdict.sentence}"
 

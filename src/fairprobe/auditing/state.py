@@ -1,4 +1,4 @@
-"""What an audit was asked, and the one value that its phases work on: what is known so far."""
+"""The settings of an audit, and the state that its phases share: the results so far."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ NOT_IN_CONFIG = (
     *("model", "X", "y", "sensitive", "domain", "seed", "date", "title", "name", "data_name"),
     *("folder", "store", "model_id", "selfcheck", "command", "progress"),
 )
-"""Arguments outside of the configuration: no figure depends on them, or `audit.json` has them elsewhere."""
+"""Arguments outside the configuration, because no figure depends on them or `audit.json` has them elsewhere."""
 
 COUNTS = ("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "explain_queries")
 
 
 class AuditSettings(SimpleNamespace):
-    """The arguments of `audit` under their names; those not given have its defaults."""
+    """The arguments of `audit` by name, with its defaults."""
 
     def __init__(self, **given: Any) -> None:
         from fairprobe.auditing.auditing import audit
@@ -58,15 +58,15 @@ class AuditSettings(SimpleNamespace):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The arguments that the figures depend on, by name."""
+        """Return the arguments that the figures depend on, by name."""
         return {name: each for name, each in vars(self).items() if name not in NOT_IN_CONFIG}
 
     def but(self, **changes: Any) -> AuditSettings:
-        """The settings with some of them changed."""
+        """Return the settings with some of them changed."""
         return AuditSettings(**{**vars(self), **changes})
 
     def some(self, *names: str) -> dict[str, Any]:
-        """Some of the settings, by name."""
+        """Return some of the settings, by name."""
         return {name: getattr(self, name) for name in names}
 
     def _check(self) -> None:
@@ -95,17 +95,17 @@ class AuditSettings(SimpleNamespace):
 
     @property
     def directions(self) -> dict[str, float]:
-        """Limits by who is worse off."""
+        """Limits by combination that is worse off."""
         return dict(self.max_share) if isinstance(self.max_share, Mapping) else {}
 
     @property
     def limit(self) -> float | None:
-        """The limit of all directions together."""
+        """The limit for all directions together; None without one."""
         return None if isinstance(self.max_share, Mapping) else self.max_share
 
 
 def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule: str) -> None:
-    """Refuse names that are not among those known."""
+    """Refuse names that are not among the known ones."""
     known = list(known)
     for name in names:
         if name not in known:
@@ -113,12 +113,12 @@ def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule:
 
 
 Sampled = tuple[str, str, str, int, int]
-"""Inputs that were asked about: the phase, what they were for, how they were chosen, their number, the queries."""
+"""Sampled inputs: the phase, their purpose, their distribution, their number, and the queries."""
 
 
 @dataclass
 class AuditState:
-    """An audit on its way."""
+    """An audit in progress."""
 
     model: Any
     domain: Domain
@@ -126,24 +126,24 @@ class AuditState:
     labels: Any
     settings: AuditSettings
     favourable: Favourable | None = None
-    """The good outcome, which the model does give."""
+    """The favourable outcome, which the model is known to give."""
     populations: dict[str, Any] = field(default_factory=dict)
-    """The populations asked for; the one of the gate comes first, because it makes the verdict."""
+    """The requested populations; the one that the limit binds comes first, because it gives the verdict."""
     selfcheck: Mapping[str, Any] | None = None
     """The result of the selfcheck, here or elsewhere."""
     asker: Asker | None = None
-    """Made before the first row is sent, so that it knows how many rows are sent."""
+    """Asker that exists before the first row is sent, so that it knows how many rows are sent."""
     identity: dict[str, Any] = field(default_factory=dict)
-    """What `audit.json` tells of model, data, settings and versions, with their digests."""
+    """Identity of model, data, settings and versions in `audit.json`, with their digests."""
     folder: RunFolder | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
     n_stored: int = 0
     phase: str = ""
     density: Density | None = None
     sets: dict[str, list[Share]] = field(default_factory=dict)
-    """By population, the shares by set of sensitive parameters; the last is of all of them together."""
+    """Shares by population, then set of sensitive parameters; the last set is all of them together."""
     n_relabelled: int | None = None
-    """Rows whose label changes, where scores or probabilities are compared; None where that is not known."""
+    """Number of rows whose label changes, if scores or probabilities are compared; None if not known."""
     impact: list[dict[str, Any]] = field(default_factory=list)
     found: Found | None = None
     why: Explanation | None = None
@@ -151,29 +151,29 @@ class AuditState:
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
     retrained: Retrained | None = None
     sampling: list[Sampled] = field(default_factory=list)
-    """What was sampled beside the shares, the search and the explanation."""
+    """Samples other than those of the shares, the search and the explanation."""
     health: list[dict[str, str]] = field(default_factory=list)
     interrupted: str | None = None
-    """The phase that was interrupted or that failed."""
+    """Phase that was interrupted or that failed."""
 
     @cached_property
     def progress(self) -> Progress | None:
-        """Where progress is told."""
+        """The callable that receives progress; None without one."""
         return teller(self.settings.progress)
 
     @cached_property
     def mask(self) -> Mask:
-        """Replaces what must not be told."""
+        """The replacement of masked values."""
         return Mask(self.settings.mask, self.rows)
 
     @property
     def main(self) -> dict[str, Share]:
-        """By population, the share of all sensitive parameters together."""
+        """The share of all sensitive parameters together, by population."""
         return {name: shares[-1] for name, shares in self.sets.items()}
 
     @property
     def row_sides(self) -> list[tuple[Share, Record, RowAnswers]]:
-        """The shares of the rows by linked and by plain twins, with the record of the hits and of the answers."""
+        """The shares of the rows by linked and by plain twins, with the records of their hits and answers."""
         sides = self.main["rows"].sides if "rows" in self.main else []
         return [(side, kept, kept.rows) for side in sides if (kept := side.record) and kept.rows]
 
@@ -189,7 +189,7 @@ class AuditState:
 
     @property
     def attempt(self) -> dict[str, Any]:
-        """The line of the audit in the list of attempts."""
+        """Return the line of the audit in the list of attempts."""
         return {
             "model": self.identity["model"]["hash"],
             "data": self.identity["data"]["hash"],
@@ -200,7 +200,7 @@ class AuditState:
         }
 
     def fit_density(self) -> Density | None:
-        """The density of the rows, fitted at the first call; None for rows that are too few."""
+        """Return the density of the rows, fitted at the first call; None if there are too few rows."""
         if self.density is None and not any(each["check"] == "no-density" for each in self.health):
             try:
                 self.density = Density.fit(self.domain, self.rows, seed=self.settings.seed)
@@ -211,7 +211,7 @@ class AuditState:
         return self.density
 
     def next_store(self, name: str) -> dict[str, Any]:
-        """The arguments that keep the next run. Runs come in a fixed order, so a number tells runs of a name apart."""
+        """Return the arguments that store the next run, numbered in a fixed order within a name."""
         self.n_stored += 1
         if self.settings.store is None:
             return {}
@@ -240,7 +240,7 @@ class AuditState:
             self.progress(Status(text, {"phase": self.phase}, is_over=is_over))
 
     def under_way(self, title: str) -> Progress | bool:
-        """The progress of a part, under its title."""
+        """Return the progress of a part, under its title."""
         tell = self.progress
         if tell is None:
             return False

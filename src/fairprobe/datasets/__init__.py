@@ -1,4 +1,4 @@
-"""Data that come with the package."""
+"""Data sets that are part of the package."""
 
 from fairprobe.datasets.census import CENSUS_WORDS, census_domain, describe_census, load_census
 

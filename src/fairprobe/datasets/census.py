@@ -51,7 +51,7 @@ _WORDS: Final = {
 CENSUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {name: tuple(words.split()) for name, words in _WORDS.items()}
 )
-"""The words behind an encoded column's codes: code i is the i-th word."""
+"""Words for the codes of encoded columns: code i stands for the i-th word."""
 
 # By column, how many consecutive numbers share one code.
 _WIDTHS: Final = {"age": 10, "fnlwgt": 20_000, "capital-gain": 1_000, "capital-loss": 100, "hours-per-week": 1}

@@ -1,4 +1,4 @@
-"""Two models on the same inputs: which has the larger share, by how much, and whether it could be chance."""
+"""Comparison of two models on the same inputs: the difference of their shares, and a test that it is chance."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class Comparison(Result):
     a: Share
     b: Share
     difference: float
-    """The share of a less that of b."""
+    """Share of a minus share of b."""
     low: float
     high: float
-    """The interval of the difference, at the shares' confidence."""
+    """Upper end of the interval of the difference, at the shares' confidence."""
     p_value: float
-    """McNemar's exact test of equal shares."""
+    """P-value of McNemar's exact test of equal shares."""
     only_a: int
     only_b: int
-    """Inputs that are discriminatory for the one model and not for the other."""
+    """Numbers of inputs that are discriminatory for only one of the models."""
     n: int
     plain: Comparison | None = None
-    """Beside a comparison of linked twins: that of twins which differ in the sensitive parameters alone."""
+    """Comparison of plain twins, beside a comparison of linked twins; None without links."""
 
     def sentence(self) -> str:
-        """The comparison in words."""
+        """Return the comparison in words."""
         return (
             f"{percent(self.a.value)} against {percent(self.b.value)} of {self.n:,} inputs: "
             f"{100 * self.difference:+.3g} points, with {percent(self.a.confidence)} confidence between "
@@ -55,7 +55,7 @@ class Comparison(Result):
         )
 
     def blocks(self) -> list[Block]:
-        """The comparison for people."""
+        """Return the comparison as blocks for people."""
         figures = {
             "a": percent(self.a.value),
             "b": percent(self.b.value),
@@ -142,7 +142,7 @@ def compare(
 
 
 def paired(a: Share, b: Share, hits_a: Mask, hits_b: Mask, confidence: float) -> Comparison:
-    """Two shares that come from the same inputs, by which of these are discriminatory for each."""
+    """Return the comparison of two shares of the same inputs, from the hits of each."""
     n = len(hits_a)
     only_a, only_b = int((hits_a & ~hits_b).sum()), int((hits_b & ~hits_a).sum())
     low, high = paired_difference(only_a, only_b, n, confidence)

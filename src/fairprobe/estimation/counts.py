@@ -1,4 +1,4 @@
-"""Counts: how many of the judged inputs are discriminatory, and who among their twins gets what; and their record."""
+"""Counts of the judged inputs that are discriminatory, of the outcomes of their twins, and their record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Count:
-    """The hits among the families added, when only some of the sensitive parameters may change."""
+    """Number of hits among the added families, if only some of the sensitive parameters may change."""
 
     def __init__(self, oracle: Oracle, sensitive: tuple[str, ...], n_samples: int) -> None:
         self.sensitive = sensitive
@@ -32,19 +32,19 @@ class Count:
         self._changed = [name in sensitive for name in oracle.domain.sensitive]
         self._n_samples = n_samples
         self.by_outcome: Counter[tuple[int, Any]] = Counter()
-        """Hits by combination of what changes, and the outcome that it gets."""
+        """Number of hits by combination of the changed parameters, and the outcome that it gets."""
         self.n = 0
-        """Inputs that are comparable."""
+        """Number of comparable inputs."""
         self.n_not_comparable = 0
         self.hits = 0
         self.counted: list[Mask] = []
         self.are_hits: list[Mask] = []
         """Boolean masks over the rows of each batch of real rows: the comparable ones, and the hits."""
         self.bits: list[tuple[Any, int]] = []
-        """For each batch, the bits of the hits among the comparable inputs, and the number of these; see `Record`."""
+        """Bits of the hits among the comparable inputs, and the number of these, for each batch; see `Record`."""
 
     def add(self, batch: JudgedFamilies) -> Mask:
-        """Count a batch; gives a mask of the hits among its comparable inputs."""
+        """Count a batch, and return a mask of the hits among its comparable inputs."""
         present = self.compared(batch)
         hits = self._oracle.are_discriminatory(batch.outputs, present)
         if batch.second is not None:
@@ -67,14 +67,14 @@ class Count:
         return hits
 
     def compared(self, batch: JudgedFamilies) -> Mask | None:
-        """Mask of the members that count: they are present, and agree with the input in what is held."""
+        """Return a mask of the members that count: present, and equal to the input in the unchanged parameters."""
         if batch.rows is None and all(self._changed):
             return batch.present  # all of them: the usual case, without a comparison
         mask = compared(batch.members, batch.own, self._changed)
         return mask if batch.present is None else mask & batch.present
 
     def _note_outcomes(self, batch: JudgedFamilies, present: Mask | None, rows: Codes) -> None:
-        """Count the outcomes of each combination of the parameters that change, over the hits."""
+        """Count the outcomes of each combination of the changed parameters, over the hits."""
         outputs, changed = batch.outputs[:, rows], batch.members[:, self._changed]
         exists = np.ones(outputs.shape[:2], dtype=bool) if present is None else present[:, rows]
         listed = np.flatnonzero((changed >= 0).all(axis=1))
@@ -86,18 +86,18 @@ class Count:
 
     @property
     def value(self) -> float:
-        """The share; NaN if nothing could be compared."""
+        """The share; NaN if no input could be compared."""
         return self.hits / self.n if self.n else math.nan
 
     @property
     def rates(self) -> Floats:
-        """The fraction of hits in each whole experiment: of so many comparable inputs, wherever batches end."""
+        """Return the fraction of hits in each complete experiment, which is a fixed number of comparable inputs."""
         n = self._n_samples
         hits = Record(tuple(self.bits)).hits
         return np.asarray(hits[: len(hits) // n * n].reshape(-1, n).sum(axis=1) / n)
 
     def outcomes(self) -> pd.DataFrame | None:
-        """Table of the hits: a row for each combination of what changes, a column for each outcome; None without."""
+        """Return a table of the hits by combination of the changed parameters and outcome; None without hits."""
         import pandas as pd
 
         if not self.hits:
@@ -110,7 +110,7 @@ class Count:
 
 
 def combination_words(domain: Domain, position: int) -> str:
-    """A combination of sensitive values in words."""
+    """Return a combination of sensitive values in words."""
     codes = zip(domain.sensitive, domain.combinations[position], strict=True)
     return ", ".join(f"{name}={domain[name].decode(np.array([code]))[0]}" for name, code in codes)
 
@@ -124,25 +124,25 @@ class RowAnswers:
 
     index: pd.Index
     places: Codes
-    """Positions in the frame given, from 0 on: an index may have the same label for several rows."""
+    """Position of each row in the given frame, from 0 on, because an index may repeat labels."""
     members: tuple[str, ...]
-    """The combinations of sensitive values, in words."""
+    """Combinations of sensitive values, in words."""
     outputs: NDArray[Any]
-    """The model's outputs by member, then row (then class)."""
+    """Outputs of the model by member, then row (then class)."""
     present: Mask
-    """Mask of the members that are compared, by member, then row. Outputs of the others mean nothing."""
+    """Boolean mask of the compared members, by member, then row. Outputs of other members have no meaning."""
     second: NDArray[Any] | None = None
-    """The outputs once more, where hits were asked about again: a hit is one each time."""
+    """Outputs of the second query, if hits were asked about again; a hit must be one each time."""
 
     def of_row(self, place: int, outputs: NDArray[Any] | None = None) -> list[Any]:
-        """The outputs of a row by member, probabilities as a tuple; None for a member that is not compared."""
+        """Return the outputs of a row by member, probabilities as a tuple; None for a member that is not compared."""
         said = (self.outputs if outputs is None else outputs)[:, place]
         values = [tuple(output.tolist()) if said.ndim > 1 else plain(output) for output in said]
         return [value if exists else None for value, exists in zip(values, self.present[:, place], strict=True)]
 
     @property
     def told_otherwise(self) -> list[int]:
-        """The rows that were answered differently when asked again, be it in the last bits."""
+        """Return the rows whose second answer differed, even if only by rounding."""
         if self.second is None:
             return []
         other = np.asarray(self.second != self.outputs).reshape(*self.present.shape, -1).any(axis=2)
@@ -150,7 +150,7 @@ class RowAnswers:
 
     @classmethod
     def joined(cls, parts: Sequence[RowAnswers]) -> RowAnswers:
-        """Batches put together, in order."""
+        """Return batches put together, in order."""
         index = parts[0].index
         seconds = [part.outputs if part.second is None else part.second for part in parts]
         return cls(
@@ -165,15 +165,15 @@ class RowAnswers:
 
 @dataclass(frozen=True)
 class Record:
-    """The inputs that the hits and n of a share were counted from."""
+    """The inputs from which the hits and n of a share were counted."""
 
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
-    """For each batch, the bits of the hits among the comparable inputs, in order, and the number of these inputs."""
+    """Bits of the hits among the comparable inputs, in order, and the number of these inputs, for each batch."""
     rows: RowAnswers | None = None
-    """The answers about real rows, where all sensitive parameters change."""
+    """Answers about real rows, if all sensitive parameters change."""
 
     @property
     def hits(self) -> Mask:
-        """Mask of the hits among the comparable inputs, in the order in which they were judged."""
+        """Boolean mask of the hits among the comparable inputs, in the order of judging."""
         masks = [np.unpackbits(bits, count=n).astype(bool) for bits, n in self.parts]
         return np.concatenate(masks) if masks else np.zeros(0, dtype=bool)

@@ -1,4 +1,4 @@
-"""Drawing: the convergence plot, how the estimate settles as experiments are added (the paper's figure)."""
+"""Drawing of the convergence plot: the estimate as experiments are added (the paper's figure)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 from fairprobe.wording import POPULATIONS, percent
 
 WIDTH, HEIGHT = 7.2, 3.6
-"""Size of a panel in inches."""
+"""Size of a panel in inches; chosen."""
 
 REACH = 6
-"""Length of the axis on either side of the value, in lengths of the interval's longer side; chosen."""
+"""Length of the axis on either side of the value, as a multiple of the interval's longer side; chosen."""
 
 FEW = 30
-"""Experiments up to which each is marked by a dot; chosen."""
+"""Largest number of experiments that are each marked by a dot; chosen."""
 
 
 def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> None:
@@ -36,12 +36,12 @@ def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> N
 
 
 def has_history(share: Share) -> bool:
-    """True if there is anything to draw: only a sample has experiments."""
+    """Return True if there is a history to draw: only a sample has experiments."""
     return share.history is not None and len(share.history) > 0
 
 
 def _draw(axes: Any, share: Share) -> None:
-    """Draw a panel: the line, the band, what was measured, and the result in words."""
+    """Draw a panel: the line, the band, the measured quantity, and the result in words."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     history = share.history

@@ -2,7 +2,7 @@
 
 `causal_score` and `causal_search` are Themis' measure (Galhotra, Brun, Meliou, FSE 2017): the share of inputs whose
 outcome some parameters alone change. Themis stops when a normal approximation of the error looks small, which without
-hits is at once; here the interval is valid whenever one stops.
+hits happens at once. The interval here is valid whenever the sample stops.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def causal_search(
 
 
 def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """Sets of sensitive parameters, by default all there are, the small ones first."""
+    """Return sets of sensitive parameters, by default all, the small ones first."""
     if sets is None:
         sizes = range(1, len(domain.sensitive) + 1)
         return [names for size in sizes for names in combinations(domain.sensitive, size)]

@@ -1,4 +1,4 @@
-"""The good outcome of a model: reads the word given for it, and says who is denied it."""
+"""The favourable outcome of a model: reads the user's word for it, and finds who is denied it."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDS = ("lowest", "highest")
-"""The good outcome of numbers; of probabilities, the lowest or highest probability of the last class."""
+"""Words for the favourable end of numbers; of probabilities, the end of the last class."""
 
 MOST_LOOKED_AT = 100_000
-"""Inputs of a domain that are looked at for an outcome before it counts as never seen; chosen. Of rows, all are."""
+"""Largest number of inputs of a domain searched for an outcome; chosen. All rows are searched."""
 
 MOST_TOLD = 10
-"""Outcomes that a message lists; chosen."""
+"""Largest number of outcomes that a message lists; chosen."""
 
 
 @dataclass(frozen=True)
 class Favourable:
-    """The good outcome of a model."""
+    """The favourable outcome of a model."""
 
     word: Any
-    """The label, class or end, as a user calls it."""
+    """Label, class or end, as a user names it."""
     column: Any
-    """Its name in a table of outcomes."""
+    """Name of the outcome in a table of outcomes."""
     is_label: bool = False
     is_low: bool = False
-    """True if the lower number is the better one."""
+    """True if the lower number is better."""
     place: int | None = None
-    """Position of the class whose probability or score is meant; None where outputs are not by class."""
+    """Position of the class whose probability or score is meant; None if outputs are not by class."""
     n_queries: int = field(default=0, compare=False)
-    """Rows that the model was asked about to see this outcome; they are not counted in any share."""
+    """Number of rows that the model was asked about to see this outcome; they count in no share."""
 
     @property
     def label(self) -> Any:
@@ -53,7 +53,7 @@ class Favourable:
         return self.word if self.is_label or (self.place is not None and self.word == self.column) else None
 
     def worse_off(self, outcomes: pd.DataFrame | None) -> str | None:
-        """The combination that gets it least often; None if two are level."""
+        """Return the combination that gets the outcome least often; None in a tie."""
         if outcomes is None:
             return None
         asked = outcomes[outcomes.sum(axis=1) > 0]
@@ -64,19 +64,19 @@ class Favourable:
         return None if rates.iloc[0] == rates.iloc[1] else str(rates.index[0])
 
     def denied(self, outputs: NDArray[Any], present: Mask, place: int, above: float) -> Mask:
-        """Mask of the inputs of which another member gets an output better than this member's by more than `above`."""
+        """Return a mask of the inputs for which another member's output is better by more than `above`."""
         good = self._goodness(outputs)
         others = np.where(present, good, -np.inf)
         others[place] = -np.inf
         return np.asarray(present[place] & (others.max(axis=0) - good[place] > above))
 
     def worst(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[Any]:
-        """By input, a number for the output of its worst-off member; it is higher where that output is better."""
+        """Return a number by input that is higher where the output of its worst-off member is better."""
         good = self._goodness(outputs)
         return np.asarray(good.min(axis=0) if present is None else np.where(present, good, np.inf).min(axis=0))
 
     def _goodness(self, outputs: NDArray[Any]) -> NDArray[Any]:
-        """Numbers by member, then input, that are higher where the output is better."""
+        """Return numbers by member, then input, that are higher where the output is better."""
         if self.is_label:
             return np.asarray(outputs == self.word).astype(np.float64)
         numbers = outputs if self.place is None else outputs[..., self.place]
@@ -92,7 +92,7 @@ def read_favourable(
     *,
     as_text: bool = False,
 ) -> Favourable | None:
-    """Read the word given for the good outcome of a model; None for None.
+    """Return the favourable outcome that a word names; None for None.
 
     Args:
         word: a label, a class or an end; a `Favourable` is given back as it is.
@@ -117,10 +117,10 @@ def read_favourable(
 
 
 def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = False) -> Favourable | None:
-    """Read the word for the good outcome of a model that is asked about populations.
+    """Return the favourable outcome of a model that is asked about populations.
 
-    If the model does not tell its classes, inputs of the populations are looked at, few first, until one of their
-    members gets the outcome; one that is never seen is refused.
+    If the model does not state its classes, inputs of the populations are judged, few at first, until one of their
+    members gets the outcome; an outcome that is never seen is refused.
     """
 
     def n_classes() -> int:
@@ -141,7 +141,7 @@ def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = F
 def favourable_in(
     word: Any, model: Any, domain: Domain, rows: Any, *, as_text: bool = False, **asked: Any
 ) -> Favourable | None:
-    """Read the word for the good outcome of a model on rows, where there are some, and in the domain.
+    """Return the favourable outcome of a model on rows, if there are some, and in the domain.
 
     The other arguments are `output`, `threshold` and `batch`, as in `estimate`.
     """
@@ -150,7 +150,7 @@ def favourable_in(
 
 
 def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False) -> Any:
-    """The label among those of some rows that a word stands for."""
+    """Return the label among those of some rows that a word stands for."""
     word = word.label if isinstance(word, Favourable) else word
     for label in _matching(word, labels, as_text):
         return label
@@ -158,27 +158,27 @@ def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False)
 
 
 def classes_of(model: Any) -> list[Any] | None:
-    """The model's classes, in order; None if it does not tell them."""
+    """Return the model's classes, in order; None if it does not state them."""
     classes = adapter_for(model).classes
     return np.asarray(classes).tolist() if classes is not None and np.ndim(classes) == 1 else None
 
 
 def named_outcomes(outcomes: pd.DataFrame | None, classes: Sequence[Any] | None) -> pd.DataFrame | None:
-    """A table of outcomes with the names of classes, which the oracle knows by their place."""
+    """Return a table of outcomes with the names of classes, which the oracle knows by position."""
     if outcomes is None or classes is None or {*outcomes.columns} & {*ENDS}:
         return outcomes
     return outcomes.rename(columns=dict(enumerate(classes)))
 
 
 def in_order(labels: Iterable[Any]) -> list[Any]:
-    """Labels in order, each once; those of one type stand together."""
+    """Return distinct labels in order; those of one type stand together."""
     return sorted({plain(label) for label in labels}, key=lambda label: (str(type(label)), label))
 
 
 def _of_numbers(
     word: Any, output: str, classes: list[Any] | None, n_classes: Callable[[], int], as_text: bool
 ) -> Favourable:
-    """An end, or a class of probabilities or scores; where a class has the name of an end, the class is meant."""
+    """Return an end, or a class; if a class has the name of an end, the class is meant."""
     n = 0
     if output == "proba" and classes is not None:
         n = len(classes)
@@ -193,7 +193,7 @@ def _of_numbers(
 
 
 def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
-    """The labels seen so far, batch after batch."""
+    """Yield the labels seen so far, batch after batch."""
     import pandas as pd
 
     labels: set[Any] = set()
@@ -203,7 +203,7 @@ def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
 
 
 def _answers(targets: Sequence[Population]) -> Iterator[NDArray[Any]]:
-    """The model's outputs for all members of inputs: of few, then of all rows or of very many inputs drawn."""
+    """Yield the model's outputs for all members of inputs: of few, then of all rows or of many drawn inputs."""
     for target in targets:
         first = next(target.parts(FEW, 0)) if target.rows is None else target.rows.iloc[:FEW]
         for part in chain([first], target.parts(MOST_LOOKED_AT, 0)):
@@ -218,9 +218,9 @@ def _refused(word: Any, rule: str, known: Sequence[Any]) -> SettingError:
 
 
 def _matching(word: Any, outcomes: Iterable[Any], as_text: bool) -> list[Any]:
-    """The outcome that a word means, alone in a list, which is empty if there is none, or for a text more than one.
+    """Return the outcome that a word means, alone in a list; empty if there is none or the text is ambiguous.
 
-    Truth values are no numbers, nor texts.
+    Truth values are neither numbers nor texts.
 
     >>> _matching("1", [0, 1], True), _matching("true", [False, True], True), _matching("1", [0.0, 1.0], True)
     ([1], [True], [1.0])

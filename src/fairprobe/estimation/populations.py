@@ -1,6 +1,6 @@
-"""Populations give batches of families, judged by the model, for others to count.
+"""Populations: batches of families, judged by the model, for other modules to count.
 
-The oracle says which are discriminatory, and `domain.families` who is compared with whom.
+The oracle decides which are discriminatory, and `domain.families` who is compared with whom.
 """
 
 from __future__ import annotations
@@ -33,45 +33,45 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLES = 1
-"""Tells the random numbers of an estimate from those of a search with the same seed, whose shards have one number."""
+"""Key of the random numbers of an estimate, which separates them from those of a search with the same seed."""
 
 FEW = 256
-"""Rows on which a model's rounding is measured; chosen."""
+"""Number of rows on which a model's rounding is measured; chosen."""
 
 
 @dataclass(frozen=True)
 class JudgedFamilies:
-    """A batch of inputs with their twins: what the model said of each member, and which member each input is."""
+    """A batch of inputs with their twins: the model's output for each member, and the member that each input is."""
 
     outputs: NDArray[Any]
-    """By member, then input (then class)."""
+    """Outputs by member, then input (then class)."""
     present: Mask | None
-    """Mask of the members that are compared and allowed; None if all are."""
+    """Boolean mask of the members that are compared and allowed; None if all are."""
     members: Codes
-    """The sensitive codes of each member; -1 for a value that is the input's own."""
+    """Sensitive codes of each member; -1 for a value that is the input's own."""
     own: Codes
-    """The sensitive codes of each input itself; -1 where its value is none of those compared."""
+    """Sensitive codes of each input itself; -1 where its value is not compared."""
     kinds: Codes | None
-    """By member, then input, a number that members have in common if they are the same row to the model; or None."""
+    """Number by member, then input; members with equal numbers are equal rows to the model; None if all differ."""
     rows: RowMembers | None = None
-    """The real rows, where they are some."""
+    """The real rows, if the inputs are rows."""
     counted: Mask | None = None
-    """Mask of the inputs that are of the population; None if all are."""
+    """Boolean mask of the inputs that belong to the population; None if all do."""
     second: NDArray[Any] | None = None
-    """The outputs once more, where hits were asked about again; None for a model that is known to repeat itself."""
+    """Outputs of the second query about hits; None for a model that is known to repeat itself."""
     n_contradicted: int = 0
-    """Hits that got other outputs the second time, by more than rounding."""
+    """Number of hits whose second output differed by more than rounding."""
     contradicted: Any = None
-    """The rows that did, as codes or as a frame."""
+    """Rows whose second output differed, as codes or as a frame."""
 
 
 def judged(
     oracle: Oracle, inputs: Codes | pd.DataFrame, sets: Sequence[Sequence[str]] | None = None, *, twice: bool = False
 ) -> JudgedFamilies:
-    """A batch of inputs of the domain, or of real rows, each judged as it is with only what is compared replaced.
+    """Return a batch of inputs or real rows with the model's outputs for all their members.
 
-    Real rows have the members that some sets of sensitive parameters need. With `twice`, hits are asked about again, by
-    whatever members they are hits: which of them are compared differs by set, and is counted later.
+    Real rows have the members that some sets of sensitive parameters need. With `twice`, hits are asked about again,
+    for any members that make them hits: which members are compared differs by set, and is counted later.
     """
     families, asker = oracle.families, oracle.asker
     if isinstance(inputs, np.ndarray):
@@ -99,7 +99,7 @@ def judged(
 
 
 def _ask_rows(asker: Answering, members: RowMembers, rows: Codes | slice = slice(None)) -> NDArray[Any]:
-    """The outputs of some rows' members; those that do not count have none."""
+    """Return the outputs of some rows' members; members that do not count have none."""
     present = np.zeros_like(members.present)
     present[:, rows] = members.present[:, rows]
     answers = asker.ask_frame(members.joined(present)) if present.any() else np.zeros(0)
@@ -109,7 +109,7 @@ def _ask_rows(asker: Answering, members: RowMembers, rows: Codes | slice = slice
 
 
 def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
-    """The domains with the twins to compare: linked ones, plain ones, or both, the linked ones first."""
+    """Return the domains with the twins to compare: linked ones, plain ones, or both, the linked ones first."""
     checked_domain(domain)
     if linked is not None and not isinstance(linked, bool):
         raise SettingError.about("linked", f"must be True, False or None, got {linked!r}")
@@ -124,12 +124,12 @@ def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
 
 
 def bound(population: Any, domain: Domain) -> Any:
-    """A density as that of the domain, whose rules and links it is drawn within; any other population as it is."""
+    """Return a density bound to the rules and links of the domain; any other population unchanged."""
     return checked_density(population, domain) if isinstance(population, Density) else population
 
 
 def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
-    """The rows whose sensitive values are known, as the model is used to them, and which they are."""
+    """Return the rows whose sensitive values are known, with the model's dtypes, and a mask of these."""
     known = rows.known
     if not known.any():
         names = ", ".join(rows.domain.sensitive)
@@ -138,7 +138,7 @@ def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
 
 
 def _as_taken(model: Any, domain: Domain) -> Domain:
-    """A domain of which the sensitive columns that a model was not fitted on are hidden from it."""
+    """Return a domain that hides the sensitive columns on which the model was not fitted."""
     columns = columns_of(model, domain)
     lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
     return domain.hiding(lacking) if lacking else domain
@@ -167,14 +167,14 @@ class Population:
         self.name = "density" if self.density is not None else population if isinstance(population, str) else "rows"
         self.rows: pd.DataFrame | None = None
         self.places = np.zeros(0, dtype=np.int64)
-        """Positions of the rows in the frame given; the others are left out."""
+        """Position of each used row in the given frame; other rows are left out."""
         self.n_left_out = 0
-        """Rows whose sensitive value is unknown."""
+        """Number of rows whose sensitive value is unknown."""
         self.weights: Floats | None = None
         self.total_weight = 0.0
-        """Of all rows given, known or not."""
+        """Sum of the weights of all given rows, with known or unknown sensitive values."""
         self.groups: Codes | None = None
-        """Of the rows that are known."""
+        """Group of each row whose sensitive value is known."""
         self._some: pd.DataFrame | None = None
         """A few members of rows, on which a model's rounding is measured."""
         if isinstance(population, str | Density):
@@ -198,7 +198,7 @@ class Population:
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
 
     def _take(self, given: Rows) -> None:
-        """Take those of the rows given whose sensitive values are known."""
+        """Keep the given rows whose sensitive values are known."""
         self.rows, known = known_rows(given)
         self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
         if given.weights is not None:
@@ -210,37 +210,37 @@ class Population:
 
     @property
     def asker(self) -> Asker:
-        """Asks the model itself, where nothing stands in for it."""
+        """Return an asker of the model itself, without a stand-in."""
         assert isinstance(self.oracle.asker, Asker)
         return self.oracle.asker
 
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:
-        """Remarks on answers that change; the model is asked about a few rows more, once all others are judged."""
+        """Return remarks on answers that change; a few rows are asked about again after all others are judged."""
         asker = self.oracle.asker
         return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Ask inside this; real rows may hold anything, so that the model must look at them with care."""
+        """Return the context for asking; real rows may hold any value, so the model must check them."""
         return self.oracle.asker.quiet() if self.rows is None else nullcontext()
 
     def families(self, n: int, seed: int) -> Iterator[JudgedFamilies]:
-        """All rows, or so many inputs drawn, constraints respected; the same ones for the same seed."""
+        """Yield all rows or `n` drawn allowed inputs, with their families; equal seeds give equal inputs."""
         return (self.judged(part) for part in self.parts(n, seed))
 
     def parts(self, n: int, seed: int) -> Iterator[Any]:
-        """The shards in order: frames of rows, or inputs drawn."""
+        """Yield the shards in order: frames of rows, or drawn inputs."""
         return (self.shard(number, n, seed) for number in range(self.n_shards(n)))
 
     def n_shards(self, n: int | None) -> int:
-        """The number of batches in which all rows, so many inputs drawn, or every family of the domain are judged."""
+        """Return the number of batches for all rows, for `n` drawn inputs, or for every family of the domain."""
         n = n if self.rows is None else len(self.rows)
         if n is None:
             return self.oracle.families.n_blocks(self.oracle.batch_size(ROWS_A_CALL))
         return math.ceil(n / self.oracle.batch_size(n))
 
     def shard(self, number: int, n: int | None, seed: int) -> Any:
-        """One of these batches, from 0 on. Each has random numbers of its own, so that none depends on another."""
+        """Return one batch, from 0 on. Each has its own random numbers, so that no batch depends on another."""
         if self.rows is not None:
             size = self.oracle.batch_size(len(self.rows))
             return self.rows.iloc[number * size : (number + 1) * size]
@@ -251,11 +251,11 @@ class Population:
         return (self.density or self.domain).sample_codes(min(size, n - number * size), rng)
 
     def judged(self, part: Any, sets: Sequence[Sequence[str]] | None = None) -> JudgedFamilies:
-        """A batch of what is judged."""
+        """Return a judged batch."""
         return judged(self.oracle, part, sets, twice=self.twice)
 
     def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
-        """An input of each family, counted as each of its members that the constraints allow."""
+        """Yield an input of each family, counted as each of its members that the constraints allow."""
         for position, combination in enumerate(batch.members):
             counted = None if batch.present is None else batch.present[position]
             yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)

@@ -1,4 +1,4 @@
-"""Proxies: which columns give a sensitive one away, alone and together."""
+"""Proxies: the columns that reveal a sensitive one, alone and together."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 TOGETHER = "all together"
 MOST_BINS = 64
-"""Parts into which a column of many numbers is cut; chosen."""
+"""Largest number of bins of a numeric column; chosen."""
 
 FEW_VALUES = 12
-"""Distinct values of a number above which only the halves around its median are told apart; chosen."""
+"""Number of distinct values of a number above which only the halves around its median are predicted; chosen."""
 
 FEWEST = 20
-"""Rows that a value must have to be looked at; chosen."""
+"""Smallest number of rows with a value for it to be predicted; chosen."""
 
 SMOOTHING = 5.0
-"""Rows of the overall rate that a part's rate is mixed with, so that rare values do not look sure."""
+"""Weight, in rows, of the overall rate in a bin's rate, so that rare values do not look certain; chosen."""
 
 BEYOND = 10
-"""Permutations that may beat a column which is shown to tell: with as many, the test's own error is 1 in 3."""
+"""Largest number of permutations that beat a significant column; chosen: the test's own error is then 1 in 3."""
 
 MOST_PERMUTATIONS = 5_000
-"""At an error below 1 in so many, no column is shown to tell."""
+"""Largest number of permutations; chosen. At an error below 1 in this many, no column is significant."""
 
 CELLS = 2_000_000
-"""Labels permuted at a time; chosen, so that they take about 16 MB."""
+"""Number of labels permuted at a time; chosen to take about 16 MB."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,12 +54,12 @@ class Proxies(Result):
     without, the one with it gets the higher score. 0.5 is guessing, and `low` is above it only for what is shown to
     tell. `together` is the AUC of all columns for the same value. Ordered by `auc`."""
     confidence: float
-    """All intervals hold together with this confidence; they are approximations for many rows."""
+    """Confidence with which all intervals hold together; they are approximations for many rows."""
     n: int
     seed: int
 
     def sentence(self) -> str:
-        """The findings in words, and no more than was tested."""
+        """Return the findings in words, limited to what was tested."""
         parts = []
         for name, rows in self.table.groupby("sensitive", sort=False):
             every = rows[rows["column"] == TOGETHER].iloc[0]
@@ -75,7 +75,7 @@ class Proxies(Result):
         return f"{'; '.join(parts)}. A model may use what tells it; that it does is not tested here"
 
     def blocks(self) -> list[Block]:
-        """The proxies for people."""
+        """Return the proxies as blocks for people."""
         return [Sentence(self.sentence()), Table.of_facts({"rows": f"{self.n:,}"}), Table.of_frame(self.table)]
 
     def jsonable(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
 
 
 def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
-    """Masks of the rows with each value that enough rows have; of two values, one."""
+    """Return masks of the rows with each value that enough rows have; for two values, only one mask."""
     import pandas as pd
 
     values = column.dropna()
@@ -171,7 +171,7 @@ def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
 
 
 def _binned(column: pd.Series[Any]) -> Codes:
-    """A column as small whole numbers: numbers in their order, many of them by quantiles; a missing value is last."""
+    """Return a column as small integers: numbers in order, many by quantiles; a missing value is last."""
     import pandas as pd
 
     if not pd.api.types.is_numeric_dtype(column):
@@ -184,7 +184,7 @@ def _binned(column: pd.Series[Any]) -> Codes:
 
 
 def _half(number: Codes, rng: np.random.Generator) -> Mask:
-    """Mask of the rows that are tried: half of those of each value, at random."""
+    """Return a mask of the test rows: a random half of the rows with each value."""
     order = np.lexsort((rng.random(len(number)), number))
     is_tried = np.zeros(len(number), dtype=bool)
     is_tried[order[::2]] = True
@@ -192,7 +192,7 @@ def _half(number: Codes, rng: np.random.Generator) -> Mask:
 
 
 def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
-    """Scores by target, then row: the target's rate among the other half of the rows that have the value."""
+    """Return scores by target, then row: the target's rate among the training rows that share the row's bin."""
     learned, n_bins = binned[~is_tried], int(binned.max()) + 1
     counts = np.bincount(learned, minlength=n_bins) + SMOOTHING
     hits = [np.bincount(learned, own, minlength=n_bins) + SMOOTHING * own.mean() for own in ones[:, ~is_tried]]
@@ -200,7 +200,7 @@ def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
 
 
 def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, seed: int) -> Floats:
-    """Scores by target, then row, of one gradient boosting model for all targets."""
+    """Return scores by target, then row, of one gradient boosting model for all targets."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=seed % 2**32)
@@ -211,9 +211,9 @@ def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, see
 
 
 def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Generator) -> Mask:
-    """Mask by column and target of the scores that tell better than chance; `error` is the chance of any mistake.
+    """Return a mask by column and target of scores better than chance; `error` is the chance of any mistake.
 
-    The permutation test of Westfall and Young (1993), on the largest of all.
+    The permutation test of Westfall and Young (1993), on the largest of all statistics.
     """
     ranks = np.stack([[_rank(score, score) * len(score) + 0.5 for score in column] for column in scores])
     n_targets, n = ones.shape
@@ -221,7 +221,7 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
     deviation = np.sqrt(spread * (n_ones * (n - n_ones) / (n * max(1, n - 1))))
 
     def far(sums: Floats) -> Floats:
-        """Sums of ranks by column and target, in standard deviations above their mean under guessing."""
+        """Return sums of ranks by column and target, in standard deviations above their mean under guessing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.nan_to_num((sums - n_ones * (n + 1) / 2) / deviation, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -239,7 +239,7 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
 def _best(
     scores: Floats, column: int, ones: Mask, values: list[str], error: float, shown: Mask
 ) -> tuple[str, float, float, float, float]:
-    """The value that a column tells best, its AUC, the interval, and the AUC of all columns for this value.
+    """Return the value that a column predicts best, its AUC and interval, and the AUC of all columns for it.
 
     The error is split over the values.
     """
@@ -253,7 +253,7 @@ def _best(
 
 
 def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
-    """The AUC, and as how many rows it tells: as an AUC of 0 or 1 varies by nothing, those of the rarer kind.
+    """Return the AUC, and its effective number of rows; for an AUC of 0 or 1, the number of rows of the rarer kind.
 
     Its variance is DeLong's (1988), from how each row ranks among those of the other kind.
     """
@@ -265,13 +265,13 @@ def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
 
 
 def wilson(fraction: float, n: float, reach: float) -> tuple[float, float]:
-    """Wilson's interval (1927) of a fraction of n, `reach` standard deviations to either side."""
+    """Return Wilson's interval (1927) of a fraction of n, `reach` standard deviations to either side."""
     middle = (fraction + reach**2 / (2 * n)) / (1 + reach**2 / n)
     half = reach / (1 + reach**2 / n) * math.sqrt(fraction * (1 - fraction) / n + reach**2 / (4 * n**2))
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _rank(scores: Floats, others: Floats) -> Floats:
-    """The part of the others that each score is above; one that is equal counts half."""
+    """Return the fraction of the others that each score is above; an equal one counts half."""
     ordered = np.sort(others)
     return (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / (2 * len(others))

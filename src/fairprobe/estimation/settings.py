@@ -1,4 +1,4 @@
-"""Settings of an estimate: its arguments, checked, and the way of counting that follows from them."""
+"""Settings of an estimate: its checked arguments, and the method of counting that follows from them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from fairprobe.estimation.share import checked_role
 from fairprobe.estimation.verdict import Gate
 
 N_EXPERIMENTS = 400
-"""Experiments of a fixed sample; the paper's number."""
+"""Number of experiments of a fixed sample; the paper's number."""
 
 EXACT_LIMIT = 2_000_000
-"""Inputs of the largest domain that is enumerated; chosen, as a fast model is asked about them in seconds."""
+"""Size of the largest domain that is enumerated, in inputs; chosen: a fast model answers them in seconds."""
 
 MOST_EXPERIMENTS = 100_000
-"""Experiments of a sample that stops when tight, at most, so that a share at the very limit does not keep it going."""
+"""Largest number of experiments of a sample that stops when tight; chosen, to end if the share equals the limit."""
 
 
 class EstimatePlan(NamedTuple):
-    """The way in which a population will be counted, as far as it is settled before the model is asked."""
+    """The method of counting a population, as far as it is known before the model is asked."""
 
     how: str
     """One of rows (all of them), enumerate, sample, sequential (a sample until the share is settled)."""
     n_inputs: int
-    """Inputs that are judged, at most."""
+    """Largest number of judged inputs."""
     n_queries: int
-    """Rows that the model is asked about, at most."""
+    """Largest number of rows that the model is asked about."""
 
 
 class Settings(SimpleNamespace):
-    """The arguments of `estimate`, which describes them, under their names; those not given have its defaults."""
+    """The arguments of `estimate` by name, with its defaults; `estimate` describes them."""
 
     def __init__(self, **given: Any) -> None:
         from fairprobe.estimation.estimation import estimate
@@ -57,18 +57,18 @@ class Settings(SimpleNamespace):
         check_above_0("max_seconds", self.max_seconds)
 
     def but(self, **changes: Any) -> Settings:
-        """The settings with some of them changed."""
+        """Return the settings with some of them changed."""
         return Settings(**{**vars(self), **changes})
 
     @property
     def n(self) -> int:
-        """Inputs to sample, at most."""
+        """The largest number of inputs to sample."""
         can_end_early = self.width is not None or bool(self.max_share)  # no sample shows that a share is 0
         n_experiments = self.n_experiments or (MOST_EXPERIMENTS if can_end_early else N_EXPERIMENTS)
         return int(n_experiments * self.n_samples)
 
     def plan(self, domain: Domain, n_rows: int | None) -> EstimatePlan:
-        """Choose how to count a population of rows, or of inputs that are uniform over the domain."""
+        """Return the method of counting a population of rows, or of uniform inputs of the domain."""
         n_members = len(domain.families)
         if n_rows is not None:
             return EstimatePlan("rows", n_rows, n_rows * n_members)

@@ -24,35 +24,35 @@ UNSTEADY = {
     "batch-dependent-model": "the model's answer to a row depends on the rows that it is asked with, so a difference "
     "may come from these",
 }
-"""The reason, for each of these health checks, why no limit can be said to be kept or broken."""
+"""Reason why no verdict is possible, for each of these health checks."""
 
 ROLES = ("held-out", "training", "unknown")
 """Possible relations of rows to the model. Only held-out rows represent the people that they were drawn from."""
 
 MOST_ANSWERS = 4
-"""Combinations of sensitive values that are told one by one."""
+"""Largest number of combinations of sensitive values whose answers are listed one by one; chosen."""
 
 
 NOT_IN_JSON = ("history", "outcomes", "cases", "twins", "answers", "record", "sent")
-"""Fields of a share that are no figures."""
+"""Fields of a share that are not figures."""
 
 
 @dataclass(frozen=True, repr=False)
 class Share(Result):
-    """The fraction of a population that is discriminatory. Sampling, enumeration or proof make one, never a search."""
+    """The discriminatory fraction of a population, found by sampling, enumeration or proof, never by a search."""
 
     value: float
-    """Hits / n, or the exact share; NaN if nothing could be compared."""
+    """Hits / n, or the exact share; NaN if no input could be compared."""
     low: float
     high: float
-    """The two-sided interval at `confidence`, which decides a verdict; NaN for training rows, which have none."""
+    """Upper end of the two-sided interval at `confidence`, which decides a verdict; NaN for training rows."""
     lower: float
     upper: float
-    """The one-sided bounds, each at `confidence`."""
+    """One-sided upper bound at `confidence`."""
     n: int
-    """Inputs that are comparable: judged, or for an exact share, how many there are."""
+    """Number of comparable inputs: judged ones, or for an exact share all."""
     hits: int
-    """Comparable inputs that are discriminatory."""
+    """Number of comparable inputs that are discriminatory."""
     method: str
     """One of exact, sample, sequential (it stopped when tight), rows."""
     population: str
@@ -64,63 +64,63 @@ class Share(Result):
     seconds: float = field(compare=False)
     seed: int | None
     detail: str = ""
-    """The way in which an exact share was found, or the reason why there is none."""
+    """Method by which an exact share was found, or the reason why there is none."""
     n_left_out: int = 0
-    """Rows whose sensitive value is unknown."""
+    """Number of rows whose sensitive value is unknown."""
     n_not_comparable: int = 0
-    """Inputs of whose family fewer than two members are compared and allowed: they count for nothing."""
+    """Number of inputs whose families have fewer than two compared and allowed members; they do not count."""
     n_lost: int = 0
-    """Inputs that nothing is known of, as their shards kept failing: cases for `high` and `upper`, none for `low` and
-    `lower`; no part of n."""
+    """Number of inputs without a result because their shards kept failing. They count as cases in `high` and
+    `upper`, as none in `low` and `lower`, and are not part of n."""
     resolution: float = 0.0
-    """A gap counts only if it exceeds the threshold by more than this: twice the rounding of the model's outputs."""
+    """Smallest excess of a gap over the threshold that counts: twice the rounding error of the model's outputs."""
     health: tuple[Remark, ...] = ()
-    """The name and the text of each health check that has something to say."""
+    """Remarks of the health checks, each with a name and a text."""
     history: Floats | None = field(default=None, compare=False)
-    """The running mean after each experiment."""
+    """Running mean after each experiment."""
     mean_low: float | None = None
     mean_high: float | None = None
-    """The paper's interval: of the mean over the experiments."""
+    """Upper end of the paper's interval, of the mean over the experiments."""
     outcomes: pd.DataFrame | None = field(default=None, compare=False)
-    """For the hits: how often each combination of sensitive values gets each outcome."""
+    """Frequency of each outcome for each combination of sensitive values, over the hits."""
     worse_off: str | None = None
-    """The combination with the lowest rate of the favourable outcome among the hits, where one is named."""
+    """Combination with the lowest rate of the favourable outcome among the hits, if an outcome is named."""
     linked: tuple[str, ...] = ()
-    """The columns that changed along with the sensitive ones; none for a plain share."""
+    """Columns that changed along with the sensitive ones; empty for a plain share."""
     hidden: tuple[str, ...] = ()
     """Sensitive parameters that the model does not take."""
     plain: Share | None = None
-    """Beside a linked share: that of twins which differ in the sensitive parameters alone. The error is split."""
+    """Share of plain twins beside a linked share; the error is split."""
     design: str = ""
-    """The words for weights and groups of the rows; empty where all rows count alike."""
+    """Words for weights and groups of the rows; empty if all rows count alike."""
     rows_are: str = "unknown"
-    """The relation of rows to the model, one of `ROLES`."""
+    """Relation of rows to the model, one of `ROLES`."""
     weight_compared: float | None = None
-    """The part of the rows' weight that could be compared; None where all inputs count alike."""
+    """Fraction of the rows' weight that could be compared; None if all inputs count alike."""
     cases: pd.DataFrame | None = field(default=None, compare=False)
-    """The rows that are discriminatory, with the index that they have in the frame given."""
+    """Discriminatory rows, with their index in the given frame."""
     twins: pd.DataFrame | None = field(default=None, compare=False)
     """The twins of `cases` at the other end of the largest gap, with the index of `cases`."""
     answers: pd.DataFrame | None = field(default=None, compare=False)
-    """The model's output for each of `cases` by combination of sensitive values; None where one is not compared."""
+    """Output for each of `cases` by combination of sensitive values; None where one is not compared."""
     record: Record | None = field(default=None, compare=False)
-    """The inputs that the hits were counted from; None for an exact share."""
+    """Inputs from which the hits were counted; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
-    """Rows sent to a model that counts them itself, as a service does; None for any other."""
+    """Number of rows sent, as counted by a model that counts them itself, such as a service; None for others."""
 
     @property
     def compared(self) -> str:
-        """The twins that are compared: "linked" if linked columns change too, else "plain"."""
+        """The kind of twins: "linked" if linked columns change too, else "plain"."""
         return "linked" if self.linked else "plain"
 
     @property
     def sides(self) -> list[Share]:
-        """The share itself and, of a linked one, the plain one beside it."""
+        """The share itself and, for a linked one, the plain one beside it."""
         return [self] if self.plain is None else [self, self.plain]
 
     @property
     def n_sent(self) -> int:
-        """Rows sent to the model: those asked about, less those whose answer was remembered, and repeats on top."""
+        """The number of rows sent to the model: without cached answers, with repeated requests."""
         return self.n_queries if self.sent is None else self.sent
 
     @property
@@ -130,7 +130,7 @@ class Share(Result):
 
     @property
     def comparable(self) -> float:
-        """The part of the population that could be compared, by weight where the rows have weights."""
+        """The fraction of the population that could be compared, by weight if the rows have weights."""
         if self.weight_compared is not None:
             return self.weight_compared
         total = self.n + self.n_not_comparable + self.n_left_out
@@ -142,19 +142,19 @@ class Share(Result):
         return self.population == "rows" and self.rows_are == "training"
 
     def has(self, check: str) -> bool:
-        """True if a health check of this name has something to say."""
+        """Return True if a health check of this name has a remark."""
         return check in dict(self.health)
 
     @property
     def unsteady(self) -> str | None:
-        """Why the model's answers tell nothing: they are others with another try, or in another batch."""
+        """Why the model's answers are unreliable, as they change with another query or batch; else None."""
         return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
 
     def sentence(self, limit: float | None = None) -> str:
-        """The share in words; of a linked one, the plain one too.
+        """Return the share in words; of a linked one, the plain one too.
 
-        Beside a limit the two-sided interval is said, even without a hit, with as many digits as tell its ends from
-        the limit: a reader can then see that the verdict follows from it.
+        With a limit, the two-sided interval is stated even without a hit, with enough digits to differ from the limit,
+        so that a reader can see that the verdict follows from it.
         """
         said = self._sentence(limit)
         if self.plain is not None:
@@ -180,13 +180,13 @@ class Share(Result):
         return f"{said} ({percent(self.confidence)} interval {between(self.low, self.high, limit)})"
 
     def _flip(self) -> str:
-        """The change of outcome that makes an input a hit, in words."""
+        """Return the change of outcome that makes an input a hit, in words."""
         outcome = f"an output more than {self.threshold:g} away" if self.threshold else "another outcome"
         along = f" and {' and '.join(self.linked)} along with it" if self.linked else ""
         return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
 
     def _aside(self) -> str:
-        """The numbers of inputs that do not count, and the reasons."""
+        """Return the numbers of inputs that do not count, and the reasons, in words."""
         alone = f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
         if self.hidden:
             alone = f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
@@ -198,7 +198,7 @@ class Share(Result):
         return "".join(f"; {n:,} {words}" for n, words in why if n)
 
     def rows_in_words(self, n: int = 3) -> list[str]:
-        """The first rows that are discriminatory: which they are, what changes, and the outcomes."""
+        """Return the first discriminatory rows in words: their index, the changes, and the outcomes."""
         if self.cases is None or self.twins is None or self.answers is None:
             return []
         lines = []
@@ -209,9 +209,10 @@ class Share(Result):
         return lines
 
     def to_frame(self) -> pd.DataFrame | None:
-        """The rows that are discriminatory: their index, themselves, their twin's values that change, all outputs.
+        """Return the discriminatory rows with their index, their twins' changed values and all outputs.
 
-        None where there are none. A column that is also the name of a parameter has underscores added until it is not.
+        Return None if there are none. If a parameter has the name of an added column, underscores are added to the
+        column's name.
         """
         import pandas as pd
 
@@ -230,7 +231,7 @@ class Share(Result):
         return pd.concat([part if part is parts[1] else part.rename(columns=free) for part in parts], axis=1)
 
     def blocks(self) -> list[Block]:
-        """The share for people: a sentence, its figures, who gets what among the hits, and remarks."""
+        """Return the share for people: a sentence, its figures, the outcomes among the hits, and remarks."""
         figures = {
             "share": percent(self.value),
             f"{percent(self.confidence)} interval": between(self.low, self.high),
@@ -259,7 +260,7 @@ class Share(Result):
 
 
 def _answers_in_words(answers: dict[Any, Any]) -> str:
-    """The output for each combination; of many combinations, how often which."""
+    """Return the output for each combination; for many combinations, the frequency of each output."""
     if len(answers) <= MOST_ANSWERS:
         return ", ".join(f"{who}: {answer(output)}" for who, output in answers.items())
     outputs = list(answers.values())
@@ -270,7 +271,7 @@ def _answers_in_words(answers: dict[Any, Any]) -> str:
 
 
 def checked_role(rows_are: str | None) -> str:
-    """The role of rows, made sure of; None means that it is unknown."""
+    """Return the role of rows after a check; None means that it is unknown."""
     if rows_are is None:
         return "unknown"
     if rows_are not in ROLES:
@@ -280,5 +281,5 @@ def checked_role(rows_are: str | None) -> str:
 
 
 def as_number(value: float) -> float | None:
-    """A figure for JSON, which has no NaN: None where there is no such figure."""
+    """Return a figure for JSON; NaN, which JSON lacks, becomes None."""
     return None if math.isnan(value) else value

@@ -1,7 +1,7 @@
-"""An estimate on disk: what the model said, and what makes it the same estimate.
+"""An estimate on disk: the model's answers, and the settings that identify the estimate.
 
-How many experiments there are, how narrow the interval is to be and what is made of the counts is not part of that: an
-estimate that goes on further asks the same first.
+The number of experiments, the requested width and the use of the counts do not belong to the identity: an estimate that
+continues further asks the same questions first.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from fairprobe.store.identity import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
 
 FIGURES = ("sensitive", "linked", "n", "hits", "method", "confidence", "n_queries", "value", "low", "high")
-"""Figures of a share that its run keeps."""
+"""Figures of a share that its stored run keeps."""
 
 
 def stored_shares(
     targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
 ) -> list[list[Share]]:
-    """The shares of each target by set; with a store, what the model was asked before is not asked again."""
+    """Return the shares of each target by set; with a store, stored answers are not asked for again."""
     settings = settings.but(favourable=favourable_of(settings.favourable, targets))
     store, model_id, first = settings.store, identity.checked_id(settings.model_id, settings.store), targets[0]
     checked_engine(settings.engine, checked_jobs(settings.n_jobs))
@@ -51,7 +51,7 @@ def stored_shares(
 
 
 def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:
-    """All that the answers are a function of, but for how many there are."""
+    """Return all values that the answers depend on, except their number."""
     first = targets[0]
     return {
         "model": identity.of_model(first.model, model_id),

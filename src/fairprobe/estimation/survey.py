@@ -25,11 +25,11 @@ from fairprobe.model.measuring import SAFETY, are_ties
 Interval = tuple[float, float]
 
 MOST_TOLD = 3
-"""Failed shards whose reasons a remark lists; chosen."""
+"""Largest number of failed shards whose reasons a remark lists; chosen."""
 
 
 class Survey:
-    """Counts the families of a population for some sets of sensitive parameters, and makes shares of the counts."""
+    """Counts of the families of a population for some sets of sensitive parameters, and the shares from them."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class Survey:
         self._n_contradicted = self._n_at_threshold = 0
         self._contradicted: Any = None
         self._n_lost = 0
-        """Inputs of which nothing is known: an upper bound counts all of them as cases, a lower bound none."""
+        """Number of inputs without a result: an upper bound counts all as cases, a lower bound none."""
         self._lost: list[str] = []
         self._hits: list[tuple[Any, Any, Any]] = []
-        """For each batch of real rows, those that are hits, their twins, and the outputs of their members."""
+        """Real rows that are hits, their twins, and the outputs of their members, for each batch."""
         self._answers: list[RowAnswers] = []
         self._n_rows = 0
-        """Real rows that were judged or lost."""
+        """Number of real rows that were judged or lost."""
 
     def lose(self, n: int, why: str) -> None:
         """Leave out inputs whose shard kept failing."""
@@ -75,7 +75,7 @@ class Survey:
         return self.population.weights is not None or self.population.groups is not None
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
-        """Count a batch; gives for each set a mask of the hits among its comparable inputs."""
+        """Count a batch, and return for each set a mask of the hits among its comparable inputs."""
         self._n_contradicted += batch.n_contradicted
         if self._contradicted is None:
             self._contradicted = batch.contradicted
@@ -89,7 +89,7 @@ class Survey:
         return hits
 
     def _note_rows(self, batch: JudgedFamilies, members: RowMembers) -> None:
-        """Note real rows by the last set: outputs of the comparable ones, and what changes in those that are hits."""
+        """Record real rows by the last set: outputs of the comparable ones, and the changes in hits."""
         import pandas as pd
 
         oracle, count = self.population.oracle, self.counts[-1]
@@ -116,10 +116,10 @@ class Survey:
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
     ) -> list[Share]:
-        """A share for each set, when all is counted, with remarks to be made besides.
+        """Return a share for each set when all is counted; `remarks` are added to each.
 
-        The bounds, by set, are two-sided and one-sided alike. By default they are the exact ones of pooled counts, for
-        a number of inputs that was fixed beforehand; a share that is known exactly has its value.
+        The bounds, by set, are two-sided and one-sided alike. By default they are the exact bounds of pooled counts,
+        for a number of inputs that was fixed in advance; for a share that is known exactly, its value.
         """
         self.health += [*self._remarks(), *remarks]
         method = method or ("sample" if self.population.rows is None else "rows")
@@ -130,14 +130,14 @@ class Survey:
         return [self._clustered(count) if self._is_clustered else self._pooled(count, method) for count in self.counts]
 
     def _pooled(self, count: Count, method: str) -> Share:
-        """The share with exact bounds: lost inputs count as no cases for the lower ones, as cases for the upper."""
+        """Return the share with exact bounds: lost inputs count as misses in the lower ones, as hits in the upper."""
         n = count.n + self._n_lost
         least, most = (count.hits, n, self.confidence), (count.hits + self._n_lost, n, self.confidence)
         low, high = intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1]
         return self._share(count, method, low, high, intervals.lower_bound(*least), intervals.upper_bound(*most))
 
     def _clustered(self, count: Count) -> Share:
-        """The share of rows with weights or in groups."""
+        """Return the share of rows with weights or in groups."""
         weights, groups = self.population.weights, self.population.groups
         counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
         weights = None if weights is None else weights[counted]
@@ -157,7 +157,7 @@ class Survey:
         )
 
     def _share(self, count: Count, method: str, *bounds: float, **fields: Any) -> Share:
-        """The share of a count, with its two-sided interval and its one-sided bounds."""
+        """Return the share of a count, with its two-sided interval and its one-sided bounds."""
         population, oracle, rates, outcomes = self.population, self.population.oracle, count.rates, count.outcomes()
         if method in ("sample", "sequential"):
             fields["history"] = np.cumsum(rates) / np.arange(1, len(rates) + 1)
@@ -202,7 +202,7 @@ class Survey:
         )
 
     def _rows(self, count: Count) -> dict[str, Any]:
-        """The real rows, as fields of the share of all that is changed."""
+        """Return the real rows as fields of the share in which all sensitive parameters change."""
         import pandas as pd
 
         parts = zip(*self._hits, strict=True)
@@ -210,7 +210,7 @@ class Survey:
         return {**hits, "record": Record(tuple(count.bits), RowAnswers.joined(self._answers))}
 
     def _remarks(self) -> Iterator[Remark]:
-        """Remarks on lost inputs, on rounding, and on hits that got another answer when asked about again."""
+        """Yield remarks on lost inputs, on rounding, and on hits whose second answer differed."""
         oracle = self.population.oracle
         if self._lost:
             yield Remark(
@@ -245,7 +245,7 @@ class Survey:
 
 
 def warn_of(shares: Iterable[Share], *, stacklevel: int = 3) -> None:
-    """Say what the health checks of shares have to say, each once, at the line that called the caller of this."""
+    """Warn of the health checks of shares, each once, at the line that called this function's caller."""
     every = (side for share in shares for side in share.sides)
     for name, message in dict.fromkeys(remark for share in every for remark in share.health):
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=stacklevel)

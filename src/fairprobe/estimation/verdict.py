@@ -1,4 +1,4 @@
-"""The shares that a limit binds, and the verdict on them, which says what was measured and no more."""
+"""The shares that a limit binds, and the verdict on them, which states only measured facts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, percent
 
 GATES = ("rows", "domain", "valid", "density")
-"""A limit is about the first of these that was measured, unless a gate names another."""
+"""Populations in the order in which a limit applies to the first measured one, unless a gate names another."""
 
 TWINS = ("linked", "plain")
-"""The shares of one population, where the domain has links."""
+"""Kinds of twins of a population, if the domain has links."""
 
 UNBOUND = "none"
-"""The word for a share that no limit binds: its interval has the whole error."""
+"""Word for a share that no limit binds: its interval has the whole error."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class Gate:
     """The shares that a limit binds: those of one population, by linked twins, by plain ones, or both."""
 
     population: str | None = None
-    """None is the first of `GATES` that there is."""
+    """Population; None for the first of `GATES` that was measured."""
     twins: str | None = None
-    """"linked" or "plain"; None is both, where there are both."""
+    """Kind of twins, "linked" or "plain"; None for both, if there are both."""
     is_unbound: bool = False
     """True if no limit binds any share."""
 
     @classmethod
     def of(cls, text: str | None) -> Gate:
-        """The gate that a text names.
+        """Return the gate that a text names.
 
         >>> Gate.of("rows plain"), Gate.of(None)
         (Gate(population='rows', twins='plain', is_unbound=False), Gate(population=None, twins=None, is_unbound=False))
@@ -59,11 +59,11 @@ class Gate:
         return " ".join(filter(None, [self.population, self.twins]))
 
     def n_bound(self, sides: Sequence[Any]) -> int:
-        """Number of the sides of a population that are bound; the error is split over them."""
+        """Return the number of bound sides of a population; the error is split over them."""
         return 1 if self.twins or self.is_unbound else len(sides)
 
     def named(self, populations: Sequence[str] | Mapping[str, Any]) -> str:
-        """The population that the limit is about, among those measured."""
+        """Return the population to which the limit applies, among the measured ones."""
         name = self.population or next((name for name in GATES if name in populations), None)
         if name is None or name not in populations:
             known = ", ".join(populations) or "none"
@@ -71,12 +71,12 @@ class Gate:
         return name
 
     def bound(self, share: Share) -> list[Share]:
-        """The shares that are bound, of a share and the plain one beside it."""
+        """Return the bound ones of a share and the plain share beside it."""
         return {"plain": [share.sides[-1]], "linked": [share]}.get(self.twins or "", share.sides)
 
 
 class Outcome(StrEnum):
-    """The outcomes of holding a share against a limit."""
+    """The outcomes of comparing a share with a limit."""
 
     VIOLATED = "violated"
     PASSED = "passed"
@@ -98,12 +98,12 @@ class Verdict(Result):
 
     @property
     def condition(self) -> str | None:
-        """Under which the outcome stands: rows of unknown role pass only if the model was not trained on them."""
+        """The condition of the outcome: rows of unknown role pass only if the model was not trained on them."""
         return condition_of(self.outcome, self.share)
 
     @property
     def exit_code(self) -> int:
-        """For the command line."""
+        """The exit code of the command line."""
         return EXIT_CODES[self.outcome]
 
     def blocks(self) -> list[Block]:
@@ -120,7 +120,7 @@ class Verdict(Result):
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
 MIN_COMPARABLE = 0.9
-"""Nothing passes unless so much of the population could be compared."""
+"""Smallest comparable fraction of the population for a passed verdict; chosen."""
 
 
 def verdict(
@@ -130,7 +130,7 @@ def verdict(
     gate: str | None = None,
     min_comparable: float = MIN_COMPARABLE,
 ) -> Verdict:
-    """Hold a share against a limit.
+    """Compare a share with a limit.
 
     Args:
         shares: one, or several by population.
@@ -155,20 +155,21 @@ def verdict(
 
 
 def condition_of(outcome: str, share: Share) -> str | None:
-    """The condition that an outcome stands under: rows of unknown role pass only if the model has not seen them."""
+    """Return the condition of an outcome: rows of unknown role pass only if the model has not seen them."""
     is_open = outcome == Outcome.PASSED and share.population == "rows" and share.rows_are == "unknown"
     return "if the model was not trained on these rows" if is_open else None
 
 
 def qualified(outcome: str, share: Share) -> str:
-    """The outcome, with the condition that it stands under if there is one."""
+    """Return the outcome, with its condition if there is one."""
     return ", ".join(filter(None, [str(outcome), condition_of(outcome, share)]))
 
 
 def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
-    """One share against a limit: the outcome, read off the two-sided interval that is shown, and why.
+    """Compare one share with a limit by its two-sided interval, and return the outcome and the reason.
 
-    Rows that the model was trained on have no interval: their count can break the limit but never keeps it.
+    Rows that the model was trained on have no interval: their count can exceed the limit but never shows that it is
+    kept.
     """
     low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
     if not share.n or (share.comparable < min_comparable and not low > limit):
@@ -191,7 +192,7 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
 
 
 def unused_words(shares: Mapping[str, Share], share: Share) -> str:
-    """A sentence on what it may mean if no share has a hit, and what it does not mean."""
+    """Return a sentence on what it may mean if no share has a hit, and what it does not mean."""
     is_used = any(side.hits for one in shares.values() for side in one.sides)
     if is_used or share.threshold or not share.n or share.unsteady:
         return ""

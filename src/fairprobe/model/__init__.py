@@ -1,4 +1,4 @@
-"""Models: how they are asked, where they come from, and which are known."""
+"""Models: sources that load them, adapters that ask them, and the known classes."""
 
 from fairprobe.model.adapters import Model
 from fairprobe.model.answers import OUTPUTS, Output

@@ -1,4 +1,4 @@
-"""Adapters: how each kind of model is asked, and what it can do.
+"""Adapters: the way to ask each kind of model, and its capabilities.
 
 A new kind of model is one new module with a subclass of `Adapter`, and one line in `ADAPTERS`. The smallest to copy is
 `FunctionAdapter`.
@@ -42,28 +42,28 @@ Model = HasPredict | Callable[[Any], Any]
 
 
 class Adapter:
-    """Knows how one model is asked and what it can do; no other code looks at the model to find that out."""
+    """The way to ask one model, and its capabilities; no other code inspects the model for these."""
 
     scores: bool = False
-    """True if the model tells how far an input is from the boundary between its labels."""
+    """True if the model gives scores: the distance of an input from the boundary between its labels."""
     probabilities: bool = False
     is_stepwise: bool = False
-    """True if the scores are those of leaves: steps, which say nothing of what lies beyond them."""
+    """True if the scores are those of leaves: steps, which have no slope."""
     is_elsewhere: ClassVar[bool] = False
-    """True for a service or a program: nothing but its answers is known of it."""
+    """True for a service or a program, of which only the answers are known."""
     connections: bool = False
-    """True if the model is asked over connections of its own: more processes would only send rows twice."""
+    """True if the model is asked over its own connections, so that more processes would only send rows twice."""
     labels_follow: Literal["proba", "score"] | None = None
-    """The output that the labels follow from, so that asking for that one is enough; None if that is not known."""
+    """Output from which the labels follow, so that asking for it is enough; None if not known."""
     classes: NDArray[Any] | None = None
     columns: tuple[str, ...] | None = None
-    """The names of the columns that the model was fitted on, in its order."""
+    """Names of the columns on which the model was fitted, in its order; None if not known."""
     is_function: bool = False
-    """True for a plain callable, which gives the same answers whatever output it is asked for."""
+    """True for a plain callable, which gives the same answers for any output."""
     always_finite: bool = False
-    """True if scikit-learn need not look for missing numbers in batches of a domain that has none."""
+    """True if scikit-learn need not check for missing numbers in batches of a domain without missing values."""
     gradients: Callable[[Any], tuple[Floats, Floats] | None] | None = None
-    """Gives the score of each row and how each column changes it; None for scores of more than two classes."""
+    """Function that returns the score of each row and its gradient; None for scores of more than two classes."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -75,33 +75,33 @@ class Adapter:
         raise NotImplementedError
 
     def columns_in(self, domain: Domain) -> list[str] | None:
-        """The columns that the model was fitted on, by the names that the domain has for them."""
+        """Return the columns on which the model was fitted, by the names that the domain has for them."""
         return None if self.columns is None else [own_name(column, domain.names) for column in self.columns]
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """The form of the model's batches; `batch` is "array", "frame" or None for the model's own."""
+        """Return the form of the model's batches; `batch` is "array", "frame" or None for the model's own."""
         raise NotImplementedError
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """The function that gives an output for a batch, whatever rows are in it."""
+        """Return the function that gives an output for a batch with any rows."""
         raise NotImplementedError
 
     def fast(self, method: Callable[[Any], Any], output: str, form: Form) -> Callable[[Any], Any]:
-        """That function without the checks that inputs of the domain do not need."""
+        """Return `method` without the checks that inputs of the domain do not need."""
         return method
 
     def afresh(self) -> AbstractContextManager[None]:
-        """Inside this, a row is sent even if its answer is remembered."""
+        """Within the context, send every row, even if its answer is cached."""
         return nullcontext()
 
     @property
     def n_sent(self) -> int | None:
-        """Rows sent so far, where a model counts them itself: some are remembered, some are sent again."""
+        """Return the number of rows sent, if the model counts them itself because of caching and retries."""
         return None
 
 
 class Wrapper:
-    """Stands in front of a model and is asked in its place: `_ask` gets each batch and the function that was meant."""
+    """Wrapper of a model that is asked in its place: `_ask` gets each batch and the intended function."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -123,7 +123,7 @@ class Wrapper:
 
 
 def adapter_for(model: Any) -> Adapter:
-    """The adapter that asks this model; a model that runs elsewhere is its own."""
+    """Return the adapter that asks this model; a model that runs elsewhere is its own adapter."""
     if isinstance(model, Adapter):
         return model
     for path in ADAPTERS.values():
@@ -135,7 +135,7 @@ def adapter_for(model: Any) -> Adapter:
 
 
 def columns_of(model: Any, domain: Domain) -> list[str] | None:
-    """The columns that a model was fitted on, by the names that the domain has for them; None if it does not say."""
+    """Return the columns on which a model was fitted, by the domain's names for them; None if not known."""
     return adapter_for(model).columns_in(domain)
 
 
@@ -151,7 +151,7 @@ def register(name: str, path: str) -> None:
 
 
 class FunctionAdapter(Adapter):
-    """Calls the model as it is: with an array if all parameters are numbers, otherwise with a frame."""
+    """Adapter that calls the model: with an array if all parameters are numbers, otherwise with a frame."""
 
     is_function = True
 
@@ -165,22 +165,22 @@ class FunctionAdapter(Adapter):
         return callable(model)
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """An array or a frame of all visible parameters."""
+        """Return an array or a frame of all visible parameters."""
         is_numeric = all(parameter.is_numeric for parameter in domain.seen)
         if batch == "frame" or (batch is None and not is_numeric):
             return FrameForm(domain, domain.visible)
         return ArrayForm(domain, natural_dtype(domain)) if is_numeric else ObjectForm(domain)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """The callable itself, for every output."""
+        """Return the callable itself, for every output."""
         function: Callable[[Any], Any] = self.model
         return function
 
 
 class Elsewhere(Adapter):
-    """A model that runs elsewhere, in a service or a program: nothing is known of it but its answers.
+    """A model that runs elsewhere, in a service or a program, of which only the answers are known.
 
-    It is its own adapter. Sent to another process, it is connected or started there anew.
+    It is its own adapter. In another process it connects or starts again.
     """
 
     is_elsewhere = True
@@ -190,7 +190,7 @@ class Elsewhere(Adapter):
 
         super().__init__(None)  # not itself: a cycle of references would keep what it holds open
         self.name = name
-        """What runs, without secrets."""
+        """Name of the address or program, without secrets."""
         self._here = PerProcess(make)
         self.scores, self.probabilities = "score" in answers, "proba" in answers
         self.is_function = not (self.scores or self.probabilities)
@@ -199,19 +199,19 @@ class Elsewhere(Adapter):
         return f"{type(self).__name__}({self.name})"
 
     def ask(self, output: str, rows: Any) -> NDArray[Any]:
-        """The answers to the rows of a batch, read as that output."""
+        """Return the answers to the rows of a batch, read as that output."""
         raise NotImplementedError
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """The answer that goes by the output's name, else the one that there is; a score may be of probabilities."""
+        """Return the answer named after the output, else the only one; a score may be of probabilities."""
         if output == "score" and not self.scores and self.probabilities:
             return partial(last_class, partial(self.ask, "proba"))
         return partial(self.ask, output)
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """One answer for each row."""
+        """Return one answer for each row."""
         return self.ask("label", rows)
 
     def close(self) -> None:
-        """Let go of the connections, or end the program; that also happens when the model is no longer used."""
+        """Close the connections, or end the program; this also happens when the model is no longer used."""
         self._here.close()

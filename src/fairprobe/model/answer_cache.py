@@ -1,4 +1,4 @@
-"""A cache of answered rows: bounded, and off as soon as the model gives a row another answer."""
+"""A cache of answered rows: bounded, and disabled as soon as the model gives a row another answer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 SAME: Final = 1e-6
-"""Largest difference of two numbers that rounding explains, as a fraction of the largest output: sums over batches of
-other sizes differ so much. Chosen."""
+"""Largest difference of two numbers that rounding explains, as a fraction of the largest output: sums over batches
+of other sizes differ by this much. Chosen."""
 
 
 class AnswerCache:
@@ -29,7 +29,7 @@ class AnswerCache:
         return self._capacity < 1
 
     def answer(self, keys: Sequence[bytes], ask: Callable[[list[int]], list[Any]], *, afresh: bool) -> list[Any]:
-        """The answers of a batch: `ask` gets the places of rows. Known rows are sent only if `afresh` says so."""
+        """Return the answers of a batch: `ask` gets the places of rows. With `afresh`, cached rows are sent too."""
         every = list(range(len(keys)))
         if self.is_off:
             return ask(every)

@@ -17,15 +17,15 @@ Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
 
 MADE_OF_VALUES = (tuple, list, set, frozenset, dict, np.ndarray)
-"""Types that are no labels: they compare as arrays or not at all."""
+"""Types that are no labels, because they compare as arrays or not at all."""
 
 EXACT = 2**53
-"""Up to this, a float of 64 bits tells all whole numbers apart."""
+"""Largest number up to which a float of 64 bits distinguishes all whole numbers."""
 
 LOOKED_AT = 5000
-"""Labels that are looked at. Chosen."""
+"""Number of labels that are checked. Chosen."""
 MOST_LABELS, MOST_FRACTIONS = 100, 10
-"""Most different whole numbers, and numbers with fractions, that are taken for names of labels. Chosen."""
+"""Largest numbers of different whole numbers, and of fractions, that are accepted as names of labels. Chosen."""
 
 
 def checked_output(output: Any) -> str:
@@ -34,7 +34,7 @@ def checked_output(output: Any) -> str:
 
 
 Describe = Callable[[int], str]
-"""Puts a row of the batch, by its number, into words."""
+"""Function that describes a row of the batch, by its number."""
 
 
 def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> NDArray[Any]:
@@ -123,7 +123,7 @@ def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats
 
 
 def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
-    """The probability of the last class as a score: of two classes, the positive one."""
+    """Return the probability of the last class as a score: of two classes, the positive one."""
     probabilities = np.asarray(ask(batch))
     is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
     return probabilities[:, 1] if is_pair else probabilities

@@ -67,13 +67,14 @@ class Asker:
         self._n_sent_before = adapter.n_sent or 0  # before the form, which may ask about a row
         self.form = adapter.form(domain, batch)
         self.careful = adapter.method(output, self.form)
-        """Asks about rows from outside, which may be anything."""
+        """Function that asks about rows from outside, which may hold any value."""
         self.function = adapter.fast(self.careful, output, self.form)
-        """Asks about inputs of the domain."""
+        """Function that asks about inputs of the domain."""
         self._names = LabelNames(adapter.classes) if output == "label" else None
         self.n_queries = 0
         self.limit: int | None = None
-        """Rows that may be sent in all: the look for a row that fails keeps to it. Others keep to it themselves."""
+        """Largest number of rows sent in all, to which the search for a failing row keeps. Other callers check it
+        themselves."""
 
     def ask(self, codes: Codes) -> NDArray[Any]:
         """One answer for each input."""
@@ -136,14 +137,14 @@ class Asker:
         return None if n_sent is None else n_sent - self._n_sent_before
 
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
-        """Send a batch; `codes` gives its rows as codes, which only an error needs."""
+        """Send a batch; `codes` returns its rows as codes, which only an error needs."""
         with self._asking(n_rows, "input of the domain", lambda: f"; {self._guilty(codes())}"):
             raw = self.function(batch)
         return self._checked(raw, n_rows, lambda row: describe(self.domain, codes()[row]))
 
     @contextmanager
     def _asking(self, n_rows: int, what: str, guilty: Callable[[], str] = str) -> Iterator[None]:
-        """Count rows as sent, and say what an error of the model is about; one of fairprobe says that itself."""
+        """Count rows as sent, and add their description to an error of the model."""
         self.n_queries += n_rows
         try:
             yield
@@ -162,7 +163,7 @@ class Asker:
         return answer
 
     def _guilty(self, codes: Codes) -> str:
-        """A sentence about the row that the model raises on, if there is one; found by halving, within the limit."""
+        """Return a sentence about the row that the model raises on, if there is one; found by bisection."""
         good, bad = 0, len(codes)
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -202,7 +203,7 @@ def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
 
 
 def describe(domain: Domain, codes: Codes) -> str:
-    """One input in words: its parameters and values."""
+    """Return one input in words: its parameters and values."""
     return _words(domain.decode(codes[None, :]).iloc[0])
 
 

@@ -35,7 +35,7 @@ class _Background:
 
 
 _backgrounds: dict[int, _Background] = {}
-"""By process id. Those of a parent process stay, so that nothing of theirs is closed in a copy of it."""
+"""Background threads by process id. Those of a parent process stay, so that a copy of it closes nothing of theirs."""
 
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
@@ -59,7 +59,8 @@ class PerProcess:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._held: tuple[int, Any, Any] | None = None
-        """The process id, what was made, and what closes it once nobody has it any more."""
+        """Process id, the made object, and the function that closes it once it is no longer used; None before it is
+        made."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_make": self._make, "_held": None}

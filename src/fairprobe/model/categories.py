@@ -1,4 +1,4 @@
-"""The pandas categories that a model was fitted on: such a model does not take strings, as a CSV has them."""
+"""The pandas categories on which a model was fitted: such a model does not take strings, as a CSV file has them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Categories = dict[str, tuple[Any, ...]]
-"""By column, in the order that the model knows them by."""
+"""Categories by column, in the model's order."""
 
 FITTED_ON = "one of the categories that the model was fitted on"
 
 SHOWN = 5
-"""Most categories that a message names. Chosen."""
+"""Largest number of categories that a message names. Chosen."""
 
 ADVICE = (
     "if the model was fitted on pandas categoricals, give the domain's parameters dtype='category' and as their "

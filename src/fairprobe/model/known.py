@@ -50,15 +50,14 @@ booster                       xgboost                     XGBClassifier
 KINDS: dict[str, str] = {
     f"{module}:{name}": kind for kind, module, *names in map(str.split, _TABLE.strip().splitlines()) for name in names
 }
-"""By class, its kind: the one place where classes of scikit-learn are named.
+"""Kind of each known class: the only place where classes of scikit-learn are named.
 
-Of the transformers, a "monotone" one never makes a larger number a smaller one, in floating point either, and a
-"columnwise" one makes each of its columns out of one column. Those after them are known as parts only, but for a
-"booster", whose batches are.
-"""
+Of the transformers, a "monotone" one never makes a larger number a smaller one, in floating point either. A
+"columnwise" one makes each of its columns out of one column. The kinds after these are known only as parts of a model,
+except for a "booster", whose batches are known."""
 
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
-"""Kinds whose members decide."""
+"""Kinds whose members decide together."""
 
 LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
 """The kinds made of trees: their scores are steps."""
@@ -76,7 +75,7 @@ REPEATABLE = frozenset(
 
 
 def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
-    """The kind of a model or transformer that is known, with all its parts; None of any other.
+    """Return the kind of a model or transformer that is known with all its parts; otherwise None.
 
     To look at many models of few classes, give all looks one dictionary for `seen`.
 
@@ -108,7 +107,7 @@ def is_repeatable(model: Any) -> bool:
 
 
 def kin(model: Any) -> str | None:
-    """The kind of the nearest class in the table that a model, or the last step of a pipeline, is derived from.
+    """Return the kind of the nearest base class in the table, for a model or the last step of a pipeline.
 
     It guides what is tried. Claims about a model rest on `known_kind`.
     """

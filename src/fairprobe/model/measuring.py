@@ -1,4 +1,4 @@
-"""Measurements of a model by a few queries: whether it repeats itself, in any batch, how exactly, and how fast."""
+"""Measurements of a model by a few queries: stability, dependence on the batch, rounding, and speed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 SIZES = (1024, 64, 7, 1)
-"""Rows in a batch. Chosen: batches of other sizes take other ways through a model's arithmetic."""
+"""Numbers of rows in a batch. Chosen: batches of other sizes take other ways through a model's arithmetic."""
 
 FEW = 4
-"""Calls with batches of each size. Chosen."""
+"""Number of calls with batches of each size. Chosen."""
 
 SAFETY = 2.0
-"""Factor on the largest difference seen, as rows that were not asked about may differ by more. Chosen."""
+"""Factor on the largest observed difference, as other rows may differ by more. Chosen."""
 
 COARSE = 1e-6
 """Largest difference that rounding explains in batches of equal size, as a fraction of the outputs. Chosen."""
@@ -52,7 +52,7 @@ MOST_TIES = 64
 
 SECONDS: Final = 1.0
 GROWTH: Final = 4
-"""Seconds that a model is timed for, and the factor by which each batch is larger than the one before. Chosen."""
+"""Seconds that a model is timed for, and factor between the sizes of successive batches. Chosen."""
 
 
 def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
@@ -124,7 +124,7 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
 
 
 def _compared(ask: _Rows, n: int, rng: np.random.Generator, *, is_label: bool) -> tuple[Codes, int]:
-    """The rows of which another batch says otherwise, and the number of rows of which the same batch does."""
+    """Return the rows whose output differs in another batch, and the number that differ in the same batch."""
     other, again = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     whole = ask(np.arange(n))
     at_most = 0.0 if is_label else ROUNDING * float(np.abs(whole).max())
@@ -147,7 +147,7 @@ def _compared(ask: _Rows, n: int, rng: np.random.Generator, *, is_label: bool) -
 
 
 def _in_turn(outputs: NDArray[Any]) -> Codes:
-    """An order of the rows in which the first few have outputs of every sort, rare ones too."""
+    """Return an order of the rows in which the first few have outputs of every kind, including rare ones."""
     import pandas as pd
 
     if outputs.dtype.kind != "f":

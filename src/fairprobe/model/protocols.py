@@ -96,7 +96,7 @@ class Instances:
 
     name = "instances"
     about: str | None = None
-    """Where the service says what it takes and gives, if it does."""
+    """Path where the service describes its inputs and outputs; None if it does not."""
     takes_frames = False
     """True if rows always come as a frame; otherwise numbers may come as an array."""
     as_objects = True
@@ -104,7 +104,7 @@ class Instances:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        """Where rows are sent."""
+        """Address to which rows are sent."""
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
         """The JSON that asks about the rows at some places, for an answer by its name."""

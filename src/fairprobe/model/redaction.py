@@ -1,4 +1,4 @@
-"""Secrets: headers come from the environment; neither they nor the secrets in an address are ever shown."""
+"""Secrets: headers come from the environment; headers and secrets in an address are never shown."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from fairprobe.errors import SettingError
 
 PREFIX: Final = "FAIRPROBE_HEADER_"
-"""FAIRPROBE_HEADER_X_API_KEY is sent as the header X-API-KEY."""
+"""Prefix of environment variables: FAIRPROBE_HEADER_X_API_KEY is sent as the header X-API-KEY."""
 
 HIDDEN: Final = "***"
 
 _SHORTEST: Final = 4
-"""Characters: shorter values are no secrets, and would be found in any text. Chosen."""
+"""Smallest length of a secret in characters; shorter values would be found in any text. Chosen."""
 
 _LONG: Final = 20
-"""Characters from which a value of a query counts as a secret, whatever its name is. Chosen: keys are longer."""
+"""Smallest length of a query value that counts as a secret under any name. Chosen: keys are longer."""
 
 _SECRET_NAMES: Final = re.compile(
     r"key|token|secret|sig|pass|pwd|auth|cred|code|jwt|session|bearer|hmac", re.IGNORECASE
@@ -35,7 +35,7 @@ _LOGGERS: Final = ("httpx", *map("httpcore{}".format, ("", ".connection", ".http
 """Loggers whose records are filtered. All are named: a filter does not apply to the loggers below its own."""
 
 _hidden: ContextVar[frozenset[str]] = ContextVar("hidden", default=frozenset())
-"""The secrets of the service that is asked now; other texts are left as they are."""
+"""Secrets of the service that is being asked, which `redacted` hides."""
 
 
 @contextmanager

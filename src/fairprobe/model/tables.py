@@ -25,25 +25,25 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
 
 MAX_TABLE = 10_000_000
-"""Most levels of a parameter in a table. Chosen."""
+"""Largest number of levels of a parameter in a table. Chosen."""
 
 MAX_CELLS = 50_000_000
-"""Most numbers in a table. Chosen: 400 MB."""
+"""Largest number of entries in a table. Chosen: 400 MB."""
 
 WIDE = 50_000
-"""Levels above which the few that matter are searched for, if the columns rise with them. Chosen."""
+"""Number of levels above which a search finds the few that matter, if the columns rise with them. Chosen."""
 
 COLUMNWISE = ("columnwise", "identity", "monotone")
 """Kinds of transformers that make each of their columns out of one column."""
 
 NARROW = 1_000
-"""Most levels of a number that are sent through all steps; of more, the part that takes the number is run. Chosen."""
+"""Largest number of levels of a number that are sent through all steps; with more, only the part that takes it runs.
+Chosen."""
 
 N_RANDOM = 300
-"""Random families that the model is asked about before its count is believed.
+"""Number of random families that the model is asked about before its count is trusted.
 
-Chosen: where all agree, with 95% confidence fewer than 3 in 300 others do not.
-"""
+Chosen: where all agree, with 95% confidence fewer than 3 in 300 others do not."""
 
 _BLOCK_CELLS = 4_000_000
 """Most numbers of a batch that is transformed at once. Chosen: 32 MB."""
@@ -53,11 +53,11 @@ _N_TRIED = 256
 
 
 class UnfitError(Exception):
-    """A shortcut does not apply to this model or domain; the model itself is asked, or sampled."""
+    """The error that a shortcut does not apply to a model or domain; the model is asked or sampled instead."""
 
 
 class MismatchError(UnfitError):
-    """The model's answers differ from those that were worked out from its fitted numbers."""
+    """The error that the model's answers contradict its fitted numbers."""
 
 
 @dataclass(frozen=True)

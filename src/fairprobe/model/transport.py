@@ -40,7 +40,7 @@ MOST_ROWS: Final = 16_384
 """Rows of the first requests, and the most that doubling leads to. Chosen."""
 
 QUICK: Final = 0.5
-"""Seconds: a request that took less may hold twice as many rows. Chosen."""
+"""Seconds below which a request may hold twice as many rows next time. Chosen."""
 
 COOL_SECONDS: Final = 30.0
 """Seconds after the breaker opened in which nothing is sent. Chosen."""
@@ -142,18 +142,18 @@ class Transport:
         """True while rows are sent whose answer is remembered, too."""
         self.size = BatchSize(patience.batch_rows)
         self._caches: dict[tuple[str | None, ...], AnswerCache] = {}
-        """By the name of the answer and the names of the columns."""
+        """Cache of answers, by the name of the answer and the names of the columns."""
         self._places = asyncio.Semaphore(patience.connections)
-        """To be held while a request is made, sent and repeated."""
+        """Semaphore that is held while a request is made, sent and repeated."""
         self._shown = redaction.shown_source(service.url)
         self._next_turn = 0.0
-        """When the next request may be sent, on the clock of `time.monotonic`."""
+        """Time of the next request, on the clock of `time.monotonic`."""
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
         headers = redaction.headers_from_environment(dict(patience.headers))
         self.secrets = redaction.secrets_of(service.url, headers.values())
-        """To be hidden, by `redaction.hiding`, from all that is shown of what this service answers."""
+        """Secrets to hide, by `redaction.hiding`, from all shown answers of this service."""
         redaction.guard_logs()
         self._client = _client(service.url, patience, headers)
 

@@ -1,6 +1,6 @@
-"""Ask about cases found before again: which still hold, which were fixed, which can no longer be asked.
+"""Replays: stored cases are asked about again; each still holds, was fixed, or can no longer be asked.
 
-`replaying` asks, `saved` keeps cases in a file of their own and reads them out of whatever holds cases.
+`replaying` asks the model. `saved` keeps cases in a file of their own, and reads them from all files that hold cases.
 """
 
 from fairprobe.replaying.replaying import CaseStatus, Replayed, replay

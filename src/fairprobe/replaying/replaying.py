@@ -1,4 +1,4 @@
-"""`replay`: ask about cases found before again."""
+"""`replay`: asks about stored cases again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CaseStatus(StrEnum):
-    """The fate of a case that is asked about again."""
+    """Status of a case that is asked about again."""
 
     HOLDS = "holds"
     FIXED = "fixed"
@@ -43,21 +43,21 @@ REASONS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Replayed(Result):
-    """The fate of each case that was asked about again."""
+    """The status of each case that was asked about again."""
 
     cases: pd.DataFrame
-    """The cases as they were given."""
+    """The cases as the caller gave them."""
     statuses: tuple[CaseStatus, ...]
     """The status of each case."""
     reasons: tuple[str, ...]
-    """The reason why a case is unsure or cannot be asked; empty for the others."""
+    """Reason why a case is unsure or cannot be asked; empty for other cases."""
     n_queries: int = 0
     health: tuple[Remark, ...] = ()
-    """Health checks that speak against the model's answers; with one, every case is unsure."""
+    """Health checks that question the model's answers; with one, every case is unsure."""
 
     @classmethod
     def join(cls, parts: Sequence[Replayed]) -> Replayed:
-        """All cases of the parts, in order."""
+        """Return all cases of the parts, in order."""
         import pandas as pd
 
         frames = [part.cases for part in parts if len(part.cases)] or [parts[0].cases]
@@ -71,20 +71,20 @@ class Replayed(Result):
 
     @classmethod
     def unasked(cls, cases: pd.DataFrame, reason: str) -> Replayed:
-        """Cases none of which can be asked, all for the same reason."""
+        """Return cases that cannot be asked, all for one reason."""
         return cls(cases, (CaseStatus.UNASKABLE,) * len(cases), (reason,) * len(cases))
 
     def n(self, status: CaseStatus) -> int:
-        """The number of cases with a status."""
+        """Return the number of cases with a status."""
         return self.statuses.count(status)
 
     def of(self, status: CaseStatus) -> pd.DataFrame:
-        """The cases with a status."""
+        """Return the cases with a status."""
         return self.cases[[each is status for each in self.statuses]]
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome against a limit of no case: passed only if there are cases and all of them were fixed."""
+        """The outcome if no case may hold: passed only if there are cases and all of them were fixed."""
         if self.n(CaseStatus.HOLDS):
             return Outcome.VIOLATED
         if self.statuses and self.n(CaseStatus.FIXED) == len(self.statuses):
@@ -97,7 +97,7 @@ class Replayed(Result):
         return EXIT_CODES[self.outcome]
 
     def sentence(self) -> str:
-        """The fate of all cases, in words.
+        """Return the status of all cases, in words.
 
         >>> import pandas as pd
         >>> Replayed.unasked(pd.DataFrame({"age": [30]}), "sex is gone").sentence()
@@ -189,7 +189,7 @@ def replay(
 def _asked_again(
     oracle: Oracle, asker: Asker, codes: Codes, batch: str | None
 ) -> tuple[NDArray[Any], tuple[Remark, ...]]:
-    """The status of each case, and the health checks that speak against all of them."""
+    """Return the status of each case, and the health checks that question all of them."""
     oracle.resolution = resolution_of(asker)
     judged = oracle.judge_anew(codes)
     health: tuple[Remark, ...] = ()
@@ -205,7 +205,7 @@ def _asked_again(
 
 
 def _not_inputs(domain: Domain, cases: pd.DataFrame, codes: Codes) -> list[str]:
-    """The reason why each case is no input of the domain; empty where it is one."""
+    """Return the reason why each case is outside the domain; an empty text if it is inside."""
     reasons = ["" if inside else "the constraints or links forbid it" for inside in domain.contains(codes).tolist()]
     for place in np.flatnonzero((codes < 0).any(axis=1)).tolist():
         name = domain.names[int((codes[place] < 0).argmax())]

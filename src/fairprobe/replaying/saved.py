@@ -1,6 +1,6 @@
-"""Cases out of whatever holds some: files of saved cases, the folder of an audit or a search, a search's table.
+"""Stored cases read from files of saved cases, from the folder of an audit or a search, or from a search's table.
 
-A file of saved cases is JSON, written whole or not at all, and read with every doubt.
+A file of saved cases is JSON. It is written atomically, and every value is checked when it is read.
 """
 
 from __future__ import annotations
@@ -36,36 +36,36 @@ FORMAT_VERSION = 1
 GITIGNORE = "# Cases may be real rows. To share them, delete this file.\n*\n"
 
 ROW = "row"
-"""Before the index of a case that is a real row; others have "case" and their number."""
+"""Prefix of the name of a case that is a real row, before its index; other names have "case" and a number."""
 
 TWIN = "twin_"
-"""Before the names of what changes, in the table that a search writes."""
+"""Prefix of the columns of changed values in the table that a search writes."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """The question that cases answer: replayed to another one, they would tell nothing."""
+    """The question that cases answer. Replaying them with another question would have no meaning."""
 
     sensitive: tuple[str, ...]
     links: tuple[str, ...]
-    """In words."""
+    """The links in words."""
     output: str
     threshold: float
 
     @classmethod
     def of(cls, domain: Domain, output: str, threshold: float | None) -> Question:
-        """The question that a domain asks."""
+        """Return the question that a domain asks."""
         links = tuple(link.words() for link in domain.links)
         return cls(domain.sensitive, links, output, checked_threshold(threshold, output))
 
     @classmethod
     def told(cls, asked: Mapping[str, Any], links: Iterable[Any]) -> Question:
-        """The question that a file tells."""
+        """Return the question that a file states."""
         names, words = tuple(map(str, asked["sensitive"])), tuple(map(str, links))
         return cls(names, words, str(asked["output"]), float(asked["threshold"]))
 
     def difference(self, other: Question) -> str | None:
-        """What another question asks otherwise, in words; None if it is the same."""
+        """Return how another question differs, in words; None if it is equal."""
         for name, ours in vars(self).items():
             theirs = vars(other)[name]
             if ours != theirs:
@@ -79,35 +79,35 @@ def _words(value: Any) -> str:
 
 @dataclass(frozen=True)
 class SavedCases:
-    """Cases of one run, with the question that they answer and the domain, where the run tells them."""
+    """Cases of one run, with the question that they answer and the domain, if the run states them."""
 
     cases: pd.DataFrame
-    """Those that are told whole, by a name: "case 1"."""
+    """Cases with all values, by a name such as "case 1"."""
     question: Question | None = None
     domain: Domain | None = None
-    """None also where a constraint is a function, which no file can hold."""
+    """Domain of the run; None if it is unknown or if a constraint is a function, which no file can hold."""
     about: str = ""
-    """Where they were found: the name of a test."""
+    """Origin of the cases, such as the name of a test."""
     changing: frozenset[str] = frozenset()
-    """The columns that change in twins, for a run that tells no question."""
+    """Columns that change in twins, for a run that does not state its question."""
     command: str | None = None
-    """The command that made the run."""
+    """Command that made the run."""
     in_part: pd.DataFrame | None = None
-    """The values told of real rows, by a name: "row 17"."""
+    """Known values of real rows, by a name such as "row 17"."""
     rows: Sequence[Any] | None = None
-    """The index of each of these rows; None where values are masked."""
+    """Index of each row in `in_part`; None where values are masked."""
     data_hash: str | None = None
-    """The digest of the rows audited."""
+    """Digest of the audited rows."""
 
     @property
     def n_cases(self) -> int:
-        """The number of cases, those that are told in part among them."""
+        """The number of cases, including those with only some values."""
         return len(self.cases) + (0 if self.in_part is None else len(self.in_part))
 
     def completed(
         self, data: pd.DataFrame | None, labels: Any, names: Sequence[str]
     ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-        """The cases, with those told by their index looked up among rows of data; what is left, and the reason."""
+        """Return the cases, completed by rows of data with their index, then incomplete cases and the reason."""
         import pandas as pd
 
         none, lost = self.cases.iloc[:0], self.in_part
@@ -129,7 +129,7 @@ class SavedCases:
     # A file of its own
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the file, and its folder where there is none."""
+        """Write the file, and create its folder if necessary."""
         file, domain = Path(path), self.domain
         is_new = not file.parent.is_dir()
         folder = RunFolder(file.parent).path
@@ -148,7 +148,7 @@ class SavedCases:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> SavedCases:
-        """Read the file; whatever is wrong with it is a DataError."""
+        """Read the file; any fault in it raises a DataError."""
         import pandas as pd
 
         content = _read_json(path, FORMAT, FORMAT_VERSION)
@@ -165,7 +165,7 @@ class SavedCases:
 
 
 def read_run(path: str) -> list[SavedCases]:
-    """The cases of a folder, or of a file of saved ones."""
+    """Return the cases of a folder, or of a file of saved cases."""
     place = Path(path)
     if not place.exists():
         raise DataError(f"a run must be a folder or a file that exists, got {path}")
@@ -182,7 +182,7 @@ def read_run(path: str) -> list[SavedCases]:
 
 
 def of_table(table: pd.DataFrame) -> SavedCases:
-    """The cases of a search, as its table has them."""
+    """Return the cases in the table that a search writes."""
     names = set(map(str, table.columns))
     changing = {name.removeprefix(TWIN) for name in names if name.startswith(TWIN)} & names
     return SavedCases(_named(table), changing=frozenset(changing))
@@ -193,7 +193,7 @@ def _named(cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_search(folder: Path) -> SavedCases:
-    """The cases of a search's last result; of one that has not ended, those of its finished shards."""
+    """Return the cases of a search's last result; if it has not ended, those of its finished shards."""
     import pandas as pd
 
     stored = StoredCases(folder)
@@ -236,7 +236,7 @@ def _of_audit(folder: Path) -> SavedCases:
 
 
 def _read_json(path: str | PathLike[str], form: str, newest: int) -> Mapping[str, Any]:
-    """A file that says that it is of a form, and of a version that is known."""
+    """Return a JSON file after checking its form and version."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""An audit's content in the forms that people and machines read: a page, Markdown, JUnit XML, a model card's section.
+"""Forms of an audit's content for people and machines: a page, Markdown, JUnit XML, a model card's section.
 
-They know nothing but the content, one plain JSON object, so that a report can be drawn again from `audit.json` alone,
-and nothing can stand in a report that is not in there. A form is one file with one function and one line in `FORMS`.
+Forms read only the content, one plain JSON object, so that a report can be drawn again from `audit.json` alone, and
+contains no information that is not in there. A form is one file with one function and one line in `FORMS`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FORMS = {
     "junit": "fairprobe.report.junit:junit",
     "model-card": "fairprobe.report.markdown:model_card",
 }
-"""By name, where the function is that gives a form's text."""
+"""Location of the function that returns a form's text, by name of the form."""
 
 
 def render(content: Mapping[str, Any], form: str) -> str:
-    """An audit's content in a form; the same content gives the same text."""
+    """Return an audit's content in a form; equal contents give equal texts."""
     return str(entry_of(FORMS, "form", form)(content))

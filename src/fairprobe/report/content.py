@@ -1,4 +1,4 @@
-"""Parts of an audit's content that more than one section or form needs."""
+"""Parts of an audit's content that several sections or forms need."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PLOTS = {
     "convergence": ("convergence", "The estimate as inputs were drawn"),
     "front": ("retraining", "Accuracy and share of each round"),
 }
-"""By plot, the section that it stands in and its title."""
+"""Section and title of each plot."""
 
 
 def table_of(
     records: Sequence[Any], columns: Mapping[str, Column], text: str = "", *, most: int | None = None, name: str = ""
 ) -> Iterator[Block]:
-    """A sentence and a table of the first records; nothing without any. A page shows all records of a named table."""
+    """Yield a sentence and a table of the first records, if there are any. A page shows a named table in full."""
     if records and text:
         yield Sentence(text)
     if records:
@@ -35,12 +35,12 @@ def table_of(
 
 
 def part_of_why(content: Content, name: str) -> Any:
-    """A part of the explanation; an empty one where there is none."""
+    """Return a part of the explanation; an empty one if there is none."""
     return (content["why"] or {}).get(name) or {}
 
 
 def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> Iterator[Figure]:
-    """The drawings of a section; the sentences say the same to a reader who does not see them."""
+    """Yield the drawings of a section, with sentences for readers who cannot see them."""
     for name, svg in content["plots"].items():
         place, title = PLOTS.get(name, ("influence", name))
         if place == section:
@@ -48,13 +48,13 @@ def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> I
 
 
 def health_of(content: Content) -> list[Mapping[str, Any]]:
-    """All remarks, each once."""
+    """Return all remarks, each once."""
     told = [*content["health"], *(each for share in content["shares"] for each in share["health"])]
     return list({(each["check"], each["message"]): each for each in told}.values())
 
 
 def held_of(content: Content) -> list[Mapping[str, Any]]:
-    """The shares that the limit binds, or the sides that have a limit of their own."""
+    """Return the shares that the limit binds, or the sides that have a limit of their own."""
     verdict, limit = content["verdict"], content["question"]["max_share"]
     sides = verdict["directions"]
     if sides:
@@ -64,7 +64,7 @@ def held_of(content: Content) -> list[Mapping[str, Any]]:
 
 
 def scale_of(content: Content) -> float:
-    """The end of the axis of the shares: a round figure beyond all intervals and limits."""
+    """Return the end of the axis of the shares: a round figure beyond all intervals and limits."""
     held = held_of(content)
     ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
     most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
@@ -73,13 +73,13 @@ def scale_of(content: Content) -> float:
 
 
 def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -> Interval:
-    """The interval of a share, of a side or of anything that has one."""
+    """Return the interval of a share, of a side or of any other record that has one."""
     text = "exact" if of.get("method") == "exact" else between(of["low"], of["high"], limit)
     return Interval(text, of["low"], of["value"], of["high"], end, limit)
 
 
 def confidence(of: Mapping[str, Any]) -> str:
-    """The confidence of the interval of a share; an exact share and a count have none.
+    """Return the confidence of the interval of a share; an empty text for an exact share or a count.
 
     >>> confidence({"low": 0.1, "confidence": 0.975}), confidence({"low": None, "confidence": 0.95})
     ('97.5%', '')
@@ -88,37 +88,37 @@ def confidence(of: Mapping[str, Any]) -> str:
 
 
 def population_title(share: Mapping[str, Any]) -> str:
-    """The name of the population of a share."""
+    """Return the name of the population of a share."""
     return POPULATION_TITLES.get(share["population"]) or value(share["population"])
 
 
 def outcome_of(of: Mapping[str, Any]) -> str:
-    """The outcome of a verdict, of a side or of an attempt, in words."""
+    """Return the outcome of a verdict, of a side or of an attempt, in words."""
     return OUTCOMES.get(of["outcome"], of["outcome"])
 
 
 def names(parameters: Iterable[Any]) -> str:
-    """Names of parameters within a sentence."""
+    """Return names of parameters within a sentence."""
     return " and ".join(map(value, parameters))
 
 
 def changes_words(changes: Iterable[Iterable[Any]]) -> str:
-    """Columns with the value before and after."""
+    """Return columns with the value before and after, in words."""
     return ", ".join(f"{value(name)} {value(before)} → {value(after)}" for name, before, after in changes)
 
 
 def changes_of(case: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """The columns in which a case and its twin differ, with both values."""
+    """Return the columns in which a case and its twin differ, with both values."""
     return [(name, case["case"].get(name), after) for name, after in case["twin"].items()]
 
 
 def same_words(case: Mapping[str, Any]) -> str:
-    """The columns in which a case and its twin agree, with their values."""
+    """Return the columns in which a case and its twin agree, with their values."""
     return ", ".join(f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"])
 
 
 def flips_words(content: Content) -> str:
-    """How many real rows get another answer; for numbers, how many move by more than the threshold."""
+    """Return how many real rows get another answer; for numbers, how many move by more than the threshold."""
     rows, question = content["rows"], content["question"]
     told = f"{counted(rows['n_flipped'], 'real row')} would get "
     if question["output"] == "label":

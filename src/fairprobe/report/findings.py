@@ -1,4 +1,4 @@
-"""Sections of a report on what was found, why, and what would change it."""
+"""Sections of a report on findings, explanations and remedies."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from fairprobe.report.content import (
 from fairprobe.wording import POPULATION_TITLES, answer, between, closed, counted, figure, magnitude, percent, value
 
 MOST_CASES = 20
-"""Cases, and rows that get another answer, in a table; chosen. A page lists all of them."""
+"""Largest number of cases, or rows with another answer, in a table; chosen. A page lists all of them."""
 
 MOST_PROXIES = 12
-"""Columns in the table of proxies; chosen. `audit.json` has all of them."""
+"""Largest number of columns in the table of proxies; chosen. `audit.json` has all of them."""
 
 MOST_REMEDIES = 16
-"""Rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
+"""Largest number of rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
 
 
 # What was found
 
 
 def rows(content: Content) -> Iterator[Block]:
-    """Rows that get another answer."""
+    """Yield the section on rows that get another answer."""
     flips, is_linked = content["rows"]["flips"], content["domain"]["links"]
     changed = "a sensitive value and what is linked to it were" if is_linked else "only a sensitive value was"
     text = f"{flips_words(content)} if {changed} another."
@@ -60,7 +60,7 @@ def _answers(given: Mapping[str, Any]) -> str:
 
 
 def shares(content: Content) -> Iterator[Block]:
-    """All shares, and the limits for one side."""
+    """Yield the section on all shares, and the limits for one side."""
     limit, end = content["question"]["max_share"], scale_of(content)
     text = "The share of each population whose answer changes with a sensitive value, with its interval."
     text += f" The limit is {percent(limit)}; the last column marks the shares that it binds." if limit else ""
@@ -85,7 +85,7 @@ def shares(content: Content) -> Iterator[Block]:
 
 
 def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str = "") -> Iterator[Block]:
-    """Shares with their intervals; those that the limit binds are marked."""
+    """Yield a table of shares with their intervals; shares that the limit binds are marked."""
     limit, end = content["question"]["max_share"], scale_of(content)
     bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
     columns: Columns = {
@@ -102,12 +102,12 @@ def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str
 
 
 def hits_words(of: Mapping[str, Any]) -> str:
-    """The hits of a share and the inputs that were compared."""
+    """Return the hits of a share and the number of compared inputs, in words."""
     return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
 
 
 def regions(content: Content) -> Iterator[Block]:
-    """The regions that hold most of the cases, each with its rule."""
+    """Yield the section on the regions with most of the cases, each with its rule."""
     found, why = part_of_why(content, "regions"), content["why"]
     if not found:
         return
@@ -140,7 +140,7 @@ def _region(region: Mapping[str, Any], rows_are: str) -> Iterator[Block]:
 
 
 def cases(content: Content) -> Iterator[Block]:
-    """Cases with their twins."""
+    """Yield the section on cases with their twins."""
     found = content["cases"]
     is_ranked = found and found[0]["severity"] is not None
     text = "Each case is an input with a twin that the model answers differently, though only the marked values differ."
@@ -161,7 +161,7 @@ def cases(content: Content) -> Iterator[Block]:
 
 
 def directions(content: Content) -> Iterator[Block]:
-    """Who is worse off, and how often."""
+    """Yield the section on who is worse off, and how often."""
     told = part_of_why(content, "directions")
     sentences = told["sentences"] if told and told["directions"] else []
     yield from map(Sentence, sentences)
@@ -169,7 +169,7 @@ def directions(content: Content) -> Iterator[Block]:
 
 
 def influence(content: Content) -> Iterator[Block]:
-    """Which parameters end a case when they change, and how severe cases are."""
+    """Yield the section on the parameters whose changes end a case, and on the severity of cases."""
     told = part_of_why(content, "influence")
     if told and told["parameters"]:
         severity = part_of_why(content, "severity").get("sentences", [])
@@ -178,14 +178,14 @@ def influence(content: Content) -> Iterator[Block]:
 
 
 def inside(content: Content) -> Iterator[Block]:
-    """Where the model itself uses the sensitive parameters."""
+    """Yield the section on the parts of the model that use the sensitive parameters."""
     told = part_of_why(content, "inside").get("sentences")
     if told:
         yield Items(tuple(told))
 
 
 def proxies(content: Content) -> Iterator[Block]:
-    """Columns from which the sensitive parameters can be told."""
+    """Yield the section on columns that reveal the sensitive parameters."""
     told = content["proxies"]
     columns: Columns = {
         "Sensitive": ("sensitive", value),
@@ -203,7 +203,7 @@ def proxies(content: Content) -> Iterator[Block]:
 
 
 def remedies(content: Content) -> Iterator[Block]:
-    """The shares that would be left if the model's answer inside a region were decided otherwise."""
+    """Yield the section on simulated shares if the model decided a region in another way."""
     text = "A simulation of what would be left if the model's answer inside a region were decided otherwise. "
     text += "No model was changed."
     columns: Columns = {
@@ -220,7 +220,7 @@ def remedies(content: Content) -> Iterator[Block]:
 
 
 def retraining(content: Content) -> Iterator[Block]:
-    """Shares and accuracy before and after retraining, and of other ways to train."""
+    """Yield the section on shares and accuracy before and after retraining, and on other ways to train."""
     told = content["retraining"]
     if not told:
         return
@@ -256,7 +256,7 @@ def _title(population: str) -> str:
 
 
 def retrained_rows(told: Mapping[str, Any], population: str) -> str:
-    """The rows or the population that the shares before and after retraining were measured on."""
+    """Return the rows or the population on which shares before and after retraining were measured."""
     if population not in ("rows", "linked"):
         return _title(population)
     seen = "that it was fitted to" if told["on_fitted_rows"] else "held back from fitting"
@@ -264,7 +264,7 @@ def retrained_rows(told: Mapping[str, Any], population: str) -> str:
 
 
 def _retrained_words(told: Mapping[str, Any]) -> str:
-    """Which models the figures before and after belong to, so that nobody takes them for the audit's shares."""
+    """Return which models the figures before and after belong to, as they differ from the audit's shares."""
     accepted = "A retrained model was accepted" if told["accepted"] else "No retrained model was shown to be better"
     after = "the new model" if told["accepted"] else "the model given"
     text = f"{accepted}, after {counted(len(told['rounds']), 'round')}. "
@@ -275,7 +275,7 @@ def _retrained_words(told: Mapping[str, Any]) -> str:
 
 
 def sensitivity(content: Content) -> Iterator[Block]:
-    """The verdict with one thing changed at a time."""
+    """Yield the section on the verdict with one setting changed at a time."""
     columns: Columns = {
         "Changed": ("what", value),
         "Verdict": outcome_of,

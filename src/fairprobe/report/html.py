@@ -1,6 +1,6 @@
-"""Blocks as HTML: as a fragment, as notebooks show results, and as the page of a report.
+"""Blocks as HTML: a fragment for notebooks, and the page of a report.
 
-The page needs no other file, asks nobody anything and runs no script but its own. All markup is in `templates/`.
+The page needs no other file, makes no request and runs no script but its own. All markup is in `templates/`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head
 from fairprobe.wording import TWINS, answer, counted, shown
 
 LARGEST = 2**53
-"""Whole numbers of JavaScript are exact below this one."""
+"""Smallest whole number that JavaScript cannot hold exactly."""
 
 MOST_HELD = 6
-"""Shares drawn beside the verdict; chosen, so that it fits a screen. The table below has all of them."""
+"""Largest number of shares drawn beside the verdict; chosen to fit a screen. The table below has all of them."""
 
 
 def html(content: Content) -> str:
@@ -54,30 +54,30 @@ def html(content: Content) -> str:
 
 
 def written(blocks: Sequence[Block]) -> str:
-    """Blocks as HTML without a head."""
+    """Return blocks as HTML without a head."""
     return _rendered("notebook.html", blocks=blocks)
 
 
 def text(of: object) -> Markup:
-    """A text as HTML. A marked value cannot change the direction of the text around it."""
+    """Return a text as HTML. A marked value cannot change the direction of the text around it."""
     parts = ((escape(part), is_value) for part, is_value in wording.parted(of))
     return Markup("".join(f"<bdi>{part}</bdi>" if is_value else part for part, is_value in parts))
 
 
 def _attribute(of: str) -> Markup:
-    """A text as the value of an attribute, which holds no elements."""
+    """Return a text as the value of an attribute, which holds no elements."""
     return Markup(escape(wording.said(wording.unmarked(of))))
 
 
 def _held(of: Mapping[str, Any], end: float) -> dict[str, Any]:
-    """A share or a side that is drawn beside the verdict."""
+    """Return a share or a side that is drawn beside the verdict."""
     words = wording.between(of["low"], of["high"], of["limit"])
     words = f"{wording.percent(of['value'], of['limit'])}, {words}"
     return {**of, "interval": Interval(words, of["low"], of["value"], of["high"], end, of["limit"])}
 
 
 def _policy(style: str, script: str) -> str:
-    """What the browser lets the page do: images that are in it, this style, this script, and nothing else."""
+    """Return the content policy: the browser allows only embedded images, this style and this script."""
     style, script = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (style, script))
     return (
         f"default-src 'none'; img-src data:; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
@@ -86,7 +86,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _data_url(svg: str) -> str:
-    """A drawing as the address of an image, in which nothing can run or fetch anything."""
+    """Return a drawing as the address of an image, in which no code can run or fetch."""
     return f"data:image/svg+xml;base64,{base64.b64encode(wording.visible(svg).encode()).decode()}"
 
 
@@ -96,7 +96,7 @@ def _rendered(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Templates in which everything that is no markup yet is written as text."""
+    """Return the template environment, which escapes every text that is not marked as markup."""
     environment = Environment(
         loader=PackageLoader("fairprobe.report"),
         autoescape=True,
@@ -118,7 +118,7 @@ def _environment() -> Environment:
 
 
 def _lists(content: Content) -> dict[str, Any]:
-    """The cases, and the real rows that flip, each with what changes.
+    """Return the lists of cases and of rows with another answer, each entry with its changes.
 
     A list can be sorted by its `measures`, and filtered by its `groups`, which have a list of texts for each entry.
     """
@@ -145,7 +145,7 @@ def _lists(content: Content) -> dict[str, Any]:
 
 
 def _entries(told: Sequence[tuple[Any, Mapping[str, Any], Iterable[Iterable[Any]]]]) -> dict[str, Any]:
-    """The label of each entry, its values in the order of the columns (null: not told), and its changes."""
+    """Return the label of each entry, its values in the order of the columns (null if unknown), and its changes."""
     names = dict.fromkeys(name for _, row, _ in told for name in row)
     return {
         "labels": [shown(label) for label, _, _ in told],
@@ -156,10 +156,10 @@ def _entries(told: Sequence[tuple[Any, Mapping[str, Any], Iterable[Iterable[Any]
 
 
 def _cell(of: Any) -> Any:
-    """A number as it is, so that it can be sorted; anything else as text."""
+    """Return a number unchanged, so that it can be sorted; any other value as text."""
     return of if is_number(of) and abs(of) < LARGEST else shown(of)
 
 
 def _origin(row: Any, n_changes: int, **_: Any) -> str:
-    """The row that a case comes from."""
+    """Return the row that a case comes from, in words."""
     return f"{counted(n_changes, 'change')} from row {shown(row)}" if n_changes else f"row {shown(row)} as it is"

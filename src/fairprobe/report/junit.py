@@ -10,7 +10,7 @@ from fairprobe.report.content import Content, changes_of, names, population_titl
 from fairprobe.wording import TWINS, answer, isolated, percent, value
 
 MOST_CASES = 10
-"""Cases that are listed with the verdict; chosen."""
+"""Largest number of cases listed with the verdict; chosen."""
 
 ELEMENTS = {"violated": "failure", "inconclusive": "error"}
 
@@ -42,7 +42,7 @@ def junit(content: Content) -> str:
 
 
 def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
-    """The kind, the name and the outcome of each test, a message and more of it."""
+    """Yield the kind, the name and the outcome of each test, a message, and details."""
     verdict, interrupted = content["verdict"], content["about"]["interrupted"]
     lines = [f"interrupted while it was at: {interrupted}"] if interrupted else []
     lines += map(_line, content["cases"][:MOST_CASES])

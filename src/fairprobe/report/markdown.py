@@ -1,4 +1,4 @@
-"""Blocks as Markdown, in which every text shows as it is; and an audit's report and section of a model card of them."""
+"""Blocks as Markdown in which every text appears unchanged; reports and model-card sections made of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairprobe.report.sections import chapters, head, identity, limitations
 from fairprobe.wording import DIRECTIONAL, closed, parted, percent, value
 
 IN_CARD = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
-"""The facts that a model card has of the audit."""
+"""Facts about the audit that a model card repeats."""
 
 LEFT_OUT = ("convergence", "attempts", "sign-off")
 """Sections that only a page has."""
@@ -22,7 +22,7 @@ _BREAKS = str.maketrans({"\n": "⏎", "\r": "⏎", "\t": "⇥"})
 _MARKS = re.compile(r"[\\`*_\[\]|~#$@!{}]")
 _LINKS = re.compile(r"(?i)(?<=http|xmpp)(?=:)|(?<=https)(?=:)|(?<=ftp)(?=:)|(?<=www)(?=\.)|(?<=mailto)(?=:)")
 _START = re.compile(r"^(?=[-+=:])|(?<=^\d)(?=[.)]\s)|(?<=^\d\d)(?=[.)]\s)")
-"""Where a backslash keeps what follows from being a link, or the beginning of a list or a heading's underline."""
+"""Pattern of places where a backslash prevents a list, a link or a heading's underline."""
 
 
 def markdown(content: Content) -> str:
@@ -54,13 +54,13 @@ def model_card(content: Content) -> str:
 
 
 def written(blocks: Sequence[Block], depth: int = 2) -> str:
-    """Blocks as Markdown; headings of sections start at a depth."""
+    """Return blocks as Markdown; headings of sections start at a depth."""
     parts = (_block(block, depth) for block in blocks)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def text(of: object) -> str:
-    r"""A text as Markdown that shows as it is.
+    r"""Return a text as Markdown that displays unchanged.
 
     >>> print(text("a|b <c> `d`"))
     a\|b &lt;c&gt; \`d\`

@@ -1,7 +1,7 @@
-"""The sections of a report: how it was measured, what is for the record, and the chapters that hold all sections.
+"""The sections of a report on method and record, and the chapters that hold all sections.
 
-A section is a function that makes blocks from the content; one with nothing to say makes none, and is absent. A new
-section is one function and one line in `CHAPTERS`.
+A section is a function that makes blocks from the content. A section without blocks is left out. A new section is one
+function and one line in `CHAPTERS`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairprobe.wording import ROLES, capital, closed, counted, figure, listed, m
 
 
 def question(content: Content) -> Iterator[Block]:
-    """The sensitive parameters, the limits and the domain."""
+    """Yield the section on the sensitive parameters, the limits and the domain."""
     columns: Columns = {
         "Parameter": ("name", value),
         "Kind": ("kind", value),
@@ -55,7 +55,7 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
 
 
 def sampling(content: Content) -> Iterator[Block]:
-    """The inputs of each phase and the queries that they took."""
+    """Yield the section on the inputs of each phase and their queries."""
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
     columns: Columns = {
         "Phase": ("phase", value),
@@ -73,13 +73,13 @@ def sampling(content: Content) -> Iterator[Block]:
 
 
 def convergence(content: Content) -> Iterator[Block]:
-    """The running estimate as a drawing."""
+    """Yield the section on the running estimate, as a drawing."""
     told = [share["sentence"] for share in content["shares"] if share["is_main"] and share["history"]]
     yield from plots_in(content, "convergence", told)
 
 
 def impact(content: Content) -> Iterator[Block]:
-    """Rates of the favourable answer by group."""
+    """Yield the section on rates of the favourable answer by group."""
     text = (
         "How often the model gives the favourable answer to the rows as they are, by group, and the ratio to the group "
         "that gets it most often. A difference between groups is not a difference between twins. The ratio is the one "
@@ -96,14 +96,14 @@ def impact(content: Content) -> Iterator[Block]:
 
 
 def health(content: Content) -> Iterator[Block]:
-    """The health checks that have something to say."""
+    """Yield the section on the messages of the health checks."""
     told = health_of(content)
     if told:
         yield Table.of_facts((value(each["check"]), each["message"]) for each in told)
 
 
 def limitations(content: Content) -> Iterator[Block]:
-    """What the audit does not say."""
+    """Yield the section on the limits of the audit's conclusions."""
     if content["limitations"]:
         yield Items(tuple(content["limitations"]))
 
@@ -112,7 +112,7 @@ def limitations(content: Content) -> Iterator[Block]:
 
 
 def record(content: Content) -> Iterator[Block]:
-    """What identifies the audit, and its settings."""
+    """Yield the section on the audit's identity and settings."""
     about = content["about"]
     yield Table.of_facts(identity(content))
     if about["command"]:
@@ -122,7 +122,7 @@ def record(content: Content) -> Iterator[Block]:
 
 
 def identity(content: Content) -> dict[str, str]:
-    """What identifies the audit, by name."""
+    """Return the facts that identify the audit, by name."""
     about = content["about"]
     model, data = about["model"], about["data"]
     hash_of = f" of {model['hash_of']}" if model.get("hash_of") else ""
@@ -143,7 +143,7 @@ def identity(content: Content) -> dict[str, str]:
 
 
 def attempts(content: Content) -> Iterator[Block]:
-    """All runs on the same model and data."""
+    """Yield the section on all runs for this model and data."""
     runs = content["about"]["attempts"]
     columns: Columns = {
         "#Seed": ("seed", value),
@@ -157,7 +157,7 @@ def attempts(content: Content) -> Iterator[Block]:
 
 
 def sign_off(_: Content) -> Iterator[Block]:
-    """Lines for two names."""
+    """Yield lines for two signatures."""
     text = "The figures hold for the domain, threshold and populations stated above. They promise nothing beyond them."
     yield Sentence(text)
     lines = [(line, "", "") for line in ("Name", "Role", "Date", "Signature")]
@@ -177,7 +177,7 @@ TAGS = {
     "sr-11-7": ("SR 11-7", "SR 11-7: model validation, outcomes analysis, limitations, documentation"),
     "ecoa": ("ECOA", "ECOA and Regulation B: no different treatment on a prohibited basis"),
 }
-"""The short name beside a section's title, and the text that asks for the section. See `docs/report-fields.md`."""
+"""Short name beside a section's title, and the regulation that asks for the section. See `docs/report-fields.md`."""
 
 CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
     "What was found": {
@@ -211,15 +211,15 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
         "sign-off": ("Sign-off", sign_off, "ai-act sr-11-7"),
     },
 }
-"""By chapter and by name, the title of a section, its function, and who asks for it."""
+"""Title, function and requester of each section, by chapter and name."""
 
 ASKED_BY = {name: asked for sections in CHAPTERS.values() for name, (_, _, asked) in sections.items()}
-"""By section and for the verdict, who asks for it."""
+"""Requester of each section and of the verdict."""
 ASKED_BY["verdict"] = "ai-act nist ecoa"
 
 
 def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
-    """The chapters with their sections, but some; those with nothing to say are left out."""
+    """Yield the chapters with their sections, except those in `but` and empty ones."""
     missing = (content["why"] or {}).get("not_measured") or {}
     for title, sections in CHAPTERS.items():
         parts = []
@@ -231,7 +231,7 @@ def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
 
 
 def head(content: Content) -> Iterator[Block]:
-    """The verdict, and whether the audit was interrupted."""
+    """Yield the verdict, and a note if the audit was interrupted."""
     interrupted, verdict = content["about"]["interrupted"], content["verdict"]
     if interrupted:
         text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."

@@ -1,4 +1,4 @@
-"""Shares of several populations as blocks: figures side by side, sentences, who gets what, the verdict."""
+"""Blocks on the shares of several populations: figures side by side, sentences, outcomes by group, the verdict."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = {"rows": "all rows", "sequential": "until settled"}
-"""By method, its name in a table where that differs."""
+"""Name of a method in a table, if it differs from the method's own."""
 
 MOST_ROWS = 8
-"""Combinations of sensitive values in a table of outcomes; chosen to fit a terminal."""
+"""Largest number of rows in a table of outcomes; chosen to fit a terminal."""
 
 MOST_COLUMNS = 5
-"""Outcomes in a table of outcomes; chosen to fit a terminal."""
+"""Largest number of columns in a table of outcomes; chosen to fit a terminal."""
 
 MOST_LETTERS = 40
-"""Letters of a name in a table of outcomes; chosen to fit a terminal."""
+"""Largest number of letters of a name in a table of outcomes; chosen to fit a terminal."""
 
 
 def side_by_side(shares: Mapping[str, Share]) -> dict[str, Share]:
-    """The shares by name; a linked share is followed by the plain one of its population."""
+    """Return the shares by name; a linked share is followed by the plain one of its population."""
     return {
         f"{name}, {side.compared}" if side.linked or share.plain is not None else name: side
         for name, share in shares.items()
@@ -44,7 +44,7 @@ def blocks_of(
     good: Favourable | None,
     limit: float | None,
 ) -> Iterator[Block]:
-    """All shares: figures, sentences, some rows that are hits, shares by set of parameters, and who gets what."""
+    """Yield blocks on all shares: figures, sentences, some hits, shares by set of parameters, and outcomes by group."""
     every = side_by_side(shares)
     yield _table(every, "population", limit)
     for name, share in every.items():
@@ -63,7 +63,7 @@ def blocks_of(
 
 
 def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: str = "") -> Table:
-    """One row per share; intervals have a confidence each where these differ."""
+    """Return a table with one row per share; if confidences differ, each interval states its own."""
     level, *others = {percent(share.confidence) for share in shares.values()}
 
     def interval(share: Share) -> str:
@@ -83,7 +83,7 @@ def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: 
 
 
 def _unused(share: Share) -> str:
-    """What a share without a hit shows, and what it does not."""
+    """Return a sentence on the meaning of a share without a hit."""
     names, proxy = " or ".join(share.sensitive), f"Another parameter may still stand in for {share.sensitive[0]}"
     if share.threshold:
         return f"No gap above the threshold {share.threshold:g} was seen. Smaller gaps may exist. {proxy}."
@@ -94,7 +94,7 @@ def _unused(share: Share) -> str:
 
 
 def verdict_blocks(verdict: Verdict, which: str | None) -> list[Block]:
-    """The verdict on one share, or on both where none is named; if it is open, also what would settle it."""
+    """Return the verdict on one share or, if none is named, on both; if it is open, with advice on settling it."""
     about = which or ("linked and plain" if verdict.share.plain is not None else "")
     title = ", ".join(filter(None, [f"Verdict on {POPULATIONS[verdict.population]}", about]))
     remedy = [Sentence(f"  {_remedy(verdict)}")] if verdict.outcome is Outcome.INCONCLUSIVE else []
@@ -118,7 +118,7 @@ def _remedy(verdict: Verdict) -> str:
 
 
 def _outcome_blocks(share: Share, good: Favourable | None) -> Iterator[Block]:
-    """How often each combination of sensitive values gets each outcome, over the discriminatory inputs."""
+    """Yield tables of the outcomes of each combination of sensitive values among the discriminatory inputs."""
     outcomes = share.outcomes
     if outcomes is None or outcomes.empty:
         return
@@ -137,7 +137,7 @@ def _outcome_blocks(share: Share, good: Favourable | None) -> Iterator[Block]:
 
 
 def _rates(outcomes: pd.DataFrame, key: Any, title: str) -> Table:
-    """Rates of outcomes, ordered by one of them: of many combinations the ends, of many outcomes the most frequent."""
+    """Return a table of rates ordered by one outcome; if too large, with extreme rows and frequent outcomes."""
     rates = outcomes.div(outcomes.sum(axis=1).clip(lower=1), axis=0)
     rates = rates.sort_values(key, kind="stable") if len(rates) > 2 else rates
     kept = {*outcomes.sum().nlargest(MOST_COLUMNS).index, key}

@@ -1,4 +1,4 @@
-"""Blocks as lines of text: wrapped to a width where there is one, with characters that command a terminal spelt out."""
+"""Blocks as lines of text, wrapped to a width if there is one, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ INDENT = "  "
 
 
 def written(blocks: Sequence[Block], width: int | None = None) -> str:
-    """Blocks as text. Lines of sentences are cut at a width; tables and texts to be copied are not.
+    """Return blocks as text. Sentences are wrapped to a width; tables and texts to be copied are not.
 
-    Sentences follow each other; there is an empty line before and after all other blocks but remarks.
+    Sentences follow each other without a gap. An empty line separates all other blocks, except remarks.
     """
     parts, was_apart = list[str](), False
     for block in blocks:
@@ -48,7 +48,7 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
 
 
 def shown(text: object) -> str:
-    """A text for a terminal: characters that would command it, or turn its lines around, are spelt out."""
+    """Return a text for a terminal: characters that control it or change the text direction are escaped."""
     return for_terminal(unmarked(text))
 
 
@@ -63,7 +63,7 @@ def _wrapped(text: str, width: int | None, indent: int) -> str:
 
 
 def aligned(table: Table) -> list[str]:
-    """The lines of a table: columns of numbers on the right, the others on the left.
+    """Return the lines of a table: columns of numbers aligned on the right, others on the left.
 
     >>> aligned(Table.of(["", "#share"], [["domain", "5%"]]))
     ['          share', '  domain     5%']

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from fairprobe.retraining.task import Task
 
 _HUNTED: Final = 0.5
-"""Fraction of the time left for rounds that a search for cases may take, as they must still be fitted to; chosen."""
+"""Largest fraction of the time left for rounds that a search for cases may take; chosen, as a fit must follow."""
 
 
 # Cases
 
 
 class CasePool:
-    """Distinct cases: those given, and more that are searched for in a model when a round needs them."""
+    """Distinct cases: given ones, and more that are searched for in a model when a round needs them."""
 
     def __init__(self, task: Task, model: Any) -> None:
         self.task = task
@@ -41,13 +41,13 @@ class CasePool:
         self.codes = distinct(task.domain, given)
         """The cases so far."""
         self.may_be_more = task.case_labels is None
-        """False if a search found all, or all that there was time for. Cases found have no label that is given."""
+        """False if a search found all cases, or the time for searches is used up. Found cases have no given label."""
         limit = task.settings.search_seconds
         self.seconds = math.inf if limit is None else limit
         """Seconds left for all searches."""
 
     def grow(self, n: int) -> Codes:
-        """All cases, after a search until there are `n`, all are found, or the time for searches is used up."""
+        """Return all cases, after a search until there are `n`, all are found, or the time for searches is over."""
         while self.may_be_more and len(self.codes) < n:
             seconds, clock = min(self.seconds, _HUNTED * self.task.budget.left), Clock()
             if seconds <= 0:
@@ -60,7 +60,7 @@ class CasePool:
         return self.codes
 
     def _searched(self, n: int, seconds: float | None) -> Found:
-        """A search with another seed each time. Of `n` cases, at least as many as are missing are new."""
+        """Return a search with a new seed. At least the number of missing cases among `n` are new."""
         its, seed = self.task.settings, int(self.task.next_stream("hunt").generate_state(1)[0])
         how = {name: getattr(its, name) for name in ("strategy", "threshold", "output", "batch")}
         with warnings.catch_warnings():
@@ -97,23 +97,23 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
 
 
 class Augmenter:
-    """Makes the rows to fit to. They always start with the original rows; rounds do not accumulate."""
+    """Maker of the rows to fit to: always the original rows, and those of one recipe. Rounds do not accumulate."""
 
     def __init__(
         self, domain: Domain, original: LabelledRows, classes: NDArray[Any], pool: CasePool, labeller: Labeller
     ) -> None:
         self.domain = domain
-        """Gives linked twins, if it has links."""
+        """Domain of twins: with links, twins are linked."""
         self.plain = original.domain
         self.original = original
         self.pool = pool
         self.labeller = labeller
         self.classes = classes
         self.prior = np.asarray((original.labels[:, None] == classes).mean(axis=0))
-        """The fraction of the original rows in each class."""
+        """Fraction of the original rows in each class."""
 
     def rows(self, recipe: Recipe, rng: np.random.Generator, codes: Codes | None = None) -> LabelledRows:
-        """The original rows and the rows that the recipe adds; its cases are drawn unless `codes` gives them."""
+        """Return the original rows and the rows that the recipe adds; `codes` replaces its drawn cases."""
         import pandas as pd
 
         parts, n = [self.original], len(self.original)
@@ -133,12 +133,12 @@ class Augmenter:
         )
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Codes:
-        """`n` cases at random, or fewer if there are no more."""
+        """Return `n` random cases, or fewer if there are no more."""
         cases = self.pool.grow(n)
         return cases[rng.permutation(len(cases))[:n]]
 
     def _of_cases(self, recipe: Recipe, rng: np.random.Generator, codes: Codes) -> list[LabelledRows]:
-        """The rows that are made of cases."""
+        """Return the rows that are made of cases."""
         if not len(codes):
             return []
         parts, votes, present = [], self.labeller(codes), self.plain.families.of(codes).allowed
@@ -164,7 +164,7 @@ class Augmenter:
 
 
 def _twins_of(rows: LabelledRows, domain: Domain) -> list[LabelledRows]:
-    """The rows in all other combinations of sensitive values, each with the label and the weight of its row."""
+    """Return the rows in all other combinations of sensitive values, each with its row's label and weight."""
     return [
         LabelledRows(domain, twins, rows.labels[which], None if rows.weights is None else rows.weights[which])
         for which, twins in domain.families.of_frame(rows.frame).twins()

@@ -1,4 +1,4 @@
-"""Controls: other ways to train that take as little effort. Every result shows them, judged on the report part."""
+"""Controls: other ways to train that need as little effort. Every result shows them, judged on the report part."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Control:
     n_added: int = 0
     seconds: float = 0.0
     why_not: str = ""
-    """The reason why there are no figures."""
+    """Reason why there are no figures; empty if there are some."""
 
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values of JSON."""
@@ -43,15 +43,15 @@ class Control:
 
 
 Made = tuple[Any, int, str]
-"""A control's model, the number of rows added, and how exactly it keeps to its words."""
+"""A control's model, the number of added rows, and a remark on how exactly it follows its description."""
 
 
 def tried_controls(
     task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], *, with_clone: bool
 ) -> dict[str, Control]:
-    """Fit and judge each control. A control that fails says why.
+    """Fit and judge each control. A control that fails states the reason.
 
-    The clone is judged where the model given has seen the rows of the report and the other models have not.
+    A clone is judged if the given model has seen the rows of the report and the other models have not.
     """
     tied, chosen = _tied(task.linked), rounds.chosen or min(rounds.tried, key=lambda each: each.left, default=None)
     cases = chosen is None or chosen.recipe.uses_cases
@@ -102,7 +102,7 @@ def _held(task: Task, names: Sequence[str]) -> Made:
 
 
 def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
-    """The recipe that was chosen, or came nearest to it, with as many rows made of random inputs instead of cases."""
+    """Return the chosen or nearest recipe with as many rows made of random inputs instead of cases."""
     if chosen is None:
         raise FairprobeError("no round was tried")
     # Flipped rows alone leave no cases to replace, so inputs come with their twins.
@@ -123,7 +123,7 @@ def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
 
 
 def _all_cases(task: Task, reference: Reference) -> Made:
-    """Add as many single cases as there are training rows, or all there are. The paper warns of this."""
+    """Return a model with as many single cases as training rows, or all there are. The paper warns of this."""
     augmenter, n_rows = reference.augmenter, len(task.parts.fit)
     if not len(augmenter.pool.grow(n_rows)):
         raise FairprobeError("there are no cases")
@@ -132,7 +132,7 @@ def _all_cases(task: Task, reference: Reference) -> Made:
 
 
 class HeldConstant(Wrapper):
-    """A model that sees constant values of some columns, so that twins in these columns cannot differ.
+    """A model that gets constant values of some columns, so that twins in these columns cannot differ.
 
     The columns stay, because a pipeline that names a column could not be fitted without it.
     """
@@ -155,14 +155,14 @@ class HeldConstant(Wrapper):
 
 
 def commonest(rows: LabelledRows, names: Sequence[str]) -> dict[str, Any]:
-    """The commonest value of each column among the rows; the domain's first value if none is known."""
+    """Return the most common value of each column among the rows; the domain's first value if none is known."""
     modes = {name: rows.frame[name].mode().tolist() for name in names}
     domain = rows.domain
     return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}
 
 
 def held_constant(frame: Any, values: dict[str, Any]) -> Any:
-    """Rows with constant values in some columns, in the columns' dtypes where these can hold the values."""
+    """Return rows with constant values in some columns, in the columns' dtypes if these can hold the values."""
     import pandas as pd
 
     held = {name: pd.Series([value] * len(frame), index=frame.index) for name, value in values.items()}

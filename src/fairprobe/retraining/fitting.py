@@ -1,6 +1,6 @@
-"""Fitting: a clone of the model given, or the model that the caller's trainer makes, and the time that fits take.
+"""Fitting of a clone of the given model, or by the caller's trainer, and the time that fits take.
 
-The model given is not changed.
+The given model is not changed.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from fairprobe.model.sklearn import is_regressor
 from fairprobe.retraining.parts import LabelledRows
 
 Train = Callable[..., Any]
-"""``trainer(X, y, sample_weight=None) -> model``"""
+"""Function of the caller: ``trainer(X, y, sample_weight=None) -> model``."""
 
 _STEEPEST: Final = 2.5
 _UNKNOWN: Final = 2.0
-"""Power of the rows that fit times grow with: the most, and the assumption before two fits tell; that is the power of a
-kernel machine."""
+"""Largest power of the number of rows with which fit times grow; also the assumption before two fits are timed. It
+is the power of a kernel machine."""
 
 _TRIALS: Final = (1000, 4000)
-"""Rows of two fits that are only timed, which tells how time grows; chosen."""
+"""Numbers of rows of two fits that are only timed, to measure the growth of the time; chosen."""
 
 _APART: Final = 1.3
-"""Factor between the rows of two fits from which on they tell how time grows; chosen."""
+"""Smallest factor between the rows of two fits from which the growth of the time is computed; chosen."""
 
 _KEPT: Final = 1 / 3
-"""Fraction of the time that is kept back for the report before the first round, at most; chosen."""
+"""Largest fraction of the time reserved for the report before the first round; chosen."""
 
 
 class Fitter:
-    """Fits models to rows, in the form that the model given was fitted on, and notes how long it takes."""
+    """Fits of models to rows, in the form that the given model was fitted on, with their times."""
 
     def __init__(
         self, model: Any, train: Train | None, domain: Domain, *, as_frame: bool, is_weighted: bool = False
@@ -60,12 +60,12 @@ class Fitter:
         self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
         self._as_frame = self._columns is not None if known and train is None else as_frame
         self.warned: Counter[str] = Counter()
-        """By warning, the number of fits that gave it."""
+        """Number of fits that gave each warning."""
         self.times: list[tuple[int, float]] = []
         """Number of rows and seconds of each fit."""
 
     def fit(self, rows: LabelledRows) -> Any:
-        """A new model, fitted to these rows."""
+        """Return a new model, fitted to these rows."""
         clock = Clock()
         # Copies, because a trainer may change its arguments.
         batch = rows.frame[self._columns or list(rows.frame)].copy()
@@ -88,7 +88,7 @@ class Fitter:
         return fitted
 
     def fit_some(self, rows: LabelledRows) -> Any:
-        """Fit to some of the rows, and to more of them, only to see how long that takes. Gives the last model."""
+        """Fit to some of the rows, and to more of them, only to time it; return the last model."""
         firsts = np.unique(rows.labels, return_index=True)[1]  # no classifier is fitted to one label
         for n in sorted({min(len(rows), n) for n in _TRIALS}):
             spread = np.linspace(0, len(rows) - 1, n).astype(np.int64)
@@ -96,7 +96,7 @@ class Fitter:
         return model
 
     def foreseen(self, n_rows: int) -> float:
-        """Seconds that a fit to this number of rows would take, by the fits so far."""
+        """Return the predicted seconds of a fit to this number of rows, from the fits so far."""
         if not self.times:
             return 0.0
         rows, seconds = self.times[-1]
@@ -108,7 +108,7 @@ class Fitter:
 
 
 class TimeBudget:
-    """The time of a retraining: spent, left for rounds, and kept back for the report."""
+    """Time of a retraining: used, left for rounds, and reserved for the report."""
 
     def __init__(self, max_seconds: float | None, n_controls: int, fitter: Fitter) -> None:
         self.max_seconds = max_seconds
@@ -116,7 +116,7 @@ class TimeBudget:
         self.judgement = 0.0
         """Seconds of one judgement of a model: on the select part at first, on the report part at the end."""
         self.kept = 0.0
-        """Seconds kept back for the judgements of the report."""
+        """Seconds reserved for the judgements of the report."""
         self.is_first = True
         """True until the first round is over."""
         self._n_controls = n_controls
@@ -124,7 +124,7 @@ class TimeBudget:
 
     @property
     def left(self) -> float:
-        """Seconds left for rounds. Before the first round, the time kept back is limited."""
+        """Seconds left for rounds. Before the first round, the reserved time is limited."""
         kept = self.kept + self._n_controls * max((seconds for _, seconds in self._fitter.times), default=0.0)
         # If all the time of a slow report were kept back, there might be no round, and nothing to report.
         if self.is_first and self.max_seconds is not None:
@@ -132,16 +132,16 @@ class TimeBudget:
         return self.clock.left - kept
 
     def foreseen(self, n_rows: int) -> float:
-        """Seconds that a fit to this number of rows and a judgement would take."""
+        """Return the predicted seconds of a fit to this number of rows and a judgement."""
         return self._fitter.foreseen(n_rows) + self.judgement
 
     def is_too_short_for(self, n_rows: int) -> bool:
-        """True if a round with this number of rows would take longer than is left."""
+        """Return True if a round with this number of rows would take longer than is left."""
         return self.foreseen(n_rows) > self.left
 
 
 def is_fitted(model: Any) -> bool:
-    """True for a model that can be asked as it is."""
+    """Return True for a model that can be asked as it is."""
     is_model = callable(getattr(model, "predict", None)) or callable(model)
     return is_model and not isinstance(model, type) and is_fitted_estimator(model)
 
@@ -150,7 +150,7 @@ _TRAINER = "give trainer= in Python, a function (X, y, sample_weight=None) that 
 
 
 def _cloner(model: Any, *, is_weighted: bool) -> Train:
-    """A trainer that fits clones of an estimator."""
+    """Return a trainer that fits clones of an estimator."""
     if isinstance(model, type):
         raise SettingError(f"a model must be an instance, got the class {model.__name__}: create one")
     name = type(model).__name__
@@ -181,7 +181,7 @@ def _cloner(model: Any, *, is_weighted: bool) -> Train:
 
 
 def _estimators_in(model: Any) -> list[Any]:
-    """The estimators that a model consists of, one level deep; of a pipeline the last, which alone gets weights."""
+    """Return the estimators that a model contains, one level deep; of a pipeline the last, which alone gets weights."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(model, Pipeline):
@@ -204,7 +204,7 @@ def _check_takes_weights(model: Any) -> None:
 
 
 def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
-    """Fit with weights for all predictors, however deep in pipelines, searches and votes; transformers get none."""
+    """Fit with weights for all predictors at any depth in pipelines, searches and votes, but not for transformers."""
     from sklearn import config_context, get_config
     from sklearn.metrics import get_scorer
 

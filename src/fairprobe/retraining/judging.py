@@ -1,4 +1,4 @@
-"""Judging: the shares and the accuracy of models on the same inputs and rows, so that any two compare in pairs."""
+"""Judging: shares and accuracies of models on the same inputs and rows, so that any two can be compared in pairs."""
 
 from __future__ import annotations
 
@@ -32,52 +32,52 @@ if TYPE_CHECKING:
 
 
 JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
-"""By population that a retraining is judged on, its name. Twins are plain where the name says nothing else."""
+"""Name of each population that a retraining is judged on. Twins are plain unless the name says otherwise."""
 
 USUAL: Final = {"select": 50_000, "report": 100_000}
-"""Inputs of the domain to choose by and to report on, unless a limit of time needs fewer; chosen."""
+"""Numbers of inputs of the domain for choosing and reporting, unless a limit of time reduces them; chosen."""
 
 _FEWEST: Final = 3000
-"""Inputs of the domain to choose by or to report on at least; chosen."""
+"""Smallest number of inputs of the domain for choosing or reporting; chosen."""
 
 _PART: Final = 1 / 3
-"""Fraction of the time that judging rounds may take, and that the report may take; chosen."""
+"""Largest fraction of the time for judging rounds, and for the report; chosen."""
 
 _ROUNDS: Final = 12
-"""Rounds that the time for judging is planned for at most; chosen."""
+"""Largest number of rounds for which the time of judging is planned; chosen."""
 
 _SLOWER: Final = 1.4
-"""Seconds of a judgement of a new model, relative to the model that is timed; chosen, as more rows make it larger."""
+"""Ratio of a judgement's time for a new model to that of the timed model; chosen, as more rows make it slower."""
 
 _TIMED: Final = 30_000
-"""Most inputs of a batch that a model is timed by; chosen."""
+"""Largest number of inputs of a batch by which a model is timed; chosen."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """The accuracy that is lost from one model to another, on the same rows."""
+    """The accuracy lost from one model to another, on the same rows."""
 
     value: float
     low: float
     high: float
-    """The paired interval of the loss."""
+    """Upper end of the paired interval of the loss."""
     n: int
     confidence: float
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """One model on one part: its share of each population, and its labels of the part's rows."""
+    """The figures of one model on one part: its share of each population, and its labels of the part's rows."""
 
     shares: dict[str, Share]
     hits: dict[str, Mask]
-    """By population, a mask of the discriminatory inputs."""
+    """Boolean mask of the discriminatory inputs, by population."""
     labels: NDArray[Any]
     truth: NDArray[Any]
 
     @cached_property
     def correct(self) -> Mask:
-        """Mask of the rows with the right label."""
+        """Boolean mask of the rows with the right label."""
         return np.asarray(self.labels == self.truth)
 
     @property
@@ -86,14 +86,14 @@ class Assessment:
         return float(self.correct.mean())
 
     def against(self, other: Assessment, confidence: float) -> dict[str, Comparison]:
-        """The shares compared with those of another model; differences are positive where the other share is lower."""
+        """Return the shares compared with those of another model; positive differences mean that the other is lower."""
         return {
             name: paired(share, other.shares[name], self.hits[name], other.hits[name], confidence)
             for name, share in self.shares.items()
         }
 
     def loss_to(self, new: Assessment, confidence: float) -> Loss:
-        """The accuracy lost if the new model takes the place of this one."""
+        """Return the accuracy lost if the new model replaces this one."""
         only_old, only_new = int((self.correct & ~new.correct).sum()), int((new.correct & ~self.correct).sum())
         n = len(self.truth)
         low, high = paired_difference(only_old, only_new, n, confidence)
@@ -123,7 +123,7 @@ def assessed(
 
 
 def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
-    """Judges models on a part. Rounds are judged on the part select, where a stand-in may answer for a model."""
+    """Return a function that judges models on a part. On the select part, a stand-in may answer."""
     rows, is_quick = getattr(task.parts, part), part == "select"
     return partial(
         assessed, domain=task.linked, rows=rows, n=n, seed=task.seed_of(part), settings=task.settings, quick=is_quick
@@ -131,14 +131,14 @@ def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
 
 
 def labels_of(model: Any, rows: LabelledRows, settings: Settings) -> NDArray[Any]:
-    """The model's labels of rows, whichever output is compared over twins."""
+    """Return the model's labels of rows, for any compared output."""
     return Asker(model, rows.domain, batch=settings.batch).ask_frame(rows.frame)
 
 
 def target_of(
     model: Any, domain: Domain, settings: Settings, population: Any = "domain", *, quick: bool = False
 ) -> Population:
-    """A population and the model that judges it; if `quick`, a stand-in answers for the model where it has one."""
+    """Return a population with the model that judges it; if `quick`, a stand-in answers if there is one."""
     target = Population(model, domain, population, settings.threshold, settings.output, settings.batch)
     if quick:
         target.oracle.asker = quick_asker(model, target.oracle.asker)
@@ -146,7 +146,7 @@ def target_of(
 
 
 def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any) -> pd.DataFrame:
-    """Accuracy and rate of the favourable label for each model, with a row for each group of sensitive values."""
+    """Return accuracy and rate of the favourable label of each model, by group of sensitive values."""
     import pandas as pd
 
     figures: dict[str, Any] = {"n": np.ones(len(rows))}
@@ -162,10 +162,10 @@ def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any)
 
 
 def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:
-    """Inputs of the domain to choose by and to report on, within the time; and the seconds of these judgements.
+    """Return the inputs of the domain for choosing and reporting, within the time, and the seconds of both.
 
-    Without a limit of time the model need not be timed; then the seconds are 0. Rounds may be judged by a stand-in,
-    the report by the model itself. The seconds are those of one round, and of all models of the report.
+    Without a limit of time, the model need not be timed, and the seconds are 0. Rounds may be judged by a stand-in, the
+    report by the model itself. The seconds are those of one round, and of all models of the report.
     """
     settings, limit = task.settings, math.inf if task.settings.max_seconds is None else task.settings.max_seconds
     n = {part: getattr(settings, f"n_{part}") or usual for part, usual in USUAL.items()}
@@ -183,13 +183,13 @@ def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str
 
 
 def _speed(task: Task, model: Any, *, quick: bool) -> float:
-    """Measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
+    """Return the measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
     target = target_of(model, task.domain, task.settings, quick=quick)
     return seconds_per_input(lambda n: list(target.families(n, 0)), _TIMED)
 
 
 def affordable(n: int, per_input: float, seconds: float) -> int:
-    """`n` inputs, or the number that can be judged in that time, rounded down to one digit and at least 3,000.
+    """Return `n`, or the number of inputs that the time allows, rounded down to one digit and at least 3,000.
 
     >>> affordable(50_000, 0.001, 50.0), affordable(50_000, 0.001, 49.0), affordable(50_000, 1.0, 9.0)
     (50000, 40000, 3000)

@@ -1,4 +1,4 @@
-"""Labels of added inputs. The paper leaves them open and names one way: the majority of several classifiers."""
+"""Labels of added inputs. The paper does not fix them; it suggests the majority vote of several classifiers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAMES: Final = ("vote", "mean", "given")
 
 _SVM_ROWS: Final = 4000
-"""Rows that the kernel machine is fitted to at most, as its time grows with their square; chosen."""
+"""Largest number of rows for fitting the kernel machine, as its time grows with their square; chosen."""
 
 NEAREST: Final = {
     **{kind: kind for kind in ("tree", "forest", "linear", "kernel", "network")},
@@ -37,20 +37,20 @@ NEAREST: Final = {
     "histogram-boosting": "forest",
     "libsvm": "kernel",
 }
-"""By kind of model, the kind of the most similar member; models of all other kinds count as a vote."""
+"""Kind of the most similar member of the committee, by kind of model; other kinds count as a vote."""
 
 Labels = NDArray[Any]
 Votes = Floats
 
 Labeller = Callable[[Codes], Votes]
-"""Gives the votes for each class, by member of each input's family, by input, and by class."""
+"""Function that returns the votes for each class, by member of each input's family, by input, and by class."""
 
 FamilyLabels = dict[tuple[int, ...], Any]
-"""By the codes of its free columns, the label of a family."""
+"""Label of each family, by the codes of its free columns."""
 
 
 def labeller_of(task: Task, reference: Any) -> Labeller:
-    """The labeller that was asked for. A committee is fitted to the fit part."""
+    """Return the requested labeller. A committee is fitted to the fit part."""
     its, domain, classes, rows = task.settings, task.domain, task.classes, task.parts.fit
     if callable(its.labels):
         return by_function(its.labels, domain, classes)
@@ -63,7 +63,7 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
 
 
 def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller:
-    """Labels by a committee: the votes for a class are the number of members that give it."""
+    """Return a labeller by a committee: the votes for a class are the number of members that give it."""
     askers = [Asker(member, domain) for member in members]
 
     def votes(codes: Codes) -> Votes:
@@ -74,7 +74,7 @@ def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller
 
 
 def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
-    """Labels by the mean of the model's own output over the twins that exist: probabilities, scores or labels."""
+    """Return a labeller by the mean of the model's own output over the twins: probabilities, scores or labels."""
     can = adapter_for(model)
     # Scores of three or more classes have different scales, so their means cannot be compared.
     output = "proba" if can.probabilities else "score" if can.scores and len(classes) == 2 else "label"
@@ -96,7 +96,7 @@ def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
 
 
 def as_given(labels: FamilyLabels, domain: Domain, classes: Labels) -> Labeller:
-    """Labels that came with the cases, one for all members of a family, by the codes of its free columns."""
+    """Return a labeller by labels that came with the cases, one for all members of a family."""
 
     def votes(codes: Codes) -> Votes:
         try:
@@ -109,12 +109,12 @@ def as_given(labels: FamilyLabels, domain: Domain, classes: Labels) -> Labeller:
 
 
 def _families(domain: Domain, codes: Codes) -> list[tuple[int, ...]]:
-    """The family of each input, as the codes of its free columns."""
+    """Return the family of each input, as the codes of its free columns."""
     return list(map(tuple, codes[:, list(domain.free_columns)].tolist()))
 
 
 def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> FamilyLabels:
-    """The label of each family of cases; the column of labels is named as y, or "label"."""
+    """Return the label of each family of cases, from the column named as y, or "label"."""
     names = [name for name in (getattr(y, "name", None), "label") if name is not None]
     table: Any = {} if is_array(cases) else as_pandas(cases)
     column = next((name for name in names if name in table), None)
@@ -132,7 +132,7 @@ def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> FamilyLabe
 
 
 def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes: Labels) -> Labeller:
-    """Labels by a function of the caller, which gets a frame of all members."""
+    """Return a labeller by a function of the caller, which gets a frame of all members."""
 
     def votes(codes: Codes) -> Votes:
         members = domain.families.members(codes)
@@ -149,20 +149,20 @@ def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes
 
 
 def marks(labels: Labels, classes: Labels, who: str) -> Votes:
-    """A vote of 1 for the class of each label; labels that are no class are refused."""
+    """Return a vote of 1 for the class of each label; labels that are no class are refused."""
     # np.unique would sort, which fails for a mixture of numbers and strings.
     check_labels("labels", "must use the names of y", dict.fromkeys(labels.ravel().tolist()), classes, f" from {who}")
     return (labels[..., None] == classes).astype(np.float64)
 
 
 def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
-    """The class with the most votes, by input. Of classes that are level, the more common in the training rows."""
+    """Return the class with the most votes, by input; in a tie, the more common one in the training rows."""
     level = votes >= votes.max(axis=1, keepdims=True) - 1e-12
     return np.asarray(classes[np.where(level, prior, -1.0).argmax(axis=1)])
 
 
 def check_choice(labels: Any, committee: Any) -> None:
-    """Refuse a choice of labels, or a committee, that is none."""
+    """Refuse an invalid choice of labels, or an invalid committee."""
     if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
         rule = f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
         raise SettingError.about("labels", rule)
@@ -188,10 +188,10 @@ def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
 
 
 def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]:
-    """The default committee: classifiers of the five kinds of the paper's subjects that the model is not of.
+    """Return the default committee: unfitted classifiers of the five kinds of subjects other than the model's.
 
-    Their number is odd, so two classes cannot tie. They are not fitted yet and take frames with any columns: missing
-    numbers are filled in, numbers are scaled, and every other column is encoded one-hot.
+    Their number is odd, so two classes cannot tie. They take frames with any columns: missing numbers are filled in,
+    numbers are scaled, and every other column is encoded one-hot.
     """
     from sklearn import compose, ensemble, impute, neural_network, pipeline, preprocessing, svm, tree
 
@@ -219,7 +219,7 @@ def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]
 
 
 def kind_of(model: Any) -> str:
-    """The kind that is most similar to a model; a model of no known kind counts as a vote.
+    """Return the kind that is most similar to a model; a model of no known kind counts as a vote.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> kind_of(DecisionTreeClassifier()), kind_of(len)
@@ -229,7 +229,7 @@ def kind_of(model: Any) -> str:
 
 
 def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
-    """The members of a committee, fitted in parallel as shards of one run."""
+    """Return the members of a committee, fitted in parallel as shards of one run."""
     made = make_engine(
         partial(_fitted_shard, list(members), rows.frame, rows.labels), n_jobs, engine=engine, n_shards=len(members)
     )
@@ -244,7 +244,7 @@ def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, 
 
 
 def _fitted_shard(members: list[Any], X: pd.DataFrame, y: Labels, shard: int, seconds: Any, report: Any) -> Any:
-    """One member as it is if it is fitted, otherwise a clone of it, fitted."""
+    """Return one member as it is if it is fitted, otherwise a fitted clone of it."""
     member = members[shard]
     if is_fitted(member):
         return member

@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 SELECT: Final = 0.15
 REPORT: Final = 0.15
-"""Fractions of the rows given, if the caller holds none out; chosen."""
+"""Fractions of the given rows for choosing and reporting, if the caller holds none out; chosen."""
 
 _FEWEST: Final = 10
-"""Fewest rows of a part; chosen."""
+"""Smallest number of rows of a part; chosen."""
 _MOST_CLASSES: Final = 20
-"""Different numbers, or a twentieth of the rows if that is more, from which on labels are values of a regression;
-chosen."""
+"""Number of different numeric labels above which they are values of a regression, or a twentieth of the rows if that
+is more; chosen."""
 
 _MOST_ALIKE: Final = 2.0
-"""Mean number of rows that are equal to a row in all but the sensitive columns, itself counted, up to which equal rows
-always stay together; chosen. Beyond it, a part would lack many kinds of people."""
+"""Largest mean number of rows, itself included, that equal a row except in the sensitive columns, for which equal
+rows always stay together; chosen. With more, a part would lack many kinds of people."""
 
 _COPIED: Final = 0.9
-"""Fraction of the rows equal to a row that also have its label and sensitive values, from which on they are copies;
-chosen, because these agree less often for different people."""
+"""Smallest fraction of the rows equal to a row that also share its label and sensitive values, for them to be
+copies; chosen, because these agree less often for different people."""
 
 _FEWEST_KINDS: Final = 100
-"""Fewest different inputs for copies to stay together where there are many of each; chosen."""
+"""Smallest number of different inputs for which copies stay together if there are many of each; chosen."""
 
 _CHANCE: Final = 0.001
-"""Probability below which it is not by chance that held-out rows equal rows of X so often; chosen."""
+"""P-value below which equal rows in X and the held-out rows are not chance; chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +63,21 @@ class Parts:
     select: LabelledRows
     report: LabelledRows
     known: str = ""
-    """The number of rows to judge by that are rows to fit to, or of their groups, in words; empty if that is chance."""
+    """Number of rows for judging that are also rows to fit to, or of their groups, in words; empty if chance
+    explains it."""
     copies: int = 1
     """Number of times that every row was given; select and report have one of each."""
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Number of rows of each part."""
+        """The number of rows of each part."""
         return {"fit": len(self.fit), "select": len(self.select), "report": len(self.report)}
 
 
 def checked_rows(
     domain: Domain, X: Any, y: Any, weights: Any = None, groups: Any = None, called: Mapping[str, str] | None = None
 ) -> LabelledRows:
-    """Rows and labels that belong together by their order."""
+    """Return the checked rows and labels, matched by their order."""
     import pandas as pd
 
     weights, groups = (None if each is None else np.asarray(as_values(each)) for each in (weights, groups))
@@ -90,7 +91,7 @@ def checked_rows(
 
 
 def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
-    """The groups of X and those of the rows held out."""
+    """Return the groups of X and of the held-out rows."""
     if groups is None or held_out is None:
         return groups, None
     if not isinstance(groups, (tuple, list)) or len(groups) != 2:
@@ -100,7 +101,7 @@ def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
 
 
 def checked_held_out(domain: Domain, held_out: Any, classes: NDArray[Any], groups: Any = None) -> LabelledRows:
-    """Rows and labels that the model has not seen, checked."""
+    """Return the checked rows and labels that the model has not seen."""
     if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
         raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
     X, y = held_out
@@ -110,7 +111,7 @@ def checked_held_out(domain: Domain, held_out: Any, classes: NDArray[Any], group
 
 
 def classes_of(rows: LabelledRows) -> NDArray[Any]:
-    """The different labels, at least two."""
+    """Return the different labels, at least two."""
     try:
         classes = np.unique(rows.labels)
     except TypeError:
@@ -124,7 +125,7 @@ def classes_of(rows: LabelledRows) -> NDArray[Any]:
 
 
 def check_labels(argument: str, rule: str, labels: Iterable[Any], known: NDArray[Any], who: str = "") -> None:
-    """Refuse labels that are not among the known ones; `who` says at the end of the message where they come from.
+    """Refuse unknown labels; `who` ends the message with the origin of the known ones.
 
     >>> check_labels("held_out", "must have the labels of y", ["yes"], np.array(["no", "yes"]))
     """
@@ -168,7 +169,7 @@ def split(given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Gen
 
 
 def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
-    """By frame, a number for each row. Rows with equal values have equal numbers; missing is a value."""
+    """Return a number for each row, by frame. Rows with equal values have equal numbers; missing is a value."""
     import pandas as pd
 
     table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).assign(**{"": 0})
@@ -177,26 +178,26 @@ def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
 
 
 def _with_labels(*parts: LabelledRows) -> list[Codes]:
-    """By part, a number for each row. Rows with equal inputs and labels have equal numbers."""
+    """Return a number for each row, by part. Rows with equal inputs and labels have equal numbers."""
     return _numbered([
         part.frame.set_axis(range(part.frame.shape[1]), axis=1).assign(label=part.labels) for part in parts
     ])  # fmt: skip
 
 
 def _ranks(numbers: Codes) -> Codes:
-    """By row, the number of rows before it that have its number."""
+    """Return, by row, the number of earlier rows with its number."""
     import pandas as pd
 
     return np.asarray(pd.Series(numbers).groupby(numbers).cumcount())
 
 
 def _n_alike(numbers: Codes) -> Codes:
-    """By row, the number of rows that have its number, itself counted."""
+    """Return, by row, the number of rows with its number, itself included."""
     return np.bincount(numbers)[numbers]
 
 
 def _joined(first: Codes, second: Codes) -> Codes:
-    """By row, a number shared by rows that have an equal first or second number, directly or through other rows."""
+    """Return a number shared by rows with an equal first or second number, directly or through other rows."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -206,7 +207,7 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
 
 def _units(rows: LabelledRows) -> tuple[int, Codes]:
-    """Number of times that every row is given; and by row, the number of the unit that stays in one part."""
+    """Return how often every row is given, and by row the number of the unit that stays in one part."""
     n = len(rows)
     [same], [alike] = _with_labels(rows), _numbered([rows.frame.drop(columns=list(rows.domain.sensitive))])
     n_same, n_alike = _n_alike(same), _n_alike(alike)
@@ -224,7 +225,7 @@ def _units(rows: LabelledRows) -> tuple[int, Codes]:
 
 
 def _known(fit: LabelledRows, select: LabelledRows, report: LabelledRows) -> str:
-    """The number of rows to judge by that are rows to fit to, in words; empty if chance explains it.
+    """Return the number of judging rows that are also rows to fit to, in words; empty if chance explains it.
 
     By chance, rows of different people are equal as often as rows to fit to are equal to each other. Fisher's exact
     test compares the two. Parts with exactly the same rows are not equal by chance.

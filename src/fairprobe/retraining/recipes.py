@@ -1,4 +1,4 @@
-"""Recipes: what a round adds to the training rows, the paper's schedule of amounts, and the steps of a search."""
+"""Recipes: the rows that a round adds to the training rows, the paper's amounts, and the steps of a search."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ MOST: Final = 100.0
 """Largest amount, in per cent of the training rows; the paper adds no more."""
 
 LONGEST: Final = math.floor(math.log2(MOST)) + 1
-"""Most rounds of the paper's schedule: its amounts double, starting at one per cent."""
+"""Largest number of rounds of the paper's schedule: its amounts double, starting at one per cent."""
 
 _FIRST: Final = 10.0
-"""Cases that a search adds first, in per cent of the training rows; chosen."""
+"""Amount of cases that a search adds first, in per cent of the training rows; chosen."""
 _FACTOR: Final = 3.0
 """Factor between the amounts of neighbouring recipes; chosen."""
 _LEAST: Final = 1.0
 _LEAST_FLIPPED: Final = 10.0
-"""Smallest amounts that a search tries, in per cent of the training rows; chosen."""
+"""Smallest amount of flipped rows that a search tries, in per cent of the training rows; chosen."""
 _MOST_COPIES: Final = 4
-"""Most copies of all rows that a search tries; chosen."""
+"""Largest number of copies of all rows that a search tries; chosen."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Recipe:
     parts: tuple[str, ...]
     """Some of `PARTS`."""
     percent: float
-    """Cases added, in per cent of the training rows; with twins, families."""
+    """Amount of added cases, in per cent of the training rows; with twins, of families."""
     flipped: float = MOST
-    """Training rows whose twins are added, in per cent; used by flip and linked."""
+    """Amount of training rows whose twins are added, in per cent; used by flip and linked."""
     copies: int = 1
     """Number of times that all rows are given. A forest, which draws from its rows, then seldom separates twins."""
 
@@ -69,7 +69,7 @@ class Recipe:
         return bool({"flip", "linked"} & set(self.parts))
 
     def n_cases(self, n_rows: int) -> int:
-        """The number of cases that are added to this number of training rows, if there are as many."""
+        """Return the number of cases that are added to this number of training rows, if there are enough."""
         return max(1, round(self.percent / 100 * n_rows))
 
     def words(self) -> str:
@@ -89,7 +89,7 @@ class Recipe:
         return f"{words}, {self.copies} copies" if self.copies > 1 else words
 
     def growth(self, n_members: int) -> float:
-        """The number of rows to fit to, relative to the training rows, with this number of members in a family."""
+        """Return the number of rows to fit to, relative to the training rows, for families of this size."""
         of_cases = self.percent * (("case" in self.parts) + n_members * ("twins" in self.parts))
         of_rows = self.flipped * (n_members - 1) * (("flip" in self.parts) + ("linked" in self.parts))
         return self.copies * (1 + (of_cases + of_rows) / 100)
@@ -137,7 +137,7 @@ def checked_augment(augment: str | Sequence[str], domain: Domain | None = None) 
 
 
 def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recipe]:
-    """The paper's amounts: round i = 2, 3, ... adds a random 2^(i-2) to 2^(i-1) per cent, up to 100."""
+    """Yield the paper's amounts: round i = 2, 3, ... adds a random 2^(i-2) to 2^(i-1) per cent, up to 100."""
     for i in count(2):
         percent = float(rng.uniform(2 ** (i - 2), 2 ** (i - 1)))
         if percent > MOST:
@@ -146,18 +146,18 @@ def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recip
 
 
 def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
-    """The recipes that a search begins with: one of each augmentation."""
+    """Return the first recipes of a search: one of each augmentation."""
     return [Recipe(parts, _FIRST) for parts in augmentations]
 
 
 def less_flipped(recipe: Recipe) -> list[Recipe]:
-    """A recipe that takes less time, because it flips fewer rows; none if there are few already."""
+    """Return a recipe that takes less time, as it flips fewer rows; none if there are few already."""
     fewer = recipe.flipped / _FACTOR
     return [replace(recipe, flipped=fewer)] if recipe.uses_rows and fewer >= _LEAST_FLIPPED else []
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:
-    """Recipes of the same parts in other amounts, the more promising first."""
+    """Return recipes of the same parts in other amounts, the more promising first."""
     near = []
     if recipe.uses_cases:
         amounts = (recipe.percent * _FACTOR, recipe.percent / _FACTOR)

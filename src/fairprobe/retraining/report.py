@@ -16,7 +16,7 @@ from fairprobe.wording import counted, percent
 
 
 def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls: bool) -> Retrained:
-    """Judge the models once more, on rows and inputs that nothing has seen, and put the result together."""
+    """Judge the models once more, on rows and inputs unseen so far, and assemble the result."""
     its, parts, n, chosen = task.settings, task.parts, reference.n_inputs, rounds.chosen
     is_given = not task.refits or (chosen is None and reference.given is not None)
     # Without rows held out, the model given has seen the rows of the report.
@@ -65,7 +65,7 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
 def _judged(
     task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], model: Any
 ) -> tuple[Assessment, Assessment, bool]:
-    """The model before and the one returned; if interrupted, as they were judged on the select part."""
+    """Return the assessments of the model before and the returned one; if interrupted, on the select part."""
     task.tell("judging the report part")
     clock = Clock()
     try:

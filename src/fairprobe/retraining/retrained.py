@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GIVEN = "the model given"
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
-"""The models that figures may be of."""
+"""Words for the models that figures may be about."""
 
 STOPPED = {
     "schedule": "the schedule was over",
@@ -38,10 +38,10 @@ STOPPED = {
     "failed": "a round failed",
     "interrupted": "it was interrupted",
 }
-"""By stop reason, why the rounds ended."""
+"""Words for each stop reason, on why the rounds ended."""
 
 MOST_GROUPS: Final = 12
-"""Groups that are shown, the largest first; chosen. `groups` has all of them."""
+"""Largest number of groups that are shown, the largest groups first; chosen. `groups` has all of them."""
 
 _CHOSEN: Final = "#c8553d"
 """Colour of the ring around the round that the model comes from."""
@@ -50,11 +50,11 @@ _PANEL: Final = (4.6, 3.8)
 """Width and height of a panel of the plot, in inches."""
 
 _WIDEST: Final = 60
-"""Letters in a line below a panel; chosen to fit."""
+"""Largest number of letters in a line below a panel; chosen to fit."""
 
 
 def why_none(rounds: list[Round], stop_reason: str) -> str:
-    """The reason why no round was accepted."""
+    """Return the reason why no round was accepted."""
     reasons = list(dict.fromkeys(each.why for each in rounds))
     if len(reasons) > 1:
         return f"{len(rounds)} rounds were rejected, the last as {rounds[-1].why}"
@@ -74,17 +74,17 @@ class Retrained(Result):
     model: Any
     before: dict[str, Share]
     after: dict[str, Share]
-    """By population: domain, valid (with constraints), rows, and linked (the rows again, with links)."""
+    """Share by population: domain, valid (with constraints), rows, and linked (the rows again, with links)."""
     before_is: str
-    """The model of the figures before: the model given, or a clone of it."""
+    """Model of the figures before: the given model, or a clone of it."""
     compared_with: str
-    """The model that rounds were compared with: the model given, or a clone of it."""
+    """Model that rounds were compared with: the given model, or a clone of it."""
     is_reported: bool
     """True if the figures come from the report part; after an interruption, they come from the select part."""
     on_fitted_rows: bool
     """True if the figures of rows (share, accuracy, groups) are on rows that the model was fitted to."""
     changes: dict[str, Comparison]
-    """By population, before compared with after on the same inputs."""
+    """Comparison of before with after on the same inputs, by population."""
     accuracy_before: float
     accuracy_after: float
     loss: Loss
@@ -92,19 +92,19 @@ class Retrained(Result):
     """Accuracy and rate of the favourable label by sensitive value, before and after."""
     favourable: Any
     first: Assessment
-    """The model before the first round, on the select part."""
+    """Assessment of the model before the first round, on the select part."""
     rounds: list[Round]
     chosen: Round | None
-    """The round that the model comes from."""
+    """Round that gave the model; None if no round was accepted."""
     max_accuracy_loss: float
     controls: dict[str, Control]
     stop_reason: str
     n_rows: dict[str, int]
-    """Rows of each part: fit, select, report."""
+    """Number of rows of each part: fit, select, report."""
     n_inputs: dict[str, int]
-    """Inputs of the domain that were judged with each part: select, report."""
+    """Number of inputs of the domain judged with each part: select, report."""
     n_cases: int
-    """Cases at hand: given or searched for."""
+    """Number of available cases, given or found."""
     seconds: float
     seed: int
     how: tuple[str, ...]
@@ -119,12 +119,12 @@ class Retrained(Result):
 
     @property
     def n_added(self) -> int:
-        """Rows added to the training rows of the model returned."""
+        """The number of rows added to the training rows of the returned model."""
         return 0 if self.chosen is None else self.chosen.n_added
 
     @property
     def front(self) -> pd.DataFrame:
-        """Table of the rounds that no other beats in both `left` and accuracy, on the select part."""
+        """Table of the rounds that no other round beats in both `left` and accuracy, on the select part."""
         import pandas as pd
 
         return pd.DataFrame([each.jsonable() for each in front_of(self.rounds)])

@@ -149,9 +149,9 @@ def retrain(
 
 
 def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, Any]:
-    """Tell what `retrain` would do with these arguments, as plain values. Fits are timed for some seconds at most.
+    """Return the plan of `retrain` with these arguments, as plain values. Fits are timed for some seconds at most.
 
-    The value `seconds` holds a guess of the seconds before the first round (prepare), of a typical round without its
+    The value `seconds` holds estimates of the seconds before the first round (prepare), of a typical round without its
     search for cases (round), of the report with its controls (report), and of everything (total).
     """
     data = {"model": model, "X": X, "y": y, "domain": domain}
@@ -185,7 +185,7 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
 
 
 def _seconds_of(member: Any, task: Task) -> float:
-    """Foreseen seconds of fitting a member of the committee."""
+    """Return the predicted seconds of fitting a member of the committee."""
     rows = replace(task.parts.fit, weights=None)
     fitter = Fitter(member, None, task.domain, as_frame=True)
     fitter.fit_some(rows)

@@ -21,10 +21,10 @@ from fairprobe.retraining.task import Settings, Task
 from fairprobe.wording import percent
 
 _LEFT_OUT: Final = 4
-"""Recipes that would take too long, after which the others are assumed to take too long as well; chosen."""
+"""Number of too slow recipes after which all further ones are assumed to be too slow; chosen."""
 
 STEP: Final = 0.02
-"""Width of the steps by which `left` is compared: of rounds on one step, the more accurate is the better; chosen."""
+"""Width of the steps of `left` within which the more accurate round is better; chosen."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Round:
     number: int
     recipe: Recipe
     n_added: int
-    """Rows added to the training rows."""
+    """Number of rows added to the training rows."""
     shares: dict[str, Share]
     changes: dict[str, Comparison]
-    """By population, the model to beat compared with the new one, on the same inputs."""
+    """Comparison of the model to beat with the new one on the same inputs, by population."""
     accuracy: float
     loss: Loss
-    """The loss against the model before the first round."""
+    """Loss of accuracy compared with the model before the first round."""
     left: float
-    """The share as a fraction of the share before the first round, averaged over the populations."""
+    """Share as a fraction of the share before the first round, averaged over the populations."""
     accepted: bool
     why: str
     seconds: float
@@ -64,7 +64,7 @@ class Round:
         }
 
     def sentence(self) -> str:
-        """The round in a line."""
+        """Return the round in a line."""
         shares = ", ".join(f"{name} {percent(share.value)}" for name, share in self.shares.items())
         verdict = "accepted" if self.accepted else "rejected"
         return (
@@ -77,16 +77,17 @@ class Round:
 
 
 def round_confidence(settings: Settings, n_populations: int) -> float:
-    """The confidence of one interval of a round. The error is split, so that all intervals hold together."""
+    """Return the confidence of one interval of a round. The error is split so that all intervals hold together."""
     return float(1 - (1 - settings.confidence) / (settings.max_rounds * n_populations))
 
 
 def decide(
     settings: Settings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
 ) -> tuple[bool, str]:
-    """Decide if a new model is accepted, and give the reason.
+    """Return True if a new model is accepted, and the reason.
 
-    By either rule, the loss of accuracy must lie within the limit, and the accuracy must reach the least allowed.
+    By either rule, the loss of accuracy must lie within the limit, and the accuracy must reach the smallest allowed
+    one.
     """
     is_lower, why = _is_lower(settings, changes)
     if not is_lower:
@@ -102,7 +103,7 @@ def decide(
 
 
 def _is_lower(settings: Settings, changes: dict[str, Comparison]) -> tuple[bool, str]:
-    """Decide if shares are lower by the rule of the settings, and give the reason."""
+    """Return True if shares are lower by the rule of the settings, and the reason."""
     if settings.accept == "paper":
         is_lower = changes["domain"].difference > 0
         return is_lower, f"the estimated share of the domain is {'' if is_lower else 'not '}lower"
@@ -114,19 +115,19 @@ def _is_lower(settings: Settings, changes: dict[str, Comparison]) -> tuple[bool,
 
 
 def left_of(first: Assessment, new: Assessment) -> float:
-    """The new share as a fraction of the first, averaged over the populations that had discriminatory inputs."""
+    """Return the new share as a fraction of the first, averaged over populations with discriminatory inputs."""
     kept = [new.shares[name].value / share.value for name, share in first.shares.items() if share.hits]
     return float(np.mean(kept)) if kept else 1.0
 
 
 def best_of(rounds: list[Round]) -> Round | None:
-    """The best accepted round: the least left by steps, then the most accurate, then the least left."""
+    """Return the best accepted round: by the steps of `left`, then by accuracy, then by `left`."""
     accepted = [each for each in rounds if each.accepted]
     return min(accepted, key=lambda each: (int(each.left / STEP), -each.accuracy, each.left), default=None)
 
 
 def front_of(rounds: list[Round]) -> list[Round]:
-    """The rounds that no other beats in both `left` and accuracy, the least left first."""
+    """Return the rounds that no other beats in both `left` and accuracy, the smallest `left` first."""
     front: list[Round] = []
     for each in sorted(rounds, key=lambda each: (each.left, -each.accuracy)):
         if not front or each.accuracy > front[-1].accuracy:
@@ -139,32 +140,32 @@ def front_of(rounds: list[Round]) -> list[Round]:
 
 @dataclass(frozen=True)
 class Reference:
-    """The model that rounds are compared with, and all that rounds are made of and judged by."""
+    """The model that rounds are compared with, and the data and the judge of rounds."""
 
     model: Any
-    """The model given, or a clone of it that is fitted to the fit part."""
+    """Given model, or a clone of it that is fitted to the fit part."""
     judge: Callable[[Any], Assessment]
-    """Judges a model on the select part."""
+    """Function that judges a model on the select part."""
     judged: Assessment
     """The figures of the model on the select part."""
     given: Assessment | None
-    """The figures of the model given; None if it cannot be asked."""
+    """Figures of the given model; None if it cannot be asked."""
     least_accuracy: float
-    """The accuracy that a new model must reach, so that it does not fall behind the model given; 0 if unknown."""
+    """Smallest accuracy of a new model, so that it is no worse than the given model; 0 if unknown."""
     n_inputs: dict[str, int]
-    """Inputs of the domain that are judged with each part: select, report."""
+    """Number of inputs of the domain judged with each part: select, report."""
     augmenter: Augmenter
 
 
 @dataclass
 class Rounds:
-    """The rounds so far, and the model that they have come to."""
+    """The rounds so far, and the model that resulted."""
 
     model: Any
     judged: Assessment
     """The figures of the model on the select part."""
     chosen: Round | None = None
-    """The round that the model comes from."""
+    """Round that gave the model; None if no round was accepted."""
     tried: list[Round] = field(default_factory=list)
     left_out: list[Recipe] = field(default_factory=list)
     """Recipes that would have taken too long."""
@@ -197,7 +198,10 @@ def prepared(task: Task) -> Reference:
 
 
 def run(task: Task, reference: Reference, rounds: Rounds) -> str:
-    """Try recipes until there is a reason to stop, and give it. A search tries neighbours of the best recipes last."""
+    """Try recipes until there is a reason to stop, and return it.
+
+    At the end a search tries neighbours of the best recipes.
+    """
     is_search, outcome, done = task.settings.is_search, "", set[Recipe]()
     if not any(share.hits for share in reference.judged.shares.values()):
         return "nothing-to-improve"
@@ -224,13 +228,13 @@ def run(task: Task, reference: Reference, rounds: Rounds) -> str:
 
 
 def _is_perfect(tried: list[Round]) -> bool:
-    """True if no model could be better: no share and no loss of accuracy is left."""
+    """Return True if no model could be better: no share and no loss of accuracy is left."""
     best = best_of(tried)
     return best is not None and not best.left and best.loss.value <= 0
 
 
 def _next_try(tried: list[Round], done: set[Recipe]) -> list[Recipe]:
-    """An untried neighbour of the best recipe so far, or of the next best."""
+    """Return an untried neighbour of the best recipe so far, or of the next best."""
     if _is_perfect(tried):
         return []
     best = best_of(tried)
@@ -239,7 +243,7 @@ def _next_try(tried: list[Round], done: set[Recipe]) -> list[Recipe]:
 
 
 def _try(task: Task, reference: Reference, rounds: Rounds, recipe: Recipe) -> str:
-    """One round, unless there is no case for it or no time. Gives why nothing came of it, or an empty text."""
+    """Try one recipe. Return an empty text, or the reason why there was no round, such as no case or no time."""
     its, augmenter, clock = task.settings, reference.augmenter, Clock()
     rows = augmenter.rows(recipe, np.random.default_rng(task.next_stream("rounds")))
     if recipe.uses_cases and not len(augmenter.pool.grow(1)):

@@ -1,4 +1,4 @@
-"""The task: what is retrained and how, with all arguments of `retrain` checked and the rows split."""
+"""The task: the model to retrain, the checked arguments of `retrain`, and the split rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairprobe.retraining.recipes import checked_augment
 from fairprobe.searching.registry import strategy_path
 
 STREAMS: Final = ("split", "schedule", "rounds", "hunt", "select", "report", "committee")
-"""The uses of random numbers; each has a stream of its own, by its place in this list."""
+"""Uses of random numbers; each has its own stream, by its place in this list."""
 
 
 class Settings(SimpleNamespace):
@@ -50,7 +50,7 @@ class Settings(SimpleNamespace):
 
     @property
     def is_search(self) -> bool:
-        """True if augmentations and amounts are searched over; otherwise the paper's schedule is followed."""
+        """True if augmentations and amounts are searched over; False if the paper's schedule is followed."""
         return self.augment == "auto" or not isinstance(self.augment, str)
 
 
@@ -62,10 +62,10 @@ class Task:
         self.settings = its = Settings(**arguments)
         self.model = its.model
         self.linked = domain = checked_domain(its.domain)
-        """The domain as it was given, with its links, if it has some."""
+        """Domain as it was given, with its links if it has some."""
         self.augmentations = checked_augment(its.augment, domain)
         self.domain = domain = domain.without_links() if domain.links else domain
-        """Without its links: cases, twins and flipped rows have plain twins."""
+        """Domain without its links: cases, twins and flipped rows have plain twins."""
         checked_engine(its.engine, checked_jobs(its.n_jobs))
         self.seed = checked_seed(its.seed)
         self.streams = dict(zip(STREAMS, np.random.SeedSequence(self.seed).spawn(len(STREAMS)), strict=True))
@@ -95,19 +95,19 @@ class Task:
         self.refits = its.held_out is None or not self.is_fitted
         """True if rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
         self.n_controls = (4 if self.linked.links else 3) * bool(its.controls)
-        """Controls that take a fit."""
+        """Number of controls that need a fit."""
         self.budget = TimeBudget(its.max_seconds, self.n_controls, self.fitter)
         self._progress = teller(its.progress)
 
     def seed_of(self, use: str) -> int:
-        """The seed for a use of random numbers that there is once."""
+        """Return the seed for a use of random numbers that occurs once."""
         return int(self.streams[use].generate_state(1)[0])
 
     def next_stream(self, use: str) -> np.random.SeedSequence:
-        """Another stream for a use that there is again and again."""
+        """Return another stream for a use that occurs repeatedly."""
         return self.streams[use].spawn(1)[0]
 
     def tell(self, text: str, **figures: Any) -> None:
-        """Tell the caller what begins, or with figures what is over."""
+        """Report a step that begins, or, with figures, a step that has ended."""
         if self._progress is not None:
             self._progress(Status(text, figures, is_over=bool(figures)))

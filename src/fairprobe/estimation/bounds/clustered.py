@@ -1,4 +1,4 @@
-"""Intervals for rows that do not count alike: survey weights, and several rows of one person."""
+"""Intervals for rows with unequal weights, and for several rows of one person."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, exact_uppe
 
 FEWEST_GROUPS = 30
 FEWEST_EFFECTIVE = 60
-"""With fewer groups, or fewer effective rows, no verdict is passed: chosen, as simulations below it are less sure."""
+"""Number of groups, or of effective rows, below which no verdict passes; chosen: simulations are unreliable below
+it."""
 
 NEAR_MEAN = 1e-4
-"""Standard deviations from the mean, within which a formula that divides nothing by nothing gives way to its limit."""
+"""Distance from the mean, in standard deviations, within which the limit of a formula replaces 0/0; chosen."""
 
 
 class Clustered(NamedTuple):
-    """The share of rows that do not count alike, and how sure it is."""
+    """The share of rows that have weights or groups, with its interval."""
 
     share: float
     two_sided: tuple[float, float]
     one_sided: tuple[float, float]
     n_groups: int
-    """Groups with a weight above 0; rows, where there are no groups."""
+    """Number of groups with a weight above 0; number of rows if there are no groups."""
     effective_n: float
-    """Rows that would tell as much if all counted alike and were drawn independently: Korn and Graubard (1998)."""
+    """Number of equally weighted, independent rows with the same information: Korn and Graubard (1998)."""
 
     @property
     def is_few(self) -> bool:
-        """True if there are too few groups or rows for an interval that a verdict may rest on."""
+        """Return True if there are too few groups or rows for an interval that supports a verdict."""
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
     def remarks(self) -> Iterator[Remark]:
-        """The health check of too few groups."""
+        """Yield a remark if there are too few groups."""
         if self.is_few:
             told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
             fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"
@@ -47,13 +48,14 @@ class Clustered(NamedTuple):
 
 
 def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confidence: float) -> Clustered:
-    """The weighted share, its two-sided interval and its one-sided bounds.
+    """Return the weighted share, its two-sided interval and its one-sided bounds.
 
-    A group tells its weighted fraction of hits, a number from 0 to 1, and nothing is assumed of how alike its rows are.
-    The upper bound is Gaffke's (2005) for the mean of such numbers: a Bayesian bootstrap over groups with one more
-    group, all of whose rows are hits. The lower bound is that of the misses. For rows that count alike these are the
-    bounds of Clopper and Pearson. Without hits each group counts as one, by its weight. An interval of Korn and
-    Graubard's estimates from the hits how alike rows are: where these are few, it is far too short.
+    Each group contributes its weighted fraction of hits, a number from 0 to 1. Nothing is assumed about the similarity
+    of its rows. The upper bound is Gaffke's (2005) for the mean of such numbers: a Bayesian bootstrap over the groups
+    and one more group, all of whose rows are hits. The lower bound is that of the misses. For rows with equal weights
+    these are the bounds of Clopper and Pearson. Without hits, each group counts as one row with the group's weight. The
+    interval of Korn and Graubard estimates the similarity of rows from the hits, so it is far too short if there are
+    few hits.
     """
     error = 1 - checked_confidence(confidence)
     weight = np.ones(len(hits)) if weights is None else weights
@@ -73,10 +75,11 @@ def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confiden
 
 
 def _most(of_hits: Floats, by_group: Floats, error: float) -> float:
-    """The upper bound of the share of hits, by the weight of each group and of the hits in it.
+    """Return the upper bound of the share of hits, by the weight of each group and of its hits.
 
-    The further group weighs as much as a group drawn by the square of its weight: equal weights make it one of them,
-    and the skewness that a few heavy groups give the estimate is made up for, as Clopper and Pearson's is.
+    The additional group has the expected weight of a group that is drawn with probability proportional to its square.
+    With equal weights it weighs as much as each of them. With a few heavy groups it corrects for the skewness of the
+    estimate, as the bound of Clopper and Pearson does.
     """
     from scipy.optimize import brentq
 
@@ -91,9 +94,9 @@ def _most(of_hits: Floats, by_group: Floats, error: float) -> float:
 
 
 def _chance_above(factors: Floats) -> float:
-    """The probability that a sum of standard exponential variables, times these factors, is above 0.
+    """Return the probability that a sum of standard exponential variables, times these factors, is positive.
 
-    Lugannani and Rice (1980), by the saddle point of the sum: off by less than a hundredth of itself.
+    Lugannani and Rice (1980), by the saddle point of the sum; the relative error is below a hundredth.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr

@@ -1,4 +1,4 @@
-"""Differences of two models on the same inputs, or of two groups of rows: tests that there is none, and intervals."""
+"""Differences of two models on the same inputs, or of two groups of rows: tests of equality, and intervals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pe
 
 _LEAST = 1e-300
 _ABOUT = np.array([-0.1, -1e-3, -1e-6, 1e-6, 1e-3, 0.1])
-"""Distances of further points from a guess, as fractions of the range that is searched; chosen."""
+"""Distances of further trial points from a guess, as fractions of the searched range; chosen."""
 
 
 def mcnemar_p(b: int, c: int) -> float:
-    """The exact two-sided p-value of McNemar's test that two models' shares on the same inputs are equal.
+    """Return the exact two-sided p-value of McNemar's test that two models' shares are equal on the same inputs.
 
     b inputs are discriminatory for the first model only, c for the second only. Under equality, b is Binomial(b + c,
     1/2). The p-value is twice the smaller tail, at most 1.
@@ -56,10 +56,10 @@ def paired_difference(b: int, c: int, n: int, confidence: float) -> tuple[float,
 
 
 def _least_difference(surplus: int, n: int, spread: float, error: float) -> float:
-    """The smallest difference of shares under which a surplus b - c so large has more than the chance `error`.
+    """Return the smallest difference of shares at which a surplus b - c this large is likelier than `error`.
 
-    A search that keeps the outer end, to 12 digits: by 17ths first, then about where the chord of the tail's logarithm,
-    which is nearly straight, meets that of the error, and in the middle, so that no step is in vain.
+    The search keeps the outer end, to 12 digits. It first divides the range into 17ths. Then it tries the middle, and
+    the point where the chord of the tail's logarithm, which is nearly straight, meets that of the error.
     """
     ends, logs = np.array([-spread, spread]), np.log([_LEAST, 1.0])
     points = np.linspace(-spread, spread, 18)[1:-1]
@@ -77,7 +77,7 @@ def _least_difference(surplus: int, n: int, spread: float, error: float) -> floa
 
 
 def _worst_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """At least the chance of such a surplus, or more, at any spread up to the one given."""
+    """Return an upper bound, at any spread up to the given one, of the probability of such a surplus."""
     worst = np.ones(len(difference))
     past_mode = surplus > np.ceil((n - 1) * difference)
     if past_mode.any():
@@ -87,14 +87,14 @@ def _worst_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floa
 
 
 def _surplus_chernoff(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """Chernoff's bound on P(b - c >= surplus)."""
+    """Return Chernoff's bound on P(b - c >= surplus)."""
     up, down = (spread + difference) / 2, (spread - difference) / 2
     s = _saddle(surplus, n, up, down)
     return np.exp(n * np.log(1 - spread + up * np.exp(s) + down * np.exp(-s)) - s * surplus)
 
 
 def _surplus_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """P(b - c >= surplus), exact but for rounding, at a cost that does not grow with n.
+    """Return P(b - c >= surplus), exact except for rounding, at a cost that does not grow with n.
 
     The tail is an integral of the generating function over a circle; on the circle through the saddle point the
     integrand is bell-shaped, and the trapezoidal rule is exact to the last digits with some 60 points.
@@ -116,7 +116,7 @@ def _surplus_tail(surplus: int, n: int, spread: float, difference: Floats) -> Fl
 
 
 def _saddle(surplus: int, n: int, up: Floats, down: Floats) -> Floats:
-    """The tilt s under which b - c has the mean `surplus`, from a quadratic equation in exp(s)."""
+    """Return the tilt s under which b - c has the mean `surplus`, from a quadratic equation in exp(s)."""
     a, b, c = up * (n - surplus) / n, (1 - up - down) * surplus / n, down * (n + surplus) / n
     root = np.sqrt(b * b + 4 * a * c)
     x = (b + root, 2 * a) if surplus > 0 else (2 * c, root - b)
@@ -124,7 +124,7 @@ def _saddle(surplus: int, n: int, up: Floats, down: Floats) -> Floats:
 
 
 def _log1p(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """log(1 + z) with all digits, which numpy.log1p loses for small complex numbers."""
+    """Return log(1 + z) with all digits, which numpy.log1p loses for small complex numbers."""
     real = 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
     return real + 1j * np.arctan2(z.imag, 1 + z.real)
 
@@ -133,10 +133,10 @@ def _log1p(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
 
 
 def fisher_p(hits_a: int, n_a: int, hits_b: int, n_b: int) -> float:
-    """The two-sided p-value of Fisher's exact test that two groups have the same rate.
+    """Return the two-sided p-value of Fisher's exact test that two groups have the same rate.
 
-    Given how many hits there are in all, those of the first group are hypergeometric if the rates are the same; the
-    p-value is the chance of a number that is no likelier than the one seen.
+    Given the number of all hits, the hits of the first group are hypergeometric if the rates are equal. The p-value is
+    the probability of all numbers that are at most as likely as the observed one.
 
     >>> round(fisher_p(3, 4, 1, 4), 4)
     0.4857
@@ -160,9 +160,9 @@ def fisher_p(hits_a: int, n_a: int, hits_b: int, n_b: int) -> float:
 
 
 def attainable_p(n_a: int, n_b: int) -> float:
-    """The smallest p-value that two groups of these sizes can show: all rows of one are hits, and none of the other.
+    """Return the smallest p-value for two groups of these sizes: all rows of one are hits, and none of the other.
 
-    By a test of permutations that is so for means too, when all of one group lie above all of the other.
+    By a permutation test this also holds for means, if all values of one group exceed all values of the other.
 
     >>> round(attainable_p(3, 3), 3), round(attainable_p(4, 4), 3)
     (0.1, 0.029)
@@ -171,16 +171,17 @@ def attainable_p(n_a: int, n_b: int) -> float:
 
 
 def rate_difference(hits_a: int, n_a: int, hits_b: int, n_b: int, confidence: float) -> tuple[float, float]:
-    """The interval of rate A - rate B: that of each by Clopper and Pearson, the error split; valid at every n."""
+    """Return the interval of rate A - rate B, from exact intervals of each with the error split; valid at every n."""
     each = 1 - (1 - checked_confidence(confidence)) / 2
     (low_a, high_a), (low_b, high_b) = (clopper_pearson(hits_a, n_a, each), clopper_pearson(hits_b, n_b, each))
     return low_a - high_b, high_a - low_b
 
 
 def welch(a: Floats, b: Floats, confidence: float) -> tuple[float, float, float]:
-    """Welch's test that two groups have the same mean, and the interval of mean A - mean B: p, low, high.
+    """Return p, low and high of Welch's test that two groups have equal means, for mean A - mean B.
 
-    As `mean_bounds`, it is exact for normal values only. With fewer than two values in a group it tells nothing.
+    Like `mean_bounds`, it is exact for normal values only. With fewer than two values in a group, it has no
+    information.
     """
     error = 1 - checked_confidence(confidence)
     if min(len(a), len(b)) < 2:

@@ -20,7 +20,7 @@ from fairprobe.errors import SettingError
 
 
 def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Any, Any]:
-    """The exact two-sided interval of a share: Clopper and Pearson (1934). Without inputs, (0, 1).
+    """Return the exact two-sided interval of a share: Clopper and Pearson (1934). Without inputs, (0, 1).
 
     >>> clopper_pearson(0, 1000, 0.95)
     (0.0, 0.0036820...)
@@ -31,20 +31,20 @@ def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[A
 
 
 def lower_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """The exact one-sided bound: the share is at least this."""
+    """Return the exact one-sided lower bound of a share."""
     return _plain(exact_lower(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
 def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """The exact one-sided bound: the share is at most this; about 3 / n for no hits at 95%."""
+    """Return the exact one-sided upper bound of a share; about 3 / n for no hits at 95%."""
     return _plain(exact_upper(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
 def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
-    """The paper's interval, of the mean rate over K experiments: Student's t, clipped to [0, 1].
+    """Return the paper's interval of the mean rate over K experiments: Student's t, clipped to [0, 1].
 
-    It is good for many experiments with several hits each. For rare hits it is not: K experiments without any give
-    (0, 0), and equal rates a single point. One experiment, or none, says nothing of the spread: (0, 1).
+    It is good for many experiments with several hits each. For rare hits it is not: K experiments without hits give (0,
+    0), and equal rates give a single point. One experiment, or none, has no information on the spread: (0, 1).
     """
     values = np.asarray(rates, dtype=np.float64)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
@@ -54,7 +54,7 @@ def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
 
 
 def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
-    """Student's interval of a mean: exact for normal values, for others the better the more there are."""
+    """Return Student's interval of a mean: exact for normal values, approximate for many other values."""
     error = 1 - checked_confidence(confidence)
     if len(values) < 2:
         return -math.inf, math.inf
@@ -66,26 +66,26 @@ def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
 
 
 def split_confidence(confidence: float, n: int) -> float:
-    """The confidence of each of n intervals, so that all of them hold together with the confidence given."""
+    """Return the confidence of each of n intervals, so that all hold together with the given confidence."""
     return 1 - (1 - checked_confidence(confidence)) / n
 
 
 def checked_confidence(confidence: Any) -> float:
-    """The confidence, made sure of."""
+    """Return the confidence; refuse values that are none."""
     if not is_number(confidence) or not 0 < confidence < 1:
         raise SettingError.about("confidence", f"must be a number between 0 and 1, both excluded, got {confidence!r}")
     return float(confidence)
 
 
 def checked_share(name: str, share: Any) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1; refuse any other."""
     if not is_number(share) or not 0 <= share <= 1:
         raise SettingError.about(name, f"must be a number from 0 to 1, got {share!r}")
     return float(share)
 
 
 def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """The counts as floats of one shape, made sure to be whole numbers with 0 <= hits <= n."""
+    """Return the counts as floats of one shape; refuse all but whole numbers with 0 <= hits <= n."""
     for name, counts in (("hits", hits), ("n", n)):
         numbers = np.asarray(counts)
         if numbers.size and (numbers.dtype.kind not in "iu" or (numbers < 0).any()):
@@ -105,7 +105,7 @@ def _plain(values: Floats) -> Any:
 
 
 def exact_lower(hits: Floats, n: Floats, error: float | Floats) -> Floats:
-    """The share at which `hits` or more of n have the probability `error`; 0 for no hits."""
+    """Return the share at which `hits` or more of n have the probability `error`; 0 for no hits."""
     from scipy.special import betainc, betaincinv
 
     low = _inverted(betainc, betaincinv, np.maximum(hits, 1.0), n - hits + 1, error, rises=True)
@@ -113,7 +113,7 @@ def exact_lower(hits: Floats, n: Floats, error: float | Floats) -> Floats:
 
 
 def exact_upper(hits: Floats, n: Floats, error: float | Floats) -> Floats:
-    """The share at which `hits` or fewer of n have the probability `error`; 1 if all are hits."""
+    """Return the share at which `hits` or fewer of n have the probability `error`; 1 if all are hits."""
     from scipy.special import betaincc, betainccinv
 
     high = _inverted(betaincc, betainccinv, hits + 1, np.maximum(n - hits, 1.0), error, rises=False)
@@ -129,10 +129,10 @@ def _inverted(
     *,
     rises: bool,
 ) -> Floats:
-    """The share at which the tail, a function of the share, is `error`.
+    """Return the share at which the tail, a function of the share, is `error`.
 
-    The inverse is checked, for it can be wrong where the tail is right: betaincinv(1000, 4e8, 0.025) of SciPy 1.17,
-    a lower bound, is half again the estimate. There we bisect, on the log scale.
+    The inverse is checked, because it can be wrong where the tail is right: betaincinv(1000, 4e8, 0.025) of SciPy 1.17,
+    a lower bound, is 1.5 times the estimate. In such a case the share is found by bisection on the log scale.
     """
     a, b, error = np.broadcast_arrays(a, b, error)
     ends = np.array(inverse(a, b, error))

@@ -1,7 +1,7 @@
-"""Intervals for a share that hold at every moment of a sample that grows: one may look at any time, and stop.
+"""Intervals for a share that hold at every moment of a growing sample, so that one may look and stop at any time.
 
-An interval for a fixed n loses its confidence to whoever looks again and again and stops when it pleases. A
-confidence sequence does not: with the chance `confidence` or more, *all* its intervals contain the share.
+An interval for a fixed n loses its confidence if one looks repeatedly and stops at will. A confidence sequence does
+not: with probability `confidence` or more, *all* its intervals contain the share.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
 class ConfidenceSequence:
-    """The share's interval, good at every moment.
+    """The interval of a share, valid at every moment of a growing sample.
 
-    `low` and `high` are those of `time_uniform_interval` for all inputs so far, not the intersection of the intervals
-    seen on the way. So they depend on the counts alone, not on the batches they came in, always contain hits / n, and
-    are never empty. The intersection would be valid too, but at best a little narrower.
+    `low` and `high` are the ends of `time_uniform_interval` for all inputs so far, instead of the intersection of all
+    earlier intervals. They therefore depend on the counts alone, not on the batches, they always contain hits / n, and
+    the interval is never empty. The intersection would be valid too, but at best slightly narrower.
 
     >>> sequence = ConfidenceSequence(0.95)
     >>> sequence.update(3, 1000)
@@ -57,10 +57,10 @@ class ConfidenceSequence:
         self._narrow()
 
     def lose(self, n: int) -> None:
-        """Add inputs of which nothing is known: `low` counts none of them as hits, `high` all of them.
+        """Add inputs with unknown results: `low` counts none of them as hits, `high` counts all of them.
 
-        A further hit never lowers an end of the interval, and a further miss never raises one, so that the interval of
-        what they would have been lies within.
+        A further hit never lowers an end of the interval, and a further miss never raises one. The interval with the
+        actual results therefore lies within.
         """
         self.n_lost += n
         self._narrow()
@@ -71,10 +71,10 @@ class ConfidenceSequence:
         self.low, self.high = float(lows[0]), float(highs[1])
 
     def settles(self, limit: float) -> bool:
-        """True if it is settled whether the share is above the limit.
+        """Return True if it is known whether the share is above the limit.
 
-        Asked at any time, as often as one likes, for whatever limits: the chance that the interval is ever on the wrong
-        side is at most 1 - confidence.
+        It may be asked at any time, as often as wanted, and for any limits: the probability that the interval is ever
+        on the wrong side is at most 1 - confidence.
         """
         checked_share("limit", limit)
         return self.low > limit or self.high <= limit
@@ -83,12 +83,12 @@ class ConfidenceSequence:
 def time_uniform_interval(
     hits: ArrayLike, n: ArrayLike, confidence: float, prior: tuple[float, float] = PRIOR
 ) -> tuple[Any, Any]:
-    """The interval of a confidence sequence at one moment: the beta-binomial mixture of Robbins (1970).
+    """Return the interval of a confidence sequence at one moment: the beta-binomial mixture of Robbins (1970).
 
     The likelihood averaged over shares drawn from a Beta prior, divided by the likelihood of the true share, is a
-    martingale that starts at 1: by Ville's inequality it ever reaches 1 / (1 - confidence) with a chance of at most
-    1 - confidence. The interval is the set of shares at which it has not. The prior touches the width only, never the
-    validity. Numbers for numbers, arrays for arrays.
+    martingale that starts at 1. By Ville's inequality, it ever reaches 1 / (1 - confidence) with a probability of at
+    most 1 - confidence. The interval is the set of shares at which it has not. The prior affects only the width, never
+    the validity. The result has numbers for numbers and arrays for arrays.
     """
     hit, total = checked_counts(hits, n)
     error = 1 - checked_confidence(confidence)
@@ -105,7 +105,7 @@ def time_uniform_interval(
 
 
 def _log_ratio(hits: Floats, n: Floats, a: float, b: float) -> Floats:
-    """The log of the mixture's likelihood over that of hits / n; never above 0.
+    """Return the log of the mixture's likelihood divided by that of hits / n; never above 0.
 
     Stirling's formula with its remainder: differences of log-gammas keep only two digits at n = 10^12.
     """
@@ -125,12 +125,12 @@ def _log_ratio(hits: Floats, n: Floats, a: float, b: float) -> Floats:
 
 
 def _power_ratio(count: Floats, more: float) -> Floats:
-    """The count times log((count + more) / count); 0 at 0."""
+    """Return the count times log((count + more) / count); 0 at 0."""
     return count * np.log1p(more / np.maximum(count, 1.0)) * (count > 0)
 
 
 def _stirling_rest(x: Floats) -> Floats:
-    """The remainder of Stirling's formula for log-gamma: log Γ(x) - (x - 1/2) log x + x - log(2π) / 2."""
+    """Return the remainder of Stirling's formula for log-gamma: log Γ(x) - (x - 1/2) log x + x - log(2π) / 2."""
     from scipy.special import gammaln
 
     small = np.minimum(x, 20.0)
@@ -141,10 +141,10 @@ def _stirling_rest(x: Floats) -> Floats:
 
 
 def _log_fall(hits: Floats, misses: Floats, budget: Floats) -> Floats:
-    """The log of (lower end / value): where n KL(value, share) = budget below the value; -inf for no hits.
+    """Return the log of (lower end / value), where n KL(value, share) = budget; -inf for no hits.
 
-    Newton's method on a convex function, started outside: the steps come ever closer from outside, so that an
-    unfinished one is on the safe side. In the log of the share, no digits are lost for rare or for common hits.
+    Newton's method on a convex function starts outside and approaches from there, so that an unfinished result is on
+    the safe side. In the log of the share, no digits are lost for rare or for common hits.
     """
     k = np.maximum(hits, 1.0)
     odds = k / np.maximum(misses, 1.0)

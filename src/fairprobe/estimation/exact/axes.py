@@ -1,4 +1,4 @@
-"""Axes: the levels of one parameter in cells, which no test of a tree and no rule of the domain tells apart.
+"""Axes: the levels of one parameter in cells that no test of a tree and no rule of the domain separates.
 
 A box holds a set of cells of every axis, as bits in words of 64, so that many boxes are cut at a time.
 """
@@ -17,7 +17,7 @@ from fairprobe.estimation.exact.trees import Nodes
 from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_BITS = 50_000_000
-"""Bits that the tests of one parameter may take, one for every test and cell; chosen: about a second of work."""
+"""Largest number of bits for the tests of one parameter, one for each test and cell; chosen: a second of work."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class Axis:
     levels: Codes
     """One level of each cell."""
     starts: Codes
-    """First levels of the runs that lie in one cell."""
+    """First level of each run; all levels of a run have the same cell."""
     cells: Codes
     """The cell of each run."""
 
     def cell(self, levels: Codes) -> Codes:
-        """The cells that levels are in."""
+        """Return the cell of each level."""
         return self.cells[np.searchsorted(self.starts, levels, side="right") - 1]
 
 
 def make_axis(
     seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table, atoms: Atoms | None = None
 ) -> tuple[Axis, Mask]:
-    """A parameter's axis, and whether the tests of some nodes say yes, by node, then cell.
+    """Return a parameter's axis, and a mask by node and cell: True where the node's test says yes.
 
-    With atoms, each of these is some of the cells.
+    With atoms, each atom is a set of cells.
     """
     n_levels = seen.domain.parameters[parameter].levels
     if not seen.is_searchable(parameter):
@@ -75,7 +75,7 @@ def make_axis(
 
 
 def _first_no(seen: Seen, parameter: int, nodes: Nodes, tests: Codes) -> Codes:
-    """The first level at which each test says no, found by halving, as the columns rise with the levels."""
+    """Return the first level at which each test says no, by bisection, as the columns rise with the levels."""
     kind = seen.domain.parameters[parameter]
     n_values = kind.levels - kind.missing
     low, high = np.zeros_like(tests), np.full_like(tests, n_values)
@@ -89,11 +89,11 @@ def _first_no(seen: Seen, parameter: int, nodes: Nodes, tests: Codes) -> Codes:
 
 
 def packed(answers: Mask, n_words: int) -> Codes:
-    """Rows of truth values as words of 64 bits."""
+    """Return rows of truth values as words of 64 bits."""
     octets = np.packbits(np.ascontiguousarray(answers), axis=1, bitorder="little")
     return np.pad(octets, [(0, 0), (0, 8 * n_words - octets.shape[1])]).view(np.int64)
 
 
 def unpacked(words: Codes, n: int) -> NDArray[np.uint8]:
-    """The first n bits of each row of words."""
+    """Return the first n bits of each row of words."""
     return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, :n]

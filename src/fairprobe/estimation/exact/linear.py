@@ -1,8 +1,9 @@
-"""Linear: a classifier of two classes by the sign of a sum over the parameters.
+"""Exact shares of a linear classifier of two classes, which decides by the sign of a sum over the parameters.
 
-A family is discriminatory if its score is above 0 for one combination of sensitive values and not for another: if what
-the free parameters add up to lies between two bounds. The sums that do are counted by halves: one half of the
-parameters' sums is sorted, and those of the other are looked up in it. Where rounding could decide, the model is asked.
+A family is discriminatory if its score is above 0 for one combination of sensitive values and not for another. This
+holds if the sum of the free parameters' terms lies between two bounds. Such sums are counted by halves: the sums of one
+half of the parameters are sorted, and those of the other half are looked up in them. If rounding could decide, the
+model is asked.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from fairprobe.model.known import known_kind
 from fairprobe.model.tables import N_RANDOM, MismatchError, Seen, Table, UnfitError
 
 MAX_NEAR = 100_000
-"""Families whose scores are so close to 0 that only the model can say."""
+"""Largest number of families whose scores are so close to 0 that only the model can decide; chosen."""
 
 MAX_LOOKUPS = 200_000_000
-"""Sums that are looked up: those of one half, for each combination of sensitive values; some 20 seconds."""
+"""Largest number of sums looked up: those of one half, for each combination; chosen: some 20 seconds."""
 
 _BLOCK = 1_000_000
-"""Sums that are looked up at a time."""
+"""Number of sums looked up at a time; chosen."""
 
 
 def is_linear(final: Any) -> bool:
-    """True for a linear classifier of two classes. Random inputs are tried later to confirm that it answers by sums."""
+    """Return True for a linear classifier of two classes. Random inputs later confirm that it answers by sums."""
     return (
         known_kind(final) == "linear"
         and np.size(getattr(final, "intercept_", ())) == 1
@@ -38,7 +39,7 @@ def is_linear(final: Any) -> bool:
 
 
 def solve_linear(seen: Seen, max_half: int) -> list[list[int]]:
-    """The inputs in discriminatory families, by label, then combination of sensitive values that gets it."""
+    """Return the number of inputs in discriminatory families, by label, then combination that gets it."""
     sums, fixed, slack = _take_apart(seen)
     used = [column for column in seen.domain.free_columns if sums[column].any()]
     halves = balanced({column: len(sums[column]) for column in used}, max_half)
@@ -66,9 +67,9 @@ def solve_linear(seen: Seen, max_half: int) -> list[list[int]]:
 
 
 def _take_apart(seen: Seen) -> tuple[list[Floats], Floats, float]:
-    """What each parameter adds to a score by level, what is fixed by combination of sensitive values, and the error.
+    """Return each parameter's terms by level, the fixed terms by combination of sensitive values, and an error bound.
 
-    The error bounds how far the model's own sum may be from ours, whatever the order of terms.
+    The error bounds the difference between the model's own sum and ours, for any order of the terms.
     """
     domain, weights = seen.domain, np.asarray(seen.final.coef_).reshape(-1)
     used, dtype = weights != 0, np.result_type(seen.base.dtype, weights.dtype, np.float32)
@@ -90,12 +91,12 @@ def _take_apart(seen: Seen) -> tuple[list[Floats], Floats, float]:
 
 
 def _of(sums: Floats, codes: Codes) -> Floats:
-    """What a parameter adds at some levels; of a wide parameter that changes nothing there is but an outline."""
+    """Return a parameter's terms at some levels; a wide parameter without effect has only a few stored terms."""
     return sums[codes] if sums.any() else np.zeros(len(codes))
 
 
 def _check_linear(seen: Seen, sums: Sequence[Floats], constant: float, error: float) -> None:
-    """Raise unless the model's scores are the sums, and its labels the scores' signs, in random families."""
+    """Raise unless, in random families, the model's scores are the sums and its labels the scores' signs."""
     # A fixed seed: whether a model is solved must not depend on chance.
     domain = seen.domain
     codes = domain.families.members(domain.sample_codes(N_RANDOM, np.random.default_rng(0)))
@@ -112,7 +113,7 @@ def _check_linear(seen: Seen, sums: Sequence[Floats], constant: float, error: fl
 
 
 def balanced(sizes: dict[int, int], max_half: int) -> list[list[int]]:
-    """The parameters, given with their levels, in halves of about as many combinations of levels; the larger first."""
+    """Return the parameters in two halves with about equally many combinations of levels; the larger first."""
     halves: list[list[int]] = [[], []]
     n_combinations = [1, 1]
     for parameter, size in sorted(sizes.items(), key=lambda item: -item[1]):
@@ -127,7 +128,7 @@ def balanced(sizes: dict[int, int], max_half: int) -> list[list[int]]:
 
 
 def _added_up(terms: list[Floats]) -> Floats:
-    """All sums of the terms."""
+    """Return all sums of the terms."""
     values = np.zeros(1)
     for term in terms:
         values = (values[:, None] + term).reshape(-1)
@@ -137,7 +138,7 @@ def _added_up(terms: list[Floats]) -> Floats:
 def _count_below(first: Floats, second: Floats, bounds: Floats, slack: float) -> tuple[list[int], Codes]:
     """Count the sums of the halves that are at most each bound; find those within `slack` of one.
 
-    These are by their places in the first half and in the second: only the model can say of them.
+    The found sums are given by their places in the first half and in the second. Only the model can decide them.
     """
     if len(second) * len(bounds) > MAX_LOOKUPS:
         n = len(second) * len(bounds)

@@ -1,4 +1,4 @@
-"""The plan of a walk over trees: the axes of the boxes, and where each node's test leads."""
+"""The plan of a walk over trees: the axes of the boxes, and the next node after each node's test."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ from fairprobe.estimation.exact.trees import Nodes, Small
 from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_ENTRIES = 100_000_000
-"""Nodes times combinations of sensitive values that a plan may have."""
+"""Largest number of nodes times combinations of sensitive values in a plan; chosen."""
 
 UNDECIDED = -1
 
 WORD = 64
-"""Bits in a word."""
+"""Number of bits in a word."""
 
 
 @dataclass(frozen=True)
 class Regions:
-    """Boxes that do not overlap, within each of which the same members of a family are allowed; one at least is."""
+    """Boxes that do not overlap. Within a box, the same members of a family are allowed, at least one."""
 
     cells: Codes
-    """The bits of the cells by box, then axis, then word."""
+    """Bits of the cells by box, then axis, then word."""
     allowed: Mask
-    """Mask of the allowed members by box, then by combination of sensitive values."""
+    """Boolean mask of the allowed members by box, then combination of sensitive values."""
     weights: NDArray[Any]
-    """The inputs that one family on the axes stands for: its allowed members, for all levels of untested parameters."""
+    """Number of inputs for one family on the axes: its allowed members, for all levels of untested parameters."""
 
 
 @dataclass(frozen=True)
 class TreePlan:
-    """The nodes that test a free parameter; the others are passed through, as each combination knows its way."""
+    """The nodes that test a free parameter. Other nodes are skipped, because each combination decides them."""
 
     domain: Domain
     nodes: Nodes
     axes: tuple[Axis, ...]
     axis: Small
-    """The axis that each node tests; -1 for none."""
+    """Axis that each node tests; -1 for none."""
     test: Small
-    """The number of each node's mask."""
+    """Number of each node's mask."""
     masks: Codes
-    """The cells in which the answer of a test is yes, by test, then word."""
+    """Cells in which a test says yes, by test, then word."""
     ahead: Small
-    """Each node itself or, if it tests no free parameter, the next that does or a leaf, by node, then combination."""
+    """The first node, from each node on, that tests a free parameter or is a leaf; by node, then combination."""
     touches: Mask
-    """Mask of the nodes below which the way depends on the combination."""
+    """Boolean mask of the nodes below which the way depends on the combination."""
 
     @property
     def n_words(self) -> int:
-        """Words that each axis has in a box."""
+        """The number of words of each axis in a box."""
         return self.masks.shape[1]
 
     @property
@@ -69,20 +69,20 @@ class TreePlan:
         return np.array(every, dtype=np.int64).reshape(1, len(self.axes), self.n_words)
 
     def volumes(self, cells: Codes, weights: NDArray[Any]) -> NDArray[Any]:
-        """Inputs in each box."""
+        """Return the number of inputs in each box."""
         for place, axis in enumerate(self.axes):
             weights = weights * (unpacked(cells[:, place], len(axis.counts)).astype(np.int64) @ axis.counts)
         return weights
 
     def inputs(self, cells: Codes) -> Codes:
-        """One input out of each box."""
+        """Return one input of each box."""
         codes = np.zeros((len(cells), len(self.domain.levels)), dtype=np.int64)
         for place, axis in enumerate(self.axes):
             codes[:, axis.parameter] = axis.levels[unpacked(cells[:, place], len(axis.counts)).argmax(axis=1)]
         return codes
 
     def cells_of(self, codes: Codes) -> Codes:
-        """For each input a box that no test cuts."""
+        """Return for each input a box that no test cuts."""
         cells = np.repeat(self.whole, len(codes), axis=0)
         for place, axis in enumerate(self.axes):
             is_mine = axis.cell(codes[:, axis.parameter])[:, None] == np.arange(len(axis.counts))
@@ -90,7 +90,7 @@ class TreePlan:
         return cells
 
     def labels(self, nodes: Small) -> Small:
-        """The class sure to win from these nodes on, whatever leaves follow, by box, then combination."""
+        """Return the class sure to win from these nodes on, for any further leaves, by box, then combination."""
         low = np.stack([values[nodes].sum(axis=2) for values in self.nodes.low])
         high = np.stack([values[nodes].sum(axis=2) for values in self.nodes.high])
         first = low.argmax(axis=0)[None]
@@ -100,7 +100,7 @@ class TreePlan:
 
 
 def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
-    """Find what parameter each node tests, and how. With parts, these are unions of cells."""
+    """Return the parameter and the test of each node as a plan. With parts, the parts are unions of cells."""
     n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
     if n_nodes * n_combinations > MAX_ENTRIES:
         raise UnfitError(
@@ -134,7 +134,7 @@ def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
 
 
 def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
-    """The tables of all parameters, and the parameter that each of these columns comes from; -1 for none."""
+    """Return the tables of all parameters, and the parameter that makes each of these columns; -1 for none."""
     wanted = np.zeros(len(seen.base), dtype=bool)
     wanted[columns] = True
     tables, owners = [], np.full(len(seen.base), -1)
@@ -147,7 +147,7 @@ def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
 
 
 def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
-    """The place of the first node of each distinct test, and by node the number of its test."""
+    """Return the first node of each distinct test, and the number of the test by node."""
     import pandas as pd
 
     tests = [nodes.column[which], nodes.threshold[which], nodes.missing_left[which]]
@@ -156,7 +156,7 @@ def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
 
 
 def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
-    """The nodes that a combination of sensitive values decides, and by node, then combination, whether it goes left."""
+    """Return the nodes decided by sensitive values, and a mask by node and combination: True where it goes left."""
     constant = inner[owner < 0]
     answers = nodes.answers(constant, seen.base[None], np.arange(len(seen.base)))
     which, goes_left = [constant], [np.repeat(answers, len(seen.domain.families), axis=1)]
@@ -169,7 +169,7 @@ def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequenc
 
 
 def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
-    """The node itself or, if it is a fixed one, the first behind it that is not, by node, then combination."""
+    """Return the first node, from each node on, that sensitive values do not decide, by node and combination."""
     n_combinations = goes_left.shape[1]
     ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
     ahead[fixed] = np.where(goes_left, nodes.left[fixed, None], nodes.right[fixed, None])
@@ -185,7 +185,7 @@ def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
 
 
 def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regions:
-    """The boxes that all parts together leave; without parts the whole domain."""
+    """Return the boxes that all parts together allow; without parts the whole domain."""
     families = plan.domain.families
     tested = {axis.parameter for axis in plan.axes}
     n_tied = prod(each.n_levels for part in parts for each in part.atoms if each.column not in tested)
@@ -207,12 +207,12 @@ def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regio
 
 
 def too_many(max_boxes: int) -> UnfitError:
-    """The refusal of rules that leave too many boxes."""
+    """Return the error that rules leave too many boxes."""
     return UnfitError(f"the boxes that the constraints leave of the domain exceed the limit of {max_boxes:,}")
 
 
 def _projected(part: Part, plan: TreePlan, dtype: Any) -> tuple[Codes, Mask, NDArray[Any]]:
-    """A part's boxes on the axes: their cells, the members allowed, and the number of levels of untested parameters."""
+    """Return a part's boxes on the axes: cells, allowed members, and number of levels of untested parameters."""
     cells = np.repeat(plan.whole, len(part.boxes), axis=0)
     weights: NDArray[Any] = np.ones(len(part.boxes), dtype=dtype)
     places = {axis.parameter: place for place, axis in enumerate(plan.axes)}

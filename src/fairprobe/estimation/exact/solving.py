@@ -1,6 +1,6 @@
-"""Solving: find the way to count that fits a model, if there is one that takes few steps.
+"""Exact solving: the choice of a method of counting that fits a model and takes few steps.
 
-The steps are boxes, leaves and sums. They are limited by number, never by the clock, so that the method chosen is the
+The steps are boxes, leaves and sums. They are limited by number, never by the clock, so that the chosen method is the
 same on every machine.
 """
 
@@ -23,46 +23,47 @@ from fairprobe.model.known import known_kind, why_unknown
 from fairprobe.model.tables import MismatchError, Seen, UnfitError, split
 
 MAX_BOXES = 1_500_000
-"""Boxes that trees may cut a domain into: an ensemble of 10 trees takes some 5 seconds for them, one of 100 some 20."""
+"""Largest number of boxes that trees may cut a domain into; chosen: some 5 seconds for an ensemble of 10 trees, 20
+for 100."""
 
 QUICK_BOXES = 20_000
-"""Boxes, and leaves, where solving is to take no longer than a sample of the default size: chosen, as measured on trees
-and ensembles of the census."""
+"""Largest number of boxes, and of leaves, if solving must not take longer than a sample of the default size: chosen,
+as measured on trees and ensembles of the census."""
 
 MAX_HALF = 10_000_000
-"""Sums of each half of a linear classifier's parameters: some 2 seconds."""
+"""Largest number of sums of each half of a linear classifier's parameters; chosen: some 2 seconds."""
 
 QUICK_HALF = 200_000
-"""Sums of each half where solving is to take no longer than a sample of the default size; chosen."""
+"""Largest number of such sums if solving must not take longer than a sample of the default size; chosen."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The exact numbers of inputs of a domain."""
+    """The exact counts of a domain."""
 
     method: str
     """One of tree, ensemble, linear."""
     hits: int
-    """Comparable inputs in discriminatory families."""
+    """Number of comparable inputs in discriminatory families."""
     n: int
-    """Comparable inputs."""
+    """Number of comparable inputs."""
     by_label: dict[Any, list[int]]
-    """For each label, by combination, the hits in whose families the combination gets the label."""
+    """Number of hits, by label, then combination of sensitive values that gets the label."""
     n_not_comparable: int = 0
-    """Inputs none of whose twins is allowed."""
+    """Number of inputs without an allowed twin."""
     n_queries: int = 0
-    """Rows sent to the model, to confirm what was read from it."""
+    """Number of rows sent to the model, to confirm its structure."""
 
 
 @dataclass(frozen=True)
 class NotSolved:
-    """The model or the domain does not fit."""
+    """The result for a model or a domain that does not fit."""
 
     reason: str
     n_queries: int = field(default=0, compare=False)
-    """Rows sent to the model before that was found out."""
+    """Number of rows sent to the model before this was known."""
     contradicts: bool = False
-    """True if the model answered otherwise than its own structure says."""
+    """True if the model's answers contradict its own structure."""
 
 
 def solve(model: Any, domain: Domain, *, quickly: bool = False) -> Solved | NotSolved:

@@ -1,4 +1,4 @@
-"""Trees: a tree, or an additive ensemble of trees, read as flat arrays."""
+"""Trees as flat arrays: a single tree, or an additive ensemble of trees."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ Small = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Nodes:
-    """All trees' nodes one after another; the label is that of the class with the highest sum over the trees."""
+    """Nodes of all trees in one list; the label is the class with the highest sum over the trees."""
 
     left: Codes
-    """The node to go to if the value is at most the threshold; -1 at a leaf."""
+    """Next node if the value is at most the threshold; -1 at a leaf."""
     right: Codes
     column: Codes
     threshold: Floats
     missing_left: Mask
     low: Floats
-    """The least that a leaf below a node adds to the sum of a class, by class, then node."""
+    """Smallest contribution of a leaf below a node to the sum of a class, by class, then node."""
     high: Floats
     roots: Codes
     tolerance: float
-    """Sums that are nearer than that are told apart by the model only."""
+    """Smallest difference of two sums that is safe; the model decides smaller ones."""
 
     def answers(self, which: Codes, rows: NDArray[Any], columns: Codes) -> Mask:
-        """Mask of the tests of some nodes that say yes, by node, then row; the rows have these columns alone."""
+        """Return a mask by node, then row: True where the node's test says yes; rows have only these columns."""
         values = rows[:, np.searchsorted(columns, self.column[which])].T
         return np.where(np.isnan(values), self.missing_left[which, None], values <= self.threshold[which, None])
 
     @cached_property
     def spread(self) -> Floats:
-        """For each node, how far apart its leaves are: 0 at a leaf, or where all leaves below are alike."""
+        """Return the spread of the leaves below each node: 0 at a leaf, or where all leaves below are alike."""
         return np.asarray((self.high - self.low).max(axis=0))
 
     def from_below(self) -> list[Codes]:
-        """The nodes that are no leaves by their depth, the deepest first."""
+        """Return the inner nodes by their depth, the deepest first."""
         levels, below = [], self.roots
         while len(below):
             levels.append(below[self.left[below] >= 0])
@@ -58,12 +58,12 @@ class Nodes:
 
 
 def are_trees(final: Any) -> bool:
-    """True for a tree, and for what may be an additive ensemble of trees."""
+    """Return True for a tree, and for a possible additive ensemble of trees."""
     return known_kind(final) in _READERS
 
 
 def trees_of(final: Any) -> list[Any]:
-    """The trees of a tree or an ensemble; raises if it is not made of trees alone."""
+    """Return the trees of a tree or an ensemble; raise an error if it has other parts."""
     kind = known_kind(final)
     if kind == "tree":
         return [final.tree_]
@@ -77,7 +77,7 @@ def trees_of(final: Any) -> list[Any]:
 
 
 def read(seen: Seen) -> Nodes:
-    """The nodes of a tree or an ensemble."""
+    """Return the nodes of a tree or an ensemble."""
     trees = trees_of(seen.final)
     values = _READERS[known_kind(seen.final)](seen, trees)
     starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
@@ -118,7 +118,10 @@ def _vote(seen: Seen, trees: Sequence[Any]) -> list[Floats]:
 
 
 def _boosting(seen: Seen, trees: Sequence[Any]) -> list[Floats]:
-    """The trees of a stage add to one class each; of two classes, to the second, whose sum is held against 0."""
+    """Return the contributions of a boosting model.
+
+    The trees of a stage add to one class each. With two classes, they add to the second, whose sum is compared with 0.
+    """
     model = seen.final
     if model.init is not None and model.init != "zero":
         raise UnfitError(f"gradient boosting is solved if it starts from a constant, got init={model.init!r:.60}")
@@ -151,4 +154,4 @@ _READERS: dict[str | None, Callable[[Seen, Sequence[Any]], list[Floats]]] = {
     "tree": lambda _, trees: list(map(_votes, trees)),
     "vote": _vote,
 }
-"""For each kind of model, a function that gives what each node would add to the sum of every class as a leaf."""
+"""Function, by kind of model, that returns each node's contribution to the sum of every class if it were a leaf."""

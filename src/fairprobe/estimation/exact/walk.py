@@ -1,9 +1,9 @@
-"""Walk: a domain cut into boxes within which every combination of sensitive values has one label.
+"""Exact walk: a domain is cut into boxes in which every combination of sensitive values has one label.
 
 All combinations start at the roots of the trees. In each box one node that still matters is chosen, the box is cut by
-its test, and whatever stands on that node moves on. A box is done with as soon as nothing that is still open can tell
-the combinations apart, or as two of them are sure to get different labels: then the rest of its combinations walk on
-alone, only to learn their labels. Many boxes take a step at a time.
+its test, and the combinations at that node move on. A box is finished in two cases: no open test can separate the
+combinations, or two of them are sure to get different labels. In the second case the other combinations walk on alone,
+only to find their labels. Many boxes take a step at a time.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.tables import N_RANDOM, MismatchError, UnfitError
 
 _BLOCK_NUMBERS = 1_000_000
-"""About how many numbers a step works on: many boxes at a time, in bounded memory."""
+"""Approximate number of array entries per step; chosen to bound the memory."""
 
 _N_CONFIRMED = 256
-"""Families counted by the walk that the model is asked about in the end."""
+"""Number of families counted by the walk that the model is asked about at the end; chosen."""
 
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Boxes, and where in the trees the combinations of sensitive values stand in each."""
+    """Boxes, with the nodes at which the combinations of sensitive values stand in each."""
 
     cells: Codes
-    """The bits of the cells by box, then axis, then word."""
+    """Bits of the cells by box, then axis, then word."""
     weights: NDArray[Any]
-    """Inputs that each family on the axes stands for."""
+    """Number of inputs for each family on the axes."""
     nodes: Small
-    """The node by box, then combination, then tree."""
+    """Node by box, then combination, then tree."""
     who: Small
-    """The combinations in each box: all that are compared, or one that walks alone."""
+    """Combinations in each box: all compared ones, or a single one that walks alone."""
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -58,7 +58,7 @@ class _Boxes:
 
 
 class BoxWalk:
-    """Counts the inputs in discriminatory families of one plan."""
+    """Count of the inputs in discriminatory families of one plan."""
 
     def __init__(self, plan: TreePlan, regions: Regions, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
         self._plan = plan
@@ -76,7 +76,7 @@ class BoxWalk:
         self.n_boxes = 0
 
     def run(self) -> list[list[int]]:
-        """Walk until no box is left; gives the hits by label, then combination that gets it."""
+        """Walk until no box is left, and return the hits by label, then combination that gets it."""
         allowed, sizes = self._regions.allowed, self._regions.allowed.sum(axis=1)
         for size in np.unique(sizes[sizes > 1]).tolist():
             rows = np.flatnonzero(sizes == size)
@@ -88,21 +88,21 @@ class BoxWalk:
         return [[int(count) for count in counts] for counts in self._by_label]
 
     def _started(self, cells: Codes, weights: NDArray[Any], who: Codes) -> _Boxes:
-        """Boxes whose combinations went from the roots as far as they go together."""
+        """Return boxes whose combinations have moved from the roots as far as possible together."""
         nodes = self._plan.ahead[self._plan.nodes.roots, who[:, :, None]]
         boxes = _Boxes(cells, weights, nodes, who.astype(np.int32))
         return self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool))
 
     def n_inputs(self) -> tuple[int, int]:
-        """Inputs in the regions: the comparable ones and the others."""
+        """Return the numbers of comparable and of other inputs in the regions."""
         volumes = self._plan.volumes(self._regions.cells, self._regions.weights)
         alone = self._regions.allowed.sum(axis=1) == 1
         return int(volumes[~alone].sum()), int(volumes[alone].sum())
 
     def confirm(self, domain: Domain) -> None:
-        """Raise unless the model agrees on some of the families that were counted, and on random ones of the domain.
+        """Raise unless the model agrees on some counted families, and on random families of the domain.
 
-        Of these there are as many again with one parameter moved to the edge of a cell.
+        The check repeats these families with one parameter moved to the edge of a cell.
         """
         for codes, who, labels in self._shown:
             answers = self._ask_families(codes, who) if len(codes) else labels
@@ -123,7 +123,7 @@ class BoxWalk:
             raise MismatchError("the model's labels of random inputs are not those that its trees, walked here, give")
 
     def _labels(self, codes: Codes) -> Small:
-        """Labels that the walk gives, by input, then combination; undecided where only the model can say."""
+        """Return the labels of the walk, by input, then combination; undecided if only the model can tell."""
         who = np.tile(np.arange(self._plan.ahead.shape[1]), (len(codes), 1))
         return self._plan.labels(self._started(self._plan.cells_of(codes), np.ones(len(codes)), who).nodes)
 
@@ -132,7 +132,7 @@ class BoxWalk:
             self._pending.append(boxes)
 
     def _next(self) -> _Boxes:
-        """The boxes put off last, as many as make a good block."""
+        """Return the boxes that were queued last, as many as make a good block."""
         # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
         parts = [self._pending.pop()]
         n_members = parts[0].who.shape[1]
@@ -143,7 +143,7 @@ class BoxWalk:
         return boxes.take(slice(self._block))
 
     def _step(self, boxes: _Boxes) -> None:
-        """One step of families of which no two labels are known to differ, or of combinations that walk alone."""
+        """Take one step of families without two different known labels, or of combinations that walk alone."""
         plan = self._plan
         if not boxes.are_alone:
             apart = (boxes.nodes != boxes.nodes[:, :1]).any(axis=1)
@@ -161,10 +161,10 @@ class BoxWalk:
         self._cut(boxes, pull.reshape(len(boxes), -1) if len(boxes) else np.zeros((0, 1)))
 
     def _cut(self, boxes: _Boxes, pull: Floats) -> None:
-        """Cut each box in two by the test of the node that matters most, and put both off.
+        """Cut each box in two by the test of the node that matters most, and queue both.
 
-        `pull` is by box, then combination and tree: how much it matters to move on from there. Where nothing does, the
-        trees' sums are too close: the model is asked who wins.
+        `pull` is the importance of moving on, by box, then combination and tree. If all are zero, the trees' sums are
+        too close: the model is asked for the label.
         """
         stuck = pull.max(axis=1, initial=0) == 0
         if stuck.any():
@@ -185,7 +185,7 @@ class BoxWalk:
             self._push(self._advanced(_Boxes(cells, boxes.weights, boxes.nodes.copy(), boxes.who), affected))
 
     def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
-        """Move on from the affected nodes whose answer is now the same in all of the box, and so from those behind."""
+        """Move on from the affected nodes whose answer is now constant in the box, and from the next nodes alike."""
         plan = self._plan
         box, combination, tree = np.nonzero(affected)
         while len(box):
@@ -202,9 +202,9 @@ class BoxWalk:
         return boxes
 
     def _count(self, boxes: _Boxes, labels: Small) -> Mask:
-        """Count the boxes with two labels at least, and those that walk alone with a label; gives a mask of these.
+        """Count finished boxes, with two labels or a lone combination's label, and return a mask of these.
 
-        Combinations of the former whose label is open walk on alone.
+        Combinations without a known label walk on alone.
         """
         known = labels != UNDECIDED
         is_counted = known[:, 0] if boxes.are_alone else _differ(labels, known)
@@ -222,7 +222,7 @@ class BoxWalk:
         return is_counted
 
     def _ask_families(self, codes: Codes, who: Small) -> Small:
-        """Labels by the model itself, by input, then combination of those compared."""
+        """Return labels by the model itself, by input, then compared combination."""
         return np.take_along_axis(self._numbers(self._asker.ask_families(codes)).T, who, axis=1)
 
     def _numbers(self, labels: NDArray[Any]) -> Small:
@@ -230,6 +230,6 @@ class BoxWalk:
 
 
 def _differ(labels: Small, known: Mask) -> Mask:
-    """Mask of the boxes in which two known labels differ."""
+    """Return a mask of the boxes in which two known labels differ."""
     lowest = np.where(known, labels, np.iinfo(np.int32).max).min(axis=1)
     return np.asarray(known.any(axis=1) & (lowest < labels.max(axis=1)))

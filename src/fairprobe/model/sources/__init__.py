@@ -1,4 +1,4 @@
-"""Where models come from: Python objects, files, services, programs."""
+"""Sources of models: Python objects, files, services, programs."""
 
 from fairprobe.model.sources.load import load_model
 

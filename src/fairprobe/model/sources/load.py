@@ -30,7 +30,7 @@ SCHEMES: dict[str, str] = {
     "https": "fairprobe.model.remote:connect",
     "command": "fairprobe.model.program:start",
 }
-"""By the text before the first colon, the function that gets the rest (of an address, all)."""
+"""Function that loads a source, by the text before the first colon. It gets the rest; for an address, all."""
 
 EXAMPLES = "module:attribute (as in package.module:model), a file, a folder, https://... or command:..."
 
@@ -184,7 +184,7 @@ def _import(name: str) -> ModuleType:
 
 
 def what_happened(error: BaseException) -> str:
-    """An error in a line, and where it was raised."""
+    """Return an error in a line, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(error, SyntaxError) else ""
     return f"{type(error).__name__}: {error}{at}"

@@ -12,14 +12,14 @@ from fairprobe.model.sources.reading import FILES, LONGEST, Content, Permission,
 
 NAME: Final = "MLmodel"
 MOST_BYTES: Final = 2**16
-"""Size of it, in bytes, above which it is refused: YAML of that size is read in a second at most (measured)."""
+"""Largest size in bytes of the file MLmodel; measured: YAML of that size is read in a second at most."""
 FLAVORS: Final = {
     "sklearn": "pickled_model",
     "xgboost": "data",
     "lightgbm": "data",
     "onnx": "data",
 }
-"""By flavor, the key that names its file."""
+"""Key that names the model's file, by flavor."""
 
 
 def knows(content: Content) -> bool:
