@@ -27,8 +27,8 @@ from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.retraining import retrain
 from fairprobe.searching import Found, StopReason, search
+from fairprobe.searching.limits import Limits
 from fairprobe.searching.registry import choose_strategy
-from fairprobe.searching.settings import Limits
 
 N_POINTS = 50
 """Of a curve."""

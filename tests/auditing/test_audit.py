@@ -14,7 +14,7 @@ from fairprobe.errors import DataError, ModelError, RunError, SettingError
 from fairprobe.report.content import flips_words
 from fairprobe.report.html import html
 from fairprobe.report.markdown import markdown
-from fairprobe.store.identity import canonical
+from fairprobe.store.digests import canonical
 
 
 def share_of(audit, name):

@@ -15,7 +15,7 @@ from fairprobe import Domain, Link
 from fairprobe.auditing.auditing import begin, go, identify
 from fairprobe.auditing.content import content_of
 from fairprobe.auditing.state import AuditSettings
-from fairprobe.store.identity import digest, sealed
+from fairprobe.store.digests import digest, sealed
 
 SMALL = {"n_experiments": 2, "n_samples": 500, "search_cases": 20, "max_inputs": 500, "explain_queries": 100}
 

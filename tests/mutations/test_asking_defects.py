@@ -20,7 +20,7 @@ from fairprobe.estimation.verdict import verdict
 from fairprobe.model.asking import Asker
 from fairprobe.replaying import CaseStatus, replay
 from fairprobe.searching import searching
-from fairprobe.store import identity
+from fairprobe.store import digests
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 9999), Integer("sex", 0, 1)], sensitive=["sex"])
 
@@ -56,7 +56,7 @@ def test_fingerprints_by_code_alone_are_caught(is_caught):
         assert isinstance(model, types.FunctionType)
         return hashlib.sha256(model.__code__.co_code + repr(model.__code__.co_names).encode()).hexdigest()
 
-    is_caught(models_are_told_apart, identity, "fingerprint", by_code)
+    is_caught(models_are_told_apart, digests, "fingerprint", by_code)
 
 
 def what_cannot_be_told_matches_nothing():
@@ -68,7 +68,7 @@ def what_cannot_be_told_matches_nothing():
 def test_a_fingerprint_of_nothing_that_matches_is_caught(is_caught):
     is_caught(
         what_cannot_be_told_matches_nothing,
-        identity,
+        digests,
         "fingerprint",
         lambda model: None,
         errors=(AssertionError, AttributeError),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe.report.html import html
-from fairprobe.store import identity
+from fairprobe.store import digests
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -159,7 +159,7 @@ def hostile(n_cases: int = 30) -> dict[str, Any]:
 
 
 def sealed(made: dict[str, Any]) -> dict[str, Any]:
-    return identity.sealed({key: value for key, value in made.items() if key not in ("digests", "digest")})
+    return digests.sealed({key: value for key, value in made.items() if key not in ("digests", "digest")})
 
 
 def written(made: dict[str, Any], path: Path) -> Path:

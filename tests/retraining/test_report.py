@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import estimate, retrain, search
 from fairprobe.errors import HealthWarning
-from fairprobe.searching.settings import StopReason
+from fairprobe.searching.limits import StopReason
 from fairprobe.wording import signed
 
 CLONE = "a clone of the model given, fitted to the same rows as the new models"

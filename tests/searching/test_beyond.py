@@ -17,8 +17,8 @@ from sklearn.svm import SVC
 from fairprobe import search
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
+from fairprobe.searching.limits import Limits, SearchSettings
 from fairprobe.searching.registry import choose_strategy, settled_strategy
-from fairprobe.searching.settings import Limits, SearchSettings
 from fairprobe.searching.strategies.anchored import RENEW_EVERY, TOGETHER, Anchored
 from fairprobe.searching.strategies.guided import Guided
 from fairprobe.testing import CountingModel

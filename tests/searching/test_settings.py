@@ -11,8 +11,8 @@ from fairprobe import Domain, Integer, search, testing
 from fairprobe.engine.base import Counts
 from fairprobe.errors import DataError, HealthWarning, InputError, SettingError
 from fairprobe.searching import STRATEGIES, register
+from fairprobe.searching.limits import Limits
 from fairprobe.searching.run import status_of
-from fairprobe.searching.settings import Limits
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

@@ -15,7 +15,7 @@ from fairprobe.datasets import census_domain
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching.job import Job
-from fairprobe.searching.settings import SearchSettings, StopReason
+from fairprobe.searching.limits import SearchSettings, StopReason
 from fairprobe.searching.shard import Quota, run_shard
 from fairprobe.searching.strategies.uniform import Uniform
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, quick_asker

@@ -9,7 +9,7 @@ import pytest
 import fairprobe
 from fairprobe import Domain, Integer, breakdown, estimate, search
 from fairprobe.errors import HealthWarning, SettingError
-from fairprobe.store.identity import hash_of_model
+from fairprobe.store.digests import hash_of_model
 from fairprobe.store.run_folder import RunReader
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 9999), Integer("sex", 0, 1)], sensitive=["sex"])

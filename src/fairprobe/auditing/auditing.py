@@ -26,7 +26,7 @@ from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.progress import Progress
 from fairprobe.searching import Found
-from fairprobe.store.identity import digest, hash_of_data, hash_of_model
+from fairprobe.store.digests import digest, hash_of_data, hash_of_model
 
 if TYPE_CHECKING:
     import pandas as pd

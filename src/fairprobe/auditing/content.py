@@ -29,7 +29,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.report.content import PLOTS
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
-from fairprobe.store.identity import sealed
+from fairprobe.store.digests import sealed
 from fairprobe.wording import DRAWN
 
 FORMAT = "fairprobe-audit"

@@ -19,7 +19,7 @@ from fairprobe.estimation.verdict import UNBOUND, Gate
 from fairprobe.explanation import explain
 from fairprobe.model.asking import Asker
 from fairprobe.searching import search
-from fairprobe.searching.settings import StopReason
+from fairprobe.searching.limits import StopReason
 from fairprobe.wording import percent
 
 MOST_SETS = 3

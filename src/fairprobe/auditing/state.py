@@ -29,7 +29,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
-from fairprobe.store.identity import checked_id
+from fairprobe.store.digests import checked_id
 from fairprobe.wording import POPULATIONS
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from fairprobe.domain import Density, Domain
 from fairprobe.engine.base import checked_engine
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.searching import Found, StopReason, search
+from fairprobe.searching.limits import settled
 from fairprobe.searching.registry import load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.searching import MIN_PLAUSIBILITY
-from fairprobe.searching.settings import settled
 from fairprobe.store import Coverage
 
 if TYPE_CHECKING:

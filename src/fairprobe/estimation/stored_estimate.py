@@ -18,9 +18,9 @@ from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.settings import Settings
 from fairprobe.estimation.share import Share
-from fairprobe.store import identity
+from fairprobe.store import digests
 from fairprobe.store.answers import AnswerLog, Canaries
-from fairprobe.store.identity import digest, hash_of_data
+from fairprobe.store.digests import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
 
 FIGURES = ("sensitive", "linked", "n", "hits", "method", "confidence", "n_queries", "value", "low", "high")
@@ -32,7 +32,7 @@ def stored_shares(
 ) -> list[list[Share]]:
     """Return the shares of each target by set; with a store, stored answers are not asked for again."""
     settings = settings.but(favourable=favourable_of(settings.favourable, targets))
-    store, model_id, first = settings.store, identity.checked_id(settings.model_id, settings.store), targets[0]
+    store, model_id, first = settings.store, digests.checked_id(settings.model_id, settings.store), targets[0]
     checked_engine(settings.engine, checked_jobs(settings.n_jobs))
     if store is None:
         return [EstimateRun(target, sets, settings).shares() for target in targets]
@@ -54,12 +54,12 @@ def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_i
     """Return all values that the answers depend on, except their number."""
     first = targets[0]
     return {
-        "model": identity.of_model(first.model, model_id),
+        "model": digests.of_model(first.model, model_id),
         "data": {
             "rows": None if first.rows is None else hash_of_data(first.rows),
             "weights": None if first.weights is None else digest(first.weights.tolist()),
             "groups": None if first.groups is None else digest(first.groups.tolist()),
-            "density": identity.of_density(first.density),
+            "density": digests.of_density(first.density),
         },
         "settings": {
             **settings,
@@ -69,5 +69,5 @@ def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_i
             "threshold": first.oracle.threshold,
             "batch": first.batch,
         },
-        "domain": identity.of_domain(first.domain),
+        "domain": digests.of_domain(first.domain),
     }

@@ -23,7 +23,7 @@ from fairprobe.errors import DataError
 from fairprobe.files import write_results
 from fairprobe.oracle import checked_threshold
 from fairprobe.searching.stored_search import StoredCases, merged
-from fairprobe.store.identity import hash_of_data
+from fairprobe.store.digests import hash_of_data
 from fairprobe.store.run_folder import ABOUT
 from fairprobe.store.whole_files import as_written
 

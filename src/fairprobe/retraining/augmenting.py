@@ -18,7 +18,7 @@ from fairprobe.retraining.labels import Labeller, chosen
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
 from fairprobe.searching import Found, search
-from fairprobe.searching.settings import StopReason
+from fairprobe.searching.limits import StopReason
 from fairprobe.store import Keys, first_seen
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """Directed search for discriminatory inputs."""
 
 from fairprobe.searching.found import Found
+from fairprobe.searching.limits import StopReason
 from fairprobe.searching.registry import STRATEGIES, register
 from fairprobe.searching.searching import search
-from fairprobe.searching.settings import StopReason
 from fairprobe.searching.strategy import Strategy, Walk
 
 __all__ = ["STRATEGIES", "Found", "StopReason", "Strategy", "Walk", "register", "search"]

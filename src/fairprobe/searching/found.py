@@ -19,7 +19,7 @@ from fairprobe.domain.values import are_same, changes_in_words
 from fairprobe.model.measuring import SAFETY
 from fairprobe.oracle import sets_of
 from fairprobe.searching.job import Cases, Job
-from fairprobe.searching.settings import Limits, SearchSettings, StopReason
+from fairprobe.searching.limits import Limits, SearchSettings, StopReason
 from fairprobe.searching.start_rows import StartRows, count_changes, fewest_changes
 from fairprobe.searching.tally import Tally
 from fairprobe.wording import answer

@@ -17,7 +17,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Ends
-from fairprobe.searching.settings import SearchSettings, StopReason
+from fairprobe.searching.limits import SearchSettings, StopReason
 from fairprobe.searching.strategy import Region, Strategy
 from fairprobe.standins import StandIn, compile_stand_in
 from fairprobe.store import Coverage, Distinct

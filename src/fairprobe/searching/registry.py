@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.checks import checked_choice
 from fairprobe.errors import SettingError
 from fairprobe.model.adapters import adapter_for
-from fairprobe.searching.settings import Limits, SearchSettings
+from fairprobe.searching.limits import Limits, SearchSettings
 
 if TYPE_CHECKING:
     from fairprobe.searching.strategy import Strategy

@@ -22,7 +22,7 @@ from fairprobe.oracle import Oracle
 from fairprobe.progress import Progress, Status
 from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job, Trace
-from fairprobe.searching.settings import Limits, StopReason
+from fairprobe.searching.limits import Limits, StopReason
 from fairprobe.searching.shard import Quota, run_shard
 from fairprobe.searching.start_rows import StartRows
 from fairprobe.searching.stored_search import StoredSearch

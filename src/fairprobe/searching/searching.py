@@ -23,15 +23,15 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, teller
 from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job
+from fairprobe.searching.limits import Limits, SearchSettings, settled
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.run import Run
-from fairprobe.searching.settings import Limits, SearchSettings, settled
 from fairprobe.searching.shard import LOOK
 from fairprobe.searching.start_rows import StartRows, start_rows
 from fairprobe.searching.stored_search import StoredSearch
 from fairprobe.searching.strategy import Strategy
 from fairprobe.standins import may_screen
-from fairprobe.store.identity import checked_id
+from fairprobe.store.digests import checked_id
 from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:

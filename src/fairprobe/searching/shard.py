@@ -18,8 +18,8 @@ from fairprobe.errors import FairprobeError, ModelError, RunError
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching.hints import make_hinter
 from fairprobe.searching.job import Job, Known, Trace
+from fairprobe.searching.limits import StopReason
 from fairprobe.searching.recorder import Recorder, confirm
-from fairprobe.searching.settings import StopReason
 from fairprobe.searching.strategy import Hints
 from fairprobe.standins import DisagreementError, Screen
 

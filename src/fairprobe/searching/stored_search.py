@@ -24,12 +24,12 @@ from fairprobe.errors import RunError, SettingError
 from fairprobe.progress import Progress, Status
 from fairprobe.searching.found import CaseTables, Found
 from fairprobe.searching.job import Cases, Job, Trace
-from fairprobe.searching.settings import Limits, StopReason
+from fairprobe.searching.limits import Limits, StopReason
 from fairprobe.searching.start_rows import StartRows
 from fairprobe.searching.tally import Tally
-from fairprobe.store import Distinct, Keys, identity
+from fairprobe.store import Distinct, Keys, digests
 from fairprobe.store.answers import Canaries
-from fairprobe.store.identity import hash_of_data
+from fairprobe.store.digests import hash_of_data
 from fairprobe.store.run_folder import Entry, RunReader, StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes
 
@@ -154,10 +154,10 @@ class StoredSearch:
 def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[str, Any]:
     """Return all values that the shards of a search depend on, as plain values."""
     return {
-        "model": identity.of_model(job.model, job.model_id),
+        "model": digests.of_model(job.model, job.model_id),
         "data": {
             "start": None if start is None else hash_of_data(start),
-            "density": identity.of_density(job.density),
+            "density": digests.of_density(job.density),
         },
         "settings": {
             **asdict(job.settings),
@@ -168,7 +168,7 @@ def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[st
             "accelerate": job.accelerate,
             "min_plausibility": None if job.density is None else job.min_plausibility,
         },
-        "domain": identity.of_domain(domain),
+        "domain": digests.of_domain(domain),
     }
 
 
@@ -230,7 +230,7 @@ class StoredCases:
                 f"must have a domain that {path} holds, got one with {what}: make the search again, with store and out;"
                 " what is stored is not asked again",
             )
-        self.domain: Domain = identity.domain_of(self.run.about["domain"])
+        self.domain: Domain = digests.domain_of(self.run.about["domain"])
         self.end = self.run.end
         self.question = {
             "domain": self.run.about["domain"],

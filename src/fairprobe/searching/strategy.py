@@ -18,7 +18,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
-from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.limits import SearchSettings
 
 MOST_RETRIES = 5
 """Number of times that a forbidden input is drawn again. Chosen."""

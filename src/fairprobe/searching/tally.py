@@ -10,7 +10,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.engine.base import Counts, Skipped
 from fairprobe.errors import FairprobeError
 from fairprobe.searching.job import Cases, Known, Trace
-from fairprobe.searching.settings import Limits, StopReason
+from fairprobe.searching.limits import Limits, StopReason
 from fairprobe.store import Coverage, Distinct, Keys
 
 

@@ -22,7 +22,7 @@ from fairprobe.arrays import Mask
 from fairprobe.errors import RunError, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import differ, tolerance
-from fairprobe.store.identity import canary_answers
+from fairprobe.store.digests import canary_answers
 from fairprobe.store.run_folder import StoredRun
 from fairprobe.store.shard_file import answers_of, from_bytes, of_answers
 

@@ -26,7 +26,7 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.model.fingerprint import UNTOLD
-from fairprobe.store.identity import canonical, sha256
+from fairprobe.store.digests import canonical, sha256
 from fairprobe.store.shard_file import ShardContent, to_bytes
 from fairprobe.store.whole_files import LOCK, as_written, locked, probe, read_own, write_whole
 

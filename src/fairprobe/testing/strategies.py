@@ -22,8 +22,8 @@ from fairprobe.errors import HealthWarning
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching import STRATEGIES, Found, Strategy, Walk, search
+from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.registry import load_strategy, strategy_path
-from fairprobe.searching.settings import SearchSettings
 from fairprobe.testing.models import checks_among
 from fairprobe.testing.toys import CountingModel, Toy, all_toys, box, loans
 

@@ -7,7 +7,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask, distinct_rows
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
-from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategy import Region, Strategy
 from fairprobe.store import Keys
 

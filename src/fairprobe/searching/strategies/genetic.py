@@ -8,7 +8,7 @@ from fairprobe.arrays import Codes, distinct_rows
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
-from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 FROM_MATE = 0.1

@@ -12,7 +12,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.oracle import Judgement
-from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategies.anchored import Jumps
 from fairprobe.searching.strategies.guided import Guided
 

@@ -9,7 +9,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
-from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategies.anchored import Anchored, Jumps
 
 NEAR = 0.2

@@ -7,7 +7,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
-from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 AGAIN = 0.5

@@ -1,4 +1,4 @@
-"""The settings of a search, which are part of its identity, and the limits that end it."""
+"""The limits that end a search, the reasons why it stops, and the settings that are part of its identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The identity of runs and audits: hashes of models, data and settings, and the digests that seal a report."""
+"""Hashes of models, data and settings, which identify runs, and the digests that seal a report."""
 
 from __future__ import annotations
 
