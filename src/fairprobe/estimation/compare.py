@@ -106,7 +106,7 @@ def compare(
         output: "label", "score", "proba" or "value": what is compared.
         favourable: the good outcome, to say who is worse off.
         seed: the same seed and settings give the same result; None draws one.
-        batch: "array" or "frame" to say what the models eat; by default as they were fitted.
+        batch: "array" or "frame", the form of the models' batches; by default the form on which each was fitted.
         linked: in a domain with links, True or False for linked or plain twins alone; None for both.
 
     Returns:

@@ -82,9 +82,9 @@ def estimate(
             the default size.
         exact_limit: inputs of the largest domain that is enumerated. With "auto", it is only enumerated if sampling
             would ask about as many rows.
-        width: stop as soon as the interval is no wider. It is then valid at whatever moment the sample stops.
+        width: stop as soon as the interval is no wider than this. It is then valid at any moment of stopping.
         max_share: stop as soon as the share is known to be above this limit or not.
-        max_seconds: stop sampling after so many seconds. The interval is then valid at whatever moment that is.
+        max_seconds: stop sampling after this many seconds. The interval is then valid at any moment of stopping.
         threshold: an input is discriminatory if its gap is above it. Labels have 0 by default.
         output: the outputs that are compared: "label", "score", "proba" or "value".
         favourable: the good outcome, to say who is worse off. It is a label; for scores and values "highest" or

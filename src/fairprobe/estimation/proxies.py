@@ -104,7 +104,7 @@ def proxies(
             called x0, x1 and so on.
         sensitive: their names. None of them is used to tell another.
         confidence: that all intervals hold together.
-        max_rows: so many rows are looked at, drawn at random.
+        max_rows: largest number of rows used; more are drawn at random.
         seed: of the draw, the halves and the permutations.
     """
     import pandas as pd

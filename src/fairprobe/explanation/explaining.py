@@ -251,7 +251,7 @@ def explain(
         max_queries: largest number of rows sent to the model. With fewer, less is judged and intervals are wider. Of
             too many cases some are asked about, evenly taken; what there is no room for is said to be not measured.
         seed: the same seed and settings give the same result; None draws one, which the result records.
-        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        batch: "array" or "frame", the form of the model's batches; by default the form on which it was fitted.
         progress: True for lines on the standard error, or a callable that takes a `Status`.
 
     >>> from fairprobe import Domain, Integer, explain, search

@@ -1,4 +1,4 @@
-"""One daemon thread with an asyncio loop: services and programs are asked in it.
+"""A background thread with an asyncio loop, in which services and programs are asked.
 
 The thread is made on first use in each process. A copy of a process, by fork or by pickle, makes its own.
 """
@@ -15,11 +15,11 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 NOTICE_SECONDS: Final = 0.5
-"""Longest time between two looks at whether an answer is there. Chosen: a Ctrl-C that comes just before a wait begins
-is heard only when that wait ends."""
+"""Largest number of seconds between two checks for an answer. Chosen: a Ctrl-C that comes just before a wait begins
+is noticed only when that wait ends."""
 
 CLOSING_SECONDS: Final = 2.0
-"""Longest time that the end of the process waits for connections and programs to be closed. Chosen."""
+"""Largest number of seconds that the end of the process waits for connections and programs to close. Chosen."""
 
 Result = TypeVar("Result")
 
@@ -51,7 +51,7 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 
 class PerProcess:
-    """Something that belongs to one process. In a copy of the process it is made anew, when it is needed.
+    """An object that belongs to one process. A copy of the process makes its own object when it is needed.
 
     What is made has `async def close()`, which lets go of connections and processes.
     """
@@ -66,7 +66,7 @@ class PerProcess:
         return {"_make": self._make, "_held": None}
 
     def get(self) -> Any:
-        """The one of this process."""
+        """Return the object of this process."""
         if self._held is None or self._held[0] != os.getpid():
             _loop()  # first, as finalizers run in reverse order at the end of a process
             made = self._make()
@@ -74,7 +74,7 @@ class PerProcess:
         return self._held[1]
 
     def close(self) -> None:
-        """Close the one of this process now; the next `get` makes another."""
+        """Close the object of this process now; the next `get` makes another."""
         held, self._held = self._held, None
         if held is not None and held[0] == os.getpid():
             held[2].detach()
@@ -89,13 +89,13 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _close(made: Any, pid: int) -> None:
-    """Close without waiting: this may run in any thread, the background's own too."""
+    """Close an object without waiting, because this may run in any thread, including the background thread."""
     if os.getpid() == pid:
         asyncio.run_coroutine_threadsafe(made.close(), _loop())
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -> None:
-    """Give what is being closed some time, then stop the thread."""
+    """Give closing objects some time, then stop the thread."""
     if os.getpid() != pid:
         return
     with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Forms: they turn a batch of codes into an array or a frame, as the model takes it."""
+"""Forms turn a batch of codes into the array or frame that the model takes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TEXTS: Final = 100_000
-"""Most values of a text column that are kept decoded; columns of more are decoded batch by batch. Chosen."""
+"""Largest number of values of a text column that are cached decoded; larger columns are decoded by batch. Chosen."""
 
 EXACT_IN_FLOAT32: Final = 2**24
-"""Up to this, a float of 32 bits tells all whole numbers apart."""
+"""Largest number up to which a float of 32 bits distinguishes all whole numbers."""
 
 
 class ArrayForm:
@@ -43,13 +43,13 @@ class ArrayForm:
         self._others = [column for column, line in enumerate(lines) if line is None and column not in hidden]
 
     def rows(self, codes: Codes) -> NDArray[Any]:
-        """The inputs themselves, one for each row of codes."""
+        """Return the inputs themselves, one for each row of codes."""
         batch = np.empty(codes.shape, dtype=self.dtype)
         self._write(codes, batch)
         return self._ordered(batch)
 
     def families(self, codes: Codes) -> NDArray[Any]:
-        """A block of rows for each combination of the sensitive values."""
+        """Return a block of rows for each combination of the sensitive values."""
         families = self.domain.families
         if not families.is_plain:
             return self.rows(families.members(codes))
@@ -73,7 +73,7 @@ class ArrayForm:
             batch[:, column] = self.domain.parameters[column].numbers(codes[:, column])
 
     def of_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Rows given as a frame; whole numbers only where they all are."""
+        """Return the rows of a frame as an array, of whole numbers only if all are whole."""
         rows = frame[self._columns]
         if self.dtype.kind == "O":
             return rows.to_numpy(dtype=object)
@@ -84,7 +84,7 @@ class ArrayForm:
 
     @cached_property
     def _sensitive_values(self) -> list[tuple[int, NDArray[Any]]]:
-        """By column in which members differ, the value that each block has in it: the same for all inputs."""
+        """The value of each block, by column in which members differ; it is equal for all inputs."""
         base = np.zeros((1, len(self.domain.levels)), dtype=np.int64)
         members = self.domain.families.members(base)
         rows = np.empty(members.shape, dtype=self.dtype)
@@ -122,11 +122,11 @@ class FrameForm:
         self._plain_text = plain_text
         self._columns = [domain.names.index(name) for name in columns]
         self.categories: Mapping[str, tuple[Any, ...]] = dict(categories or {})
-        """By column that was fitted as a pandas categorical, the categories in the order that the model has."""
+        """Categories in the model's order, by column that was fitted as a pandas categorical."""
         self._places = {name: category_places(domain[name], values) for name, values in self.categories.items()}
 
     def rows(self, codes: Codes) -> pd.DataFrame:
-        """The inputs themselves, one for each row of codes."""
+        """Return the inputs themselves, one for each row of codes."""
         import pandas as pd
 
         columns = {}
@@ -142,11 +142,11 @@ class FrameForm:
         return pd.DataFrame(columns, copy=False)
 
     def families(self, codes: Codes) -> pd.DataFrame:
-        """A block of rows for each combination of the sensitive values."""
+        """Return a block of rows for each combination of the sensitive values."""
         return self.rows(self.domain.families.members(codes))
 
     def of_frame(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Rows given as a frame, their columns in the model's order and with its dtypes."""
+        """Return the rows of a frame, with columns in the model's order and with its dtypes."""
         import pandas as pd
 
         columns = {name: frame[name] for name in (self.domain.names[column] for column in self._columns)}
@@ -156,7 +156,7 @@ class FrameForm:
 
     @cached_property
     def _texts(self) -> dict[int, Any]:
-        """By column of text that pandas would hold in another type, its values by code as Python's own strings."""
+        """Values by code as Python's own strings, by column of text that pandas would hold in another type."""
         import pandas as pd
 
         texts = {}
@@ -170,7 +170,7 @@ class FrameForm:
 
 
 Form = ArrayForm | FrameForm
-"""Makes a model's batch of a batch of codes: of the inputs themselves, of whole families, or of rows in a frame."""
+"""Form of a model's batches: makes them of inputs, of whole families, or of rows in a frame."""
 
 
 def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) -> None:
@@ -191,7 +191,7 @@ def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) ->
 
 
 def natural_dtype(domain: Domain) -> type[Any]:
-    """The dtype of an array of all parameters: int64 if all are whole and none can be missing, otherwise float64."""
+    """Return the dtype of an array of all parameters: int64 if all are whole and never missing, else float64."""
     whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.seen)
     return np.int64 if whole else np.float64
 

@@ -41,14 +41,14 @@ TOGETHER: Final = 64
 BATCHES: Final = 2
 OTHER_SIZE: Final = 7
 ALONE: Final = 4
-"""Rows asked together; number of batches of another size; that size; rows asked alone. Chosen: 146 queries in all, and
-at most as many again."""
+"""Numbers for the check: rows asked together; batches of another size; their size; rows asked alone. Chosen: 146
+queries in all, and at most as many again."""
 
 TIE = 1e-4
 """Distance from the boundary, as a fraction of the scores, within which rounding may decide. Chosen."""
 
 MOST_TIES = 64
-"""Rows whose distance from the boundary is asked for. Chosen."""
+"""Largest number of rows whose distance from the boundary is asked for. Chosen."""
 
 SECONDS: Final = 1.0
 GROWTH: Final = 4
@@ -56,7 +56,7 @@ GROWTH: Final = 4
 
 
 def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
-    """The largest difference between outputs for one row that is asked in batches of different size.
+    """Return the largest difference between outputs for one row that is asked in batches of different size.
 
     The model is asked about the rows given, or else about inputs of the domain. For labels it is 0. Differences too
     large to be rounding do not count: `unsteadiness` reports them.
@@ -76,7 +76,7 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
 
 
 class _Rows:
-    """Rows given, or inputs of the domain, by their numbers; those given are begun again after the last."""
+    """Given rows, or inputs of the domain, by their numbers; after the last given row, the first follows again."""
 
     def __init__(self, asker: Asker, n: int, rng: np.random.Generator, given: pd.DataFrame | None) -> None:
         self._asker, self._given = asker, given
@@ -87,12 +87,12 @@ class _Rows:
         return self._asker.ask(some) if isinstance(some, np.ndarray) else self._asker.ask_frame(some)
 
     def at(self, places: Codes) -> Codes | pd.DataFrame:
-        """Some of the rows."""
+        """Return some of the rows."""
         return self._codes[places] if self._given is None else self._given.iloc[places % len(self._given)]
 
 
 def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> tuple[Remark, ...]:
-    """A remark if the answer to a row depends on the rows asked with it, or changes when it is asked again.
+    """Return a remark if a row's answer depends on the rows asked with it, or changes when it is asked again.
 
     Rows are asked about together, then half of them in another order among others, in batches of another size, and
     alone. Models of a class known to answer row by row are not asked. A model that fails gets no remark here: the next
@@ -157,13 +157,13 @@ def _in_turn(outputs: NDArray[Any]) -> Codes:
 
 
 def differ(first: NDArray[Any], second: NDArray[Any], at_most: float) -> Mask:
-    """Boolean mask of the rows whose outputs differ: numbers by more than `at_most`, labels at all."""
+    """Return a mask of the rows whose outputs differ: numbers by more than `at_most`, labels at all."""
     other = np.abs(first - second) > at_most if at_most else first != second
     return np.asarray(other.reshape(len(first), -1).any(axis=1))
 
 
 def tolerance(outputs: NDArray[Any], resolution: float) -> float:
-    """The largest difference between two answers for one row that rounding explains."""
+    """Return the largest difference between two answers for one row that rounding explains."""
     return max(16 * resolution, COARSE * float(np.abs(outputs).max(initial=0.0)))
 
 
@@ -186,7 +186,7 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
 
 
 def seconds_per_input(judge: Callable[[int], Any], most: int) -> float:
-    """The seconds that an input takes: growing batches of at most `most` are judged for about a second."""
+    """Return the seconds per input: growing batches of at most `most` are judged for about a second."""
     clock, batch = Clock(SECONDS), 1
     while True:
         batch_clock = Clock()

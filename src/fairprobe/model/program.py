@@ -1,4 +1,4 @@
-"""Programs that read rows and answer a line a row: kept alive between batches, started again if they die.
+"""Programs that read rows and write one answer line per row; they are kept alive and restarted if they die.
 
 Rows go to the standard input as CSV, after one line with the names, or as JSON, one object a line. For each row the
 program writes one line: a label or a number, in CSV several numbers with commas between them, in JSON any of these as
@@ -34,32 +34,32 @@ from fairprobe.model.redaction import shortened
 FORMATS: Final = ("csv", "jsonl")
 
 PIECE_BYTES: Final = 2**18
-"""Most bytes of answers that are read at a time. Chosen."""
+"""Largest number of bytes of answers that are read at a time. Chosen."""
 
 SURPLUS_SECONDS: Final = 0.2
-"""Seconds that a fresh program is listened to after its first answer. Chosen: a line that was not asked for would shift
-all answers after it."""
+"""Seconds that a new program is watched after its first answer. Chosen: an unrequested line would shift all later
+answers."""
 
 PIECE_ROWS: Final = 10_000
-"""Rows sent at a time. Chosen: a program that reads them all before it answers delays no more than these."""
+"""Number of rows sent at a time. Chosen: a program that reads them all before it answers delays no more than these."""
 
 ENDING_SECONDS: Final = 0.5
 """Seconds that a program may take to end by itself after its input was closed. Chosen."""
 
 LAST_SECONDS: Final = 1.0
-"""Seconds that the exit code and the last words of a program that ended are waited for. Chosen."""
+"""Seconds to wait for the exit code and the last output of a program that has ended. Chosen."""
 
 KEPT_BYTES: Final = 10_000
-"""Last bytes kept of what a program writes to its standard error. Chosen."""
+"""Number of last bytes kept of a program's standard error. Chosen."""
 
 RETRY_DELAY: Final = 0.1
-"""Seconds before a program is started again, doubled each time. Chosen."""
+"""Seconds before a program is restarted, doubled each time. Chosen."""
 
 
 def start(
     command: str | Sequence[str], *, protocol: str = "csv", timeout: float = 60.0, retries: int = 3
 ) -> ProgramModel:
-    """A model that is a program, which is started when it is first asked.
+    """Return a model that is a program, which is started when it is first asked.
 
     Args:
         command: the program and its arguments, as a list or as one line, which no shell sees.
@@ -85,7 +85,7 @@ def start(
 
 
 class ProgramModel(Elsewhere):
-    """A program that answers rows."""
+    """A model that is a program answering rows."""
 
     def __init__(self, command: tuple[str, ...], protocol: str, timeout: float, retries: int) -> None:
         name = f"the program {os.path.basename(command[0])}"
@@ -93,13 +93,13 @@ class ProgramModel(Elsewhere):
         self.protocol = protocol
 
     def form(self, domain: Domain, batch: str | None) -> FrameForm:
-        """A frame."""
+        """Return the form: a frame of all visible parameters."""
         if batch == "array":
             raise SettingError.about("batch", "must be 'frame' for a program, which reads names, got 'array'")
         return FrameForm(domain, domain.visible)
 
     def ask(self, output: str, rows: Any) -> NDArray[Any]:
-        """The answers to the rows of a frame, read as that output."""
+        """Return the answers to the rows of a frame, read as that output."""
         if not len(rows):
             return np.empty(0)
         if self.protocol == "jsonl":
@@ -122,7 +122,7 @@ class ProgramModel(Elsewhere):
 
 
 def _labels(lines: list[str]) -> NDArray[Any]:
-    """Each a whole number where it is one, else text: by itself, so that a label is the same in every batch."""
+    """Return each line as a whole number if it is one, else as text, independently of the rest of the batch."""
     with suppress(OverflowError, ValueError):
         return np.array(list(map(int, lines)), dtype=np.int64)
     texts = [line.strip() for line in lines]
@@ -134,7 +134,7 @@ def _labels(lines: list[str]) -> NDArray[Any]:
 
 
 def _numbers(lines: list[str]) -> list[Any]:
-    """A number a line, or as many with commas between them."""
+    """Return one number per line, or several separated by commas."""
     try:
         return [list(map(float, line.split(","))) for line in lines]
     except ValueError as error:
@@ -142,7 +142,7 @@ def _numbers(lines: list[str]) -> list[Any]:
 
 
 class DiedError(Exception):
-    """The program ended, or did not answer; `is_final` if it would do the same again."""
+    """The error that the program ended or did not answer; `is_final` if a retry would fail too."""
 
     def __init__(self, what: str, *, is_final: bool = False) -> None:
         super().__init__(what)
@@ -150,7 +150,7 @@ class DiedError(Exception):
 
 
 class Program:
-    """A program of this process: started when it is first asked, kept alive, started again if it dies."""
+    """A program of this process: started when it is first asked, kept alive, restarted if it dies."""
 
     def __init__(self, command: Sequence[str], name: str, timeout: float, retries: int) -> None:
         self._command, self._name, self._timeout, self._retries = command, name, timeout, retries
@@ -159,7 +159,7 @@ class Program:
         self._lock = asyncio.Lock()
 
     async def ask(self, header: str, lines: list[str]) -> list[str]:
-        """The lines that answer some lines; a fresh program gets the header before them."""
+        """Return the answer lines for some lines; a new program gets the header first."""
         answers: list[str] = []
         async with self._lock:
             for first in range(0, len(lines), PIECE_ROWS):
@@ -199,7 +199,7 @@ class Program:
 
 
 async def _started(command: Sequence[str], timeout: float) -> _Running:
-    """The program, started without a shell."""
+    """Start the program without a shell and return it."""
     loop = asyncio.get_running_loop()
     make = partial(SubprocessStreamProtocol, limit=PIECE_BYTES, loop=loop)
     try:
@@ -210,7 +210,7 @@ async def _started(command: Sequence[str], timeout: float) -> _Running:
 
 
 class _Running:
-    """One process of a program, and the lines that it wrote and that are not taken yet."""
+    """One process of a program, with the lines that it wrote and that were not read yet."""
 
     def __init__(self, transport: asyncio.SubprocessTransport, process: Process, timeout: float) -> None:
         self._transport, self._process, self._timeout = transport, process, timeout
@@ -219,7 +219,7 @@ class _Running:
         self._listening = asyncio.ensure_future(self._listen())
 
     async def ask(self, text: str, n_rows: int) -> list[str]:
-        """The lines that answer some rows, given as text."""
+        """Return the answer lines for some rows, given as text."""
         assert self._process.stdin is not None
         await self.refuse_more(0.0)
         self._process.stdin.write(text.encode())
@@ -240,7 +240,7 @@ class _Running:
         return answers
 
     async def refuse_more(self, seconds: float) -> None:
-        """Refuse a line that is there, or comes within some seconds, though all rows are answered."""
+        """Refuse a line that is there, or comes within some seconds, although all rows are answered."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self._lines and await self._more():
@@ -269,13 +269,13 @@ class _Running:
         return bool(data or lines)
 
     async def _listen(self) -> None:
-        """Keep the last of the standard error."""
+        """Keep the last bytes of the standard error."""
         assert self._process.stderr is not None
         while data := await self._process.stderr.read(PIECE_BYTES):
             self._errors = (self._errors + data)[-KEPT_BYTES:]
 
     async def _exit(self, seconds: float) -> None:
-        """Wait for the end of the process and of all that it says, for some seconds at most."""
+        """Wait, for a limited time, for the end of the process and its last output."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._process.wait()

@@ -46,10 +46,10 @@ N_RANDOM = 300
 Chosen: where all agree, with 95% confidence fewer than 3 in 300 others do not."""
 
 _BLOCK_CELLS = 4_000_000
-"""Most numbers of a batch that is transformed at once. Chosen: 32 MB."""
+"""Largest number of entries of a batch that is transformed at once. Chosen: 32 MB."""
 
 _N_TRIED = 256
-"""Random inputs on which the tables are compared with the steps. Chosen."""
+"""Number of random inputs on which the tables are compared with the steps. Chosen."""
 
 
 class UnfitError(Exception):
@@ -67,7 +67,7 @@ class Table:
     columns: Codes
     """The estimator's columns that the parameter changes."""
     values: NDArray[Any]
-    """By level, then column."""
+    """Values by level, then column."""
 
 
 class Seen:
@@ -115,7 +115,7 @@ class Seen:
             raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
 
     def transformed(self, codes: Codes) -> Any:
-        """A batch of inputs as the steps make it, dense or sparse."""
+        """Return a batch of inputs as the steps make it, dense or sparse."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to warn of, asking the model warns of
@@ -127,7 +127,7 @@ class Seen:
             raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
 
     def rows(self, codes: Codes) -> NDArray[Any]:
-        """A batch of inputs as the estimator sees them: dense, and in the dtype that it works in."""
+        """Return a batch of inputs as the estimator gets them: dense, in the dtype that it works in."""
         from sklearn.utils import check_array
 
         batch = self.transformed(codes)
@@ -138,7 +138,7 @@ class Seen:
             raise UnfitError(f"the preprocessing must make numbers, got {type(error).__name__}: {error}") from error
 
     def scores(self, codes: Codes) -> NDArray[Any]:
-        """The model's own scores of a batch of inputs."""
+        """Return the model's own scores of a batch of inputs."""
         # By an asker of its own, as `asker` asks for labels; the rows it sends count all the same.
         asker = Asker(self._model, self.domain, output="score")
         scores = asker.ask(codes)
@@ -146,7 +146,7 @@ class Seen:
         return scores
 
     def at(self, parameter: int, codes: Codes) -> NDArray[Any]:
-        """The base row with the parameter at these levels."""
+        """Return the base row with the parameter at these levels."""
         varied = np.zeros((len(codes), len(self.domain.levels)), dtype=np.int64)
         varied[:, parameter] = codes
         return self.rows(varied)
@@ -157,7 +157,7 @@ class Seen:
         return self.rows(np.zeros((1, len(self.domain.levels)), dtype=np.int64))[0]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
-        """The numbers of each level of a parameter, in those of the wanted columns that it changes."""
+        """Return the numbers of each level of a parameter, in the wanted columns that it changes."""
         if self.is_searchable(parameter):
             outline = self.outline(parameter, wanted)
             if not len(outline.columns):
@@ -179,7 +179,7 @@ class Seen:
         return Table(columns, values)
 
     def tables(self, parameters: Sequence[int]) -> dict[int, Table]:
-        """The tables of several parameters, by one run of the steps where their levels are few."""
+        """Return the tables of several parameters, by one run of the steps if they have few levels."""
         levels = [np.arange(self.domain.parameters[parameter].levels) for parameter in parameters]
         codes = np.zeros((sum(map(len, levels)), len(self.domain.levels)), dtype=np.int64)
         wanted = np.ones(len(self.base), dtype=bool)
@@ -192,13 +192,13 @@ class Seen:
         return {parameter: self._table(rows, wanted) for parameter, rows in zip(parameters, parts, strict=False)}
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
-        """The table of the first, the last and the missing level alone, which tells the columns that change."""
+        """Return the table of the first, the last and the missing level alone, which shows the changed columns."""
         kind = self.domain.parameters[parameter]
         ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
         return self._table(self.at(parameter, ends), wanted)
 
     def sensitive_columns(self) -> set[int]:
-        """The estimator's columns that a sensitive parameter changes, whatever the rest of the input."""
+        """Return the estimator's columns that a sensitive parameter changes, for any values of the others."""
         levels = ((i, np.arange(self.domain.parameters[i].levels)) for i in self.domain.sensitive_columns)
         rows = [self.at(parameter, codes) for parameter, codes in levels]
         return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
@@ -234,7 +234,7 @@ class Seen:
         return Table(changed, rows[:, changed])
 
     def _changed(self, rows: NDArray[Any]) -> Mask:
-        """Boolean mask of the columns that differ from the base row in some row."""
+        """Return a boolean mask of the columns that differ from the base row in some row."""
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
 
@@ -244,7 +244,7 @@ def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
 
 
 def split(model: Any) -> tuple[list[Any], Any]:
-    """The transformers of a pipeline and the estimator at its end; any other model has no transformers."""
+    """Return the transformers of a pipeline and the estimator at its end; other models have no transformers."""
     steps: list[Any] = []
     while own_kind(model) == "pipeline":
         *before, (_, last) = model.steps
@@ -259,7 +259,7 @@ def passes(step: Any) -> bool:
 
 
 def parts_of(step: Any, column: int | None = None) -> Iterator[Any]:
-    """The innermost transformers of a step: all of them, or those that a column of the input goes through."""
+    """Yield the innermost transformers of a step: all, or only those that a column of the input passes through."""
     if passes(step):
         return
     kind = own_kind(step)
@@ -275,7 +275,7 @@ def parts_of(step: Any, column: int | None = None) -> Iterator[Any]:
 
 
 def positions(step: Any, columns: Any) -> list[int]:
-    """The columns that a part of a ColumnTransformer was given, by number."""
+    """Return the numbers of the columns that a part of a ColumnTransformer gets."""
     every = np.arange(step.n_features_in_)
     names = [str(name) for name in getattr(step, "feature_names_in_", ())]
     if isinstance(columns, slice) and any(isinstance(end, str) for end in (columns.start, columns.stop)):

@@ -1,4 +1,4 @@
-"""Tabulated batches: the estimator's input, put together out of tables instead of by the steps of a pipeline.
+"""Tabulated batches: the estimator's input, assembled from tables instead of by the steps of a pipeline.
 
 A batch of text columns asks an encoder for the same few hundred values again and again. Here each level of a parameter
 is looked up: which columns of the estimator's batch it fills, and with which values. For a number with many levels, the
@@ -27,14 +27,15 @@ from fairprobe.model.known import known_kind, own_kind
 from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, parts_of, passes, positions
 
 TRIED: Final = 256
-"""Random inputs on which tables and steps must agree, bit by bit; and levels of a number that show which columns it
-fills. Chosen."""
+"""Number of random inputs on which tables and steps must agree, bit by bit; and of levels of a number that show
+which columns it fills. Chosen."""
 
 LOOKED_UP: Final = 200_000
-"""Most levels of a number that are looked up; others are computed. Chosen: larger tables leave the cache."""
+"""Largest number of levels of a number that are looked up; others are computed. Chosen: larger tables leave the
+cache."""
 
 ONE_FOR_EACH: Final = ("Binarizer", "PowerTransformer", "QuantileTransformer")
-"""Steps that make one column of each column, besides those that are known to keep its order."""
+"""Steps that make one column of each column, in addition to those known to keep its order."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +44,18 @@ class Slot:
 
     parameter: int
     columns: Codes
-    """By level; only one if the values are computed."""
+    """Column by level; a single one if the values are computed."""
     values: NDArray[Any]
-    """By level, unless they are computed."""
+    """Value by level; not used if the values are computed."""
     compute: Callable[[Codes], Floats] | None = None
 
     def extremes(self, n_levels: int) -> NDArray[Any]:
-        """All values; of computed ones the first, the last and the missing one, as the others lie between."""
+        """Return all values; of computed ones the first, the last and the missing one, as others lie between."""
         return self.values if self.compute is None else self.compute(np.array([0, n_levels - 2, n_levels - 1]))
 
 
 class Tabulated:
-    """Makes batches for one estimator out of codes of one domain; a form like those in `forms.py`."""
+    """Form that makes batches for one estimator from codes of one domain, like the forms in `forms.py`."""
 
     def __init__(
         self, domain: Domain, slots: Sequence[Slot], background: NDArray[Any], like: Any, *, order: str = "C"
@@ -74,11 +75,11 @@ class Tabulated:
         self._values = np.concatenate([slot.values for slot in slots]).astype(background.dtype)
 
     def rows(self, codes: Codes) -> Any:
-        """The inputs themselves, one a row."""
+        """Return the inputs themselves, one per row."""
         return self._batch(*self._filled(codes))
 
     def families(self, codes: Codes) -> Any:
-        """A block of rows for each combination of the sensitive values."""
+        """Return a block of rows for each combination of the sensitive values."""
         n = len(self.domain.families)
         columns, values = (np.repeat(each[None], n, axis=0) for each in self._filled(codes))
         for parameter, varied in self.domain.families.varied(codes):
@@ -93,7 +94,7 @@ class Tabulated:
         return all(np.isfinite(values).all() for values in (self.background, *extremes))
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Columns and values, by input, then slot."""
+        """Return columns and values, by input, then slot."""
         places = codes.take(self._parameters, axis=1) * self._steps + self._starts
         columns, values = self._columns.take(places), self._values.take(places)
         for place in self._computed:
@@ -101,7 +102,7 @@ class Tabulated:
         return columns, values
 
     def _fill(self, place: int, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Columns and values of one slot for some codes."""
+        """Return columns and values of one slot for some codes."""
         slot, start = self.slots[place], self._starts[place]
         if slot.compute is not None:
             return self._columns[start], slot.compute(codes.ravel()).reshape(codes.shape)
@@ -147,7 +148,7 @@ class Tabulated:
 
 
 def tabulate(seen: Seen) -> Tabulated:
-    """A form for the estimator at the end of a pipeline.
+    """Return a form for the estimator at the end of a pipeline.
 
     Raises:
         UnfitError: a step gives something else than numbers in an array, or other numbers than tables do.
@@ -183,7 +184,7 @@ def _same(made: Any, like: Any) -> bool:
 
 
 def _slots(seen: Seen) -> list[Slot]:
-    """The slots that all parameters fill, by parameter."""
+    """Return the slots that all parameters fill, by parameter."""
     is_plain = len(seen.steps) == 1 and own_kind(seen.steps[0]) == "columns" and type(seen.asker.form) is FrameForm
     found: dict[int, list[Slot]] = {}
     looked_up: list[int] = []
@@ -203,7 +204,7 @@ def _slots(seen: Seen) -> list[Slot]:
 
 
 def _entries(parameter: int, table: Table) -> list[Slot]:
-    """A table as slots: as many as a level has numbers other than 0, at most."""
+    """Return a table as slots: the largest number of entries other than 0 that a level has."""
     filled = table.values != 0
     width = int(filled.sum(axis=1).max(initial=0))
     order = np.sort(np.argsort(~filled, axis=1, kind="stable")[:, :width], axis=1)
@@ -212,7 +213,7 @@ def _entries(parameter: int, table: Table) -> list[Slot]:
 
 
 def _numbers(seen: Seen, parameter: int) -> list[Slot]:
-    """Slots of the columns that those parts of a ColumnTransformer fill that take a number."""
+    """Return the slots filled by those parts of a ColumnTransformer that take a number."""
     kind, step = seen.domain.parameters[parameter], seen.steps[0]
     last = kind.levels - 1 - kind.missing
     some = np.unique(np.append(np.linspace(0, last, TRIED).astype(np.int64), kind.levels - 1))
@@ -243,7 +244,7 @@ def _keeps_numbers(part: Any) -> bool:
 
 
 def _through(part: Any, base: Floats, place: int, weight: float, kind: Parameter, codes: Codes) -> Floats:
-    """The rows that a part makes of a number's levels, the other columns as they are in `base`."""
+    """Return the rows that a part makes of a number's levels, with the other columns as in `base`."""
     rows = np.tile(base, (len(codes), 1))
     rows[:, place] = kind.numbers(codes)
     with warnings.catch_warnings():
@@ -258,7 +259,7 @@ def _column(made: Callable[[Codes], Floats], column: int, codes: Codes) -> Float
 
 
 def _number(parameter: int, column: int, kind: Parameter, compute: Callable[[Codes], Floats]) -> Slot:
-    """A slot of one column, looked up unless the levels are too many."""
+    """Return a slot of one column, looked up unless there are too many levels."""
     if kind.levels > LOOKED_UP:
         return Slot(parameter, np.array([column]), np.zeros(1), compute)
     return Slot(parameter, np.full(kind.levels, column), compute(np.arange(kind.levels)))
@@ -268,7 +269,7 @@ def _number(parameter: int, column: int, kind: Parameter, compute: Callable[[Cod
 
 
 def tabulate_frame(domain: Domain, columns: Sequence[str], form: FrameForm) -> Tabulated:
-    """A form for a booster fitted on a frame: a categorical becomes the place of its category, a missing value NaN."""
+    """Return a form for a booster fitted on a frame: categories become places, missing values NaN."""
     slots = []
     for column, name in enumerate(columns):
         kind, parameter = domain[name], domain.names.index(name)

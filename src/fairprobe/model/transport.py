@@ -1,8 +1,9 @@
-"""Transport: requests to one service, paced and timed, repeated where that may help and ended where it does not.
+"""Transport: requests to one service, with rate limits and timeouts, repeated if a failure may be temporary.
 
-A request that fails in a way that may be by chance (no connection, no answer in time, 408, 429, 5xx, an answer that
-breaks the protocol) is repeated, later each time. One that has failed as often as is allowed opens the circuit breaker:
-nothing more is sent for a while, so that a run ends with what it has found instead of waiting row by row.
+A request that fails for a possibly temporary reason is repeated, after longer and longer delays. Such reasons are: no
+connection, no answer in time, 408, 429, 5xx, an answer that breaks the protocol. A request that has failed as often as
+allowed opens the circuit breaker: nothing more is sent for a while, so that a run ends with its findings instead of
+waiting row by row.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, chec
 
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 10.0
-"""Seconds before a request is repeated: doubled each time up to the longest, of which half to all is waited. Chosen."""
+"""Seconds before a request is repeated, doubled each time up to the longest; a random half to all of it is waited.
+Chosen."""
 
 LONGEST_HOLD: Final = 60.0
-"""Most seconds that a Retry-After is obeyed. Chosen."""
+"""Largest number of seconds for which a Retry-After is obeyed. Chosen."""
 
 FIRST_TRIES: Final = 4
-"""Most tries of a request to a service that never answered: its address or protocol may be wrong. Chosen."""
+"""Largest number of tries at a service that never answered: its address or protocol may be wrong. Chosen."""
 
 FIRST_ROWS: Final = 64
 MOST_ROWS: Final = 16_384
-"""Rows of the first requests, and the most that doubling leads to. Chosen."""
+"""Number of rows of the first requests, and largest number after doubling. Chosen."""
 
 QUICK: Final = 0.5
 """Seconds below which a request may hold twice as many rows next time. Chosen."""
@@ -46,26 +48,27 @@ COOL_SECONDS: Final = 30.0
 """Seconds after the breaker opened in which nothing is sent. Chosen."""
 
 CONNECT_SECONDS: Final = 10.0
-"""Most seconds that a connection may take. Chosen."""
+"""Largest number of seconds that a connection may take. Chosen."""
 
 ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
-"""Most bytes of an answer, and how many more for each row. Chosen: a row of a hundred probabilities takes half."""
+"""Largest size of an answer in bytes, and additional bytes for each row. Chosen: a row of 100 probabilities takes
+half."""
 
 LOOPBACK: Final = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
-"""Hosts that are this machine: what is sent to them passes no network."""
+"""Pattern of hosts that are this machine: data sent to them passes no network."""
 
 ADVICE: Final = {
     **dict.fromkeys((401, 403), "; headers come from FAIRPROBE_HEADER_... in the environment, or by --header-from-env"),
     **dict.fromkeys((400, 404, 405, 415, 422), "; are the address, the protocol and the columns those of the service?"),
 }
-"""By status, a hint at why a service does not take a request."""
+"""Hint at why a service refuses a request, by status."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Persistence:
-    """The settings by which a service is asked."""
+    """The settings for asking a service."""
 
     connections: int
     timeout: float
@@ -75,15 +78,15 @@ class Persistence:
     batch_rows: int | None
     cache_rows: int
     headers: tuple[tuple[str, str], ...]
-    """By header, the environment's variable that holds its value."""
+    """Environment variable that holds its value, by header."""
 
 
 class TooLargeError(Exception):
-    """A request that failed, and that may have been too large: it held more rows than any that was answered."""
+    """The error of a request that may have been too large: it held more rows than any that was answered."""
 
 
 class _FailedError(Exception):
-    """A failure that may be by chance; `after` is how many seconds the service asks to wait."""
+    """The error of a possibly temporary failure; `after` is how many seconds the service asks to wait."""
 
     def __init__(self, what: str, after: float = 0.0) -> None:
         super().__init__(what)
@@ -101,27 +104,27 @@ class Reply:
 
     @property
     def words(self) -> str:
-        """The answer in a line, without secrets."""
+        """Return the answer in a line, without secrets."""
         text = redaction.shortened(self.data[:4000].decode(errors="replace"))
         return f"HTTP {self.status}{f': {text}' if text else ''}"
 
 
 class BatchSize:
-    """The rows of a request: doubled while requests are quick, or as they were given."""
+    """Number of rows of a request: doubled while requests are quick, or fixed."""
 
     def __init__(self, given: int | None = None) -> None:
         self.rows = given or FIRST_ROWS
         self.proven = given or 1
-        """Rows of the largest request that was answered; a larger one that fails may be too large."""
+        """Number of rows of the largest answered request; a larger one that fails may be too large."""
         self._is_settled = given is not None
 
     def parts(self, places: list[int]) -> list[list[int]]:
-        """Some rows in as few requests as possible, of about equal size."""
+        """Return some rows in as few requests as possible, of about equal size."""
         ends = np.linspace(0, len(places), -(-len(places) // self.rows) + 1).astype(int).tolist()
         return [places[first:end] for first, end in pairwise(ends)]
 
     def answered(self, n_rows: int, seconds: float) -> None:
-        """Take note of how long a request took; one that held about as many rows as now are sent may double them."""
+        """Record the duration of a request; a quick one of about the present size may double the size."""
         self.proven = max(self.proven, n_rows)
         if not self._is_settled and seconds < QUICK and n_rows > self.rows // 2:
             self.rows = min(2 * self.rows, MOST_ROWS)
@@ -132,12 +135,12 @@ class BatchSize:
 
 
 class Transport:
-    """The state of a service in one process: connections, the size of requests and remembered answers."""
+    """The state of a service in one process: connections, the size of requests and cached answers."""
 
     def __init__(self, service: Instances, patience: Persistence) -> None:
         self.patience, self._service = patience, service
         self.n_sent = 0
-        """Rows sent, those of repeated requests each time."""
+        """Number of rows sent, counting repeated requests each time."""
         self.is_afresh = False
         """True while rows are sent whose answer is remembered, too."""
         self.size = BatchSize(patience.batch_rows)
@@ -158,13 +161,13 @@ class Transport:
         self._client = _client(service.url, patience, headers)
 
     def ask(self, batch: Batch, answer: str | None) -> list[Any]:
-        """One answer for each row."""
+        """Return one answer for each row."""
         cache = self._caches.setdefault((answer, *(batch.names or ())), AnswerCache(self.patience.cache_rows))
         with redaction.hiding(self.secrets):
             return cache.answer(batch.rows, lambda some: run(self._all(batch, some, answer)), afresh=self.is_afresh)
 
     def look(self, url: str) -> Reply:
-        """The answer to a plain look at an address."""
+        """Return the answer to a plain GET request at an address."""
         return run(self._sent("GET", url, None, 0, lambda reply: reply))
 
     def takes(self, batch: Batch) -> bool:
@@ -178,11 +181,11 @@ class Transport:
             return False
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._client.aclose()
 
     async def _all(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
-        """The answers to the rows at some places, in as many requests as they take; if one fails, the others end."""
+        """Return the answers to the rows at some places, in several requests; if one fails, the others end."""
         tasks = [asyncio.ensure_future(self._request(batch, part, answer)) for part in self.size.parts(places)]
         try:
             return [each for answers in await asyncio.gather(*tasks) for each in answers]
@@ -191,7 +194,7 @@ class Transport:
                 task.cancel()
 
     async def _request(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
-        """The answers to one request; where that is too large, to its two halves."""
+        """Return the answers to one request; if it is too large, to its two halves."""
         n = len(places)
 
         def read(reply: Reply) -> list[Any]:
@@ -215,7 +218,7 @@ class Transport:
     async def _sent(
         self, method: str, url: str, body: bytes | None, n_rows: int, read: Callable[[Reply], Answer]
     ) -> Answer:
-        """Send a request until `read` accepts its answer. One that is larger than any before is given up sooner."""
+        """Send a request until `read` accepts its answer. A request larger than any before gets fewer tries."""
         is_bold = n_rows > self.size.proven
         tries = 0
         while True:
@@ -229,7 +232,7 @@ class Transport:
                 await self._wait_or_end(failure, tries, is_bold=is_bold)
 
     def _turn(self) -> float:
-        """Take the next place in the queue: the seconds until it is that request's turn, by the limit on the rate."""
+        """Reserve the next place in the queue, and return the seconds until it, by the limit on the rate."""
         now, limit = time.monotonic(), self.patience.rate_limit
         turn = max(now, self._next_turn)
         self._next_turn = turn + (0.0 if limit is None else 1.0 / limit)
@@ -273,7 +276,7 @@ class Transport:
         raise ModelError(f"the service at {self._shown} must take the request, got {reply.words}{advice}")
 
     async def _exchange(self, method: str, url: str, body: bytes | None, most: int) -> Reply:
-        """One request and its answer, no longer than the timeout allows in all, and no larger than `most` bytes."""
+        """Send one request and return its answer, within the timeout and at most `most` bytes."""
         import httpx
 
         headers = {"Content-Type": "application/json"} if body is not None else None
@@ -332,7 +335,7 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
 
 
 def _seconds(retry_after: str | None) -> float:
-    """The seconds that a Retry-After says to wait: as a number, or until a date."""
+    """Return the seconds that a Retry-After states: as a number, or until a date."""
     for read in (float, lambda text: parsedate_to_datetime(text).timestamp() - time.time()):
         try:
             return max(0.0, read(retry_after or ""))

@@ -149,7 +149,7 @@ def replay(
         domain: what an input may be now, and who is compared.
         output: "label", "score", "proba" or "value": what is compared.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
-        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        batch: "array" or "frame", the form of the model's batches; by default the form on which it was fitted.
 
     >>> import pandas as pd
     >>> from fairprobe import Domain, Integer

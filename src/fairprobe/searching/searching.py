@@ -170,47 +170,47 @@ def search(
         domain: what an input may be, and which parameters are sensitive.
         strategy: "uniform", "random", "semi-directed", "fully-directed" (the paper's), "anchored", "guided", "genetic",
             "gradient" (torch modules), or "auto", which picks by what the model offers and by the limits given.
-        max_cases: stop after so many distinct cases.
-        max_seconds: stop after so long.
-        max_queries: never send the model more rows.
-        max_judged: never judge more inputs; repeats count.
-        max_barren: stop when so many inputs in a row brought no new case.
+        max_cases: stop after this many distinct cases.
+        max_seconds: stop after this many seconds.
+        max_queries: never send more rows than this to the model.
+        max_judged: never judge more inputs than this; repeats count again.
+        max_barren: stop after this many judged inputs in a row without a new case.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
         n_walkers: walkers in lockstep; with 1, the paper's algorithm trial by trial ("auto" is then "fully-directed").
-        n_global: uniform inputs of a global round at most, whose cases are the seeds of the local search. Strategies
-            beyond the paper start as soon as there are enough of them.
-        n_local: trials of a walker.
-        delta_v: how much a trial changes the probability of a direction.
-        delta_pr: how much a case changes the probability of a parameter.
-        shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
-        hurry: whether walkers beyond the paper's begin all at once, many at each start case, so that calls are about
-            many inputs: more cases in few seconds, fewer for the inputs judged. By default only with "auto" where
-            `max_seconds` is the only one given of seconds, queries and inputs.
-        diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
+        n_global: largest number of uniform inputs in a global round, whose cases are the start cases of the local
+            search. Strategies beyond the paper start as soon as there are enough start cases.
+        n_local: number of trials of a walker.
+        delta_v: change of the probability of a direction by one trial.
+        delta_pr: change of the probability of a parameter by one case.
+        shard_inputs: number of judged inputs of a shard, the unit that is run, retried and spread over processes.
+        hurry: True if all walkers of strategies beyond the paper begin at once, many at each start case. Each call is
+            then about many inputs, which gives more cases per second and fewer per judged input. By default only
+            with "auto", if `max_seconds` is given without a limit on queries or inputs.
+        diversify: True if anchored and guided walkers leave exhausted or over-represented regions for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one, and a row
-            whose sensitive value is none of those compared is taken as the first that is.
-        max_changes: with `start`, change so many values of a row at most, and draw no uniform input: every case is then
-            about one of your rows (`found.origins`). Values off the grid are kept.
-        density: inputs are drawn from it instead of uniformly, and none is judged that is less plausible than asked;
-            twins need only be allowed. Rows to start from that are less plausible are left out.
-        min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
-        n_jobs: processes; -1 is one for each core. The result does not depend on it. What is too short to gain by
-            other processes stays in this one. A service is asked by one process, over as many connections as it was
-            said.
+            whose sensitive value is not compared gets the first compared value.
+        max_changes: with `start`, the largest number of changed values of a row. No uniform input is then drawn, so
+            that every case is about one of your rows (`found.origins`). Values off the grid are kept.
+        density: draw inputs from this density instead of uniformly, and judge none below `min_plausibility`; twins need
+            only be allowed. Less plausible start rows are left out.
+        min_plausibility: with `density`, the fraction of held-out rows that an input must be at least as likely as.
+        n_jobs: number of processes; -1 is one for each core. The result does not depend on it. A run that is too short
+            to gain by other processes stays in this one. A service is asked by one process, over the number of
+            connections that its settings state.
         engine: who runs the shards: "local" (this process alone), "processes", "dask" (a local cluster of `n_jobs`
             workers) or "dask://host:port", a scheduler. By default "processes" if `n_jobs` asks for several. The result
-            does not depend on it. A shard that keeps failing is left out and said: the search is then "incomplete".
-        accelerate: "auto" lets a stand-in for the model, where there is one, say which inputs may be cases, and asks
-            the model about those alone: a compiled one, or a pipeline's last step on tables of what the steps before
-            make of each value. "off" asks the model about all, as does a limit on queries.
-        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
-        linked: False sets the domain's links, and what they forbid, aside.
-        store: a folder in which every finished shard is kept. The same call made again takes the run up where it ended,
-            however it did, and gives what it would have given uninterrupted; with higher limits it goes on. Any other
-            model, domain or setting is refused. Canary inputs, asked about at the start, at the end and when a run is
-            taken up (1,000 rows each time), find out a model that changed; they come on top of `max_queries`.
+            does not depend on it. A shard that keeps failing is left out with a remark; the search is "incomplete".
+        accelerate: "auto" uses a faster stand-in for the model, if there is one: it proposes hits, and the model is
+            asked about these alone. A stand-in is a compiled model, or a pipeline's last step on tables of the previous
+            steps' outputs. "off" asks the model about all inputs, as does a limit on queries.
+        batch: "array" or "frame", the form of the model's batches; by default the form on which it was fitted.
+        linked: False ignores the domain's links and the constraints that they imply.
+        store: a folder in which every finished shard is stored. A repeated call resumes the run where it ended, for any
+            reason, and gives the result of an uninterrupted run; with higher limits it continues. Any other model,
+            domain or setting is refused. Canary inputs detect a changed model. They are asked about at the start, at
+            the end and when a run is resumed: 1,000 rows each time, in addition to `max_queries`.
         model_id: with `store`, a name for this very model, which then is what must be the same. It is needed where
             nothing else tells the model from another: one that holds an open file, say.
         progress: True for a line on the standard error, or a callable that takes a `Status`.

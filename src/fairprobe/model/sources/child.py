@@ -1,6 +1,7 @@
-"""The code that runs in the process of an isolated model: it loads the model and answers about batches.
+"""The code that runs in the process of an isolated model: it loads the model and answers batches.
 
-It is sent pickles, by a process that it can trust. It is not trusted itself: it answers in JSON and plain arrays.
+The process receives pickles from a process that it can trust. It is not trusted itself: it answers in JSON and plain
+arrays.
 """
 
 from __future__ import annotations

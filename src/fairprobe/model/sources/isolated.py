@@ -1,7 +1,7 @@
-"""Models in a process of their own, with limits: the damage that a stranger's file does stays there.
+"""Isolated models: each runs in its own process with limits, which contains the damage of a stranger's file.
 
-The process is sent pickles; it answers with a line of JSON and an array in NumPy's own format, which holds no objects.
-Nothing that comes from it is more than bytes.
+The process receives pickles. It answers with a line of JSON and an array in NumPy's own format, which holds no objects.
+Its answers are never treated as anything but bytes.
 """
 
 from __future__ import annotations
@@ -38,42 +38,42 @@ from fairprobe.model.sources.reading import ADVICE, Permission
 
 SECONDS: Final = 120.0
 SECONDS_A_BYTE: Final = 1e-7
-"""Seconds that loading may take, and how many more for each byte. Chosen: an interpreter starts on a busy machine, and
-ten megabytes are read a second."""
+"""Seconds that loading may take, and additional seconds for each byte. Chosen: an interpreter starts on a busy
+machine, and ten megabytes are read per second."""
 
 PATIENCE: Final = 600.0
 """Seconds that an answer may take. Chosen."""
 
 BYTES: Final = 4 * 2**30
 BYTES_A_BYTE: Final = 20
-"""Bytes of memory that the process may take beyond its packages, and how many more for each byte of the file. Chosen: a
-model needs several times the size of its file."""
+"""Bytes of memory that the process may use beyond its packages, and additional bytes for each byte of the file.
+Chosen: a model needs several times the size of its file."""
 
 ANSWER_BYTES: Final = 2**20
 ANSWER_BYTES_A_ROW: Final = 2**13
-"""Bytes of an answer, and how many more for each row. Chosen: a thousand probabilities a row."""
+"""Largest size of an answer in bytes, and additional bytes for each row. Chosen: a thousand probabilities per row."""
 
 LONGEST: Final = 2000
 WARNINGS: Final = 10
-"""Most characters of a message, and most warnings, that the process may hand on. Chosen."""
+"""Largest number of characters of a message, and of warnings, that the process may pass on. Chosen."""
 
 ERRORS: Final = {kind.__name__: kind for kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)}
-"""Errors of a model that are raised here as what they are there."""
+"""Errors of the process that are raised here with their own class."""
 
 PIPE_BYTES: Final = 2**20
-"""Size of a pipe: the most that anybody may set (Linux)."""
+"""Size of a pipe in bytes: the largest that any user may set (Linux)."""
 
 METHODS: Final = ("predict", "predict_proba", "decision_function")
 
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Variables of the environment that the process gets."""
+"""Names of the environment variables that the process gets."""
 
 PLAIN: Final = "biufUSMm"
-"""Kinds of NumPy's dtypes that are sent as they are."""
+"""Kinds of NumPy's dtypes that are sent unchanged."""
 
 
 def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
-    """The model of a job, in a process of its own; loading a large file may take more time and memory.
+    """Return the model of a job, in its own process; a large file gets more time and memory for loading.
 
     A job names the `module` that reads a `content` with a `permission`, or a `source` and its `weights`.
     """
@@ -86,11 +86,11 @@ def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
 
 
 class IsolatedModel:
-    """A model that stays in another process. Sent to a third, it is started there anew, from the same bytes."""
+    """A model in another process. A copy of it in a third process starts again from the same bytes."""
 
     def __init__(self, job: Mapping[str, Any], seconds: float) -> None:
         self._has: tuple[str, ...] | None = None
-        """The methods that the model has, once it has described itself."""
+        """Methods of the model; None until it has described itself."""
         self.__setstate__({"_job": job, "_seconds": seconds})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,11 +112,11 @@ class IsolatedModel:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __call__(self, batch: Any) -> NDArray[Any]:
-        """The answers of a plain function."""
+        """Return the answers of a plain function."""
         return self.ask("__call__", batch)
 
     def start(self) -> None:
-        """Start the process and have it load the model; a DataError tells what is wrong with the file."""
+        """Start the process and let it load the model; a DataError states the fault of the file."""
         has_own_types = self._job.get("permission", Permission()) != Permission()
         self._process = process = _Process(has_own_types=has_own_types)
         weakref.finalize(self, process.end)
@@ -134,7 +134,7 @@ class IsolatedModel:
             raise
 
     def ask(self, method: str, batch: Any) -> NDArray[Any]:
-        """The answer of a method to a batch."""
+        """Return the answer of a method to a batch."""
         with self._lock:
             if self._died is not None:
                 raise ModelError(self._died)
@@ -160,13 +160,13 @@ class IsolatedModel:
         raise ERRORS.get(str(said["error"]), RuntimeError)(_text(said.get("message")))
 
     def close(self) -> None:
-        """End the process, with all that it may have started."""
+        """End the process, with all processes that it has started."""
         process, self._process = self._process, None
         if process is not None:
             process.end()
 
     def _describe(self, said: Mapping[str, Any]) -> None:
-        """Take over what the model says of itself, if it is something that a model may say."""
+        """Store the model's description of itself after checking it."""
         try:
             self.__dict__.update({name: TOLD[name](value) for name, value in said["attributes"].items()})
             self._has = tuple(name for name in METHODS if name in said["has"])
@@ -181,7 +181,7 @@ class IsolatedModel:
 
 
 def _text(said: Any) -> str:
-    """A text of the process, without characters that would do something to a terminal."""
+    """Return a text of the process without characters that control a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in str(said)[:LONGEST])
 
 
@@ -193,11 +193,11 @@ def _loading_error(said: Mapping[str, Any], who: str) -> errors.FairprobeError:
 
 
 class DiedError(Exception):
-    """The process ended, or did not answer as it must."""
+    """The error that the process ended, or broke the protocol."""
 
 
 class _Process:
-    """A process in a session of its own, with everything that it starts, and the pipes to it."""
+    """A process in its own session, with all processes that it starts, and the pipes to it."""
 
     def __init__(self, *, has_own_types: bool) -> None:
         self._folder, self._owner = tempfile.mkdtemp(prefix="fairprobe-"), os.getpid()
@@ -230,7 +230,7 @@ class _Process:
                 fcntl.fcntl(number, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def ask(self, message: Any, seconds: float, most: int) -> tuple[dict[str, Any], bytes]:
-        """The answer to a message; DiedError unless it comes in time and has at most that many bytes."""
+        """Return the answer to a message; DiedError if it is late or has too many bytes."""
         clock, content = Clock(seconds), pickle.dumps(message, protocol=5)
         try:
             rest = memoryview(len(content).to_bytes(8, "little") + content)
@@ -254,7 +254,7 @@ class _Process:
         return said, data
 
     def end(self) -> None:
-        """End the process with its whole group, and wait for it; a copy of the process that started it does not."""
+        """End the process with its whole group, and wait for it; only the process that started it does so."""
         is_owner = os.getpid() == self._owner
         with contextlib.suppress(OSError):
             if is_owner and self._popen.returncode is None:
@@ -277,7 +277,7 @@ class _Process:
         return bytes(parts)
 
     def _ending(self) -> str:
-        """A phrase for how the process ended. It is not reaped yet, so that its id names no other group."""
+        """Return how the process ended, in words. It is not reaped yet, so that no other group gets its id."""
         for _ in range(20):
             ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             if ended is not None and ended.si_pid:
@@ -296,7 +296,7 @@ def _wait(number: int, event: int, clock: Clock) -> None:
 
 
 def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
-    """An answer as an array; DiedError if it is none."""
+    """Return an answer as an array; DiedError if it is none."""
     try:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
         if array.dtype.kind not in PLAIN:
@@ -320,7 +320,7 @@ def _labels(values: Any) -> NDArray[Any]:
 
 
 def _checked_label(value: Any) -> Any:
-    """A label out of JSON, if it is one."""
+    """Return a label from JSON after checking it."""
     if isinstance(value, str):
         value.encode()  # otherwise it is no text
     elif value is not None and not isinstance(value, (bool, int, float)):
@@ -338,4 +338,4 @@ TOLD: Final[dict[str, Callable[[Any], Any]]] = {
     "feature_names_in_": _labels,
     "categories_in_": lambda said: {str(name): tuple(map(_checked_label, values)) for name, values in said.items()},
 }
-"""By attribute that a model may tell of itself, the check of its value."""
+"""Check of the value, by attribute that a model may state about itself."""
