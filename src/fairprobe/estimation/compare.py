@@ -99,12 +99,12 @@ def compare(
         model_b: another; it may lack sensitive columns that the first takes, or take some that the first lacks.
         domain: what an input may be, and which parameters are sensitive.
         population: "domain", "valid", real rows or a `Density`.
-        n_experiments: of a sample.
-        n_samples: inputs of an experiment.
-        confidence: of the intervals.
+        n_experiments: number of experiments of a sample.
+        n_samples: number of inputs of an experiment.
+        confidence: confidence of the intervals.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
-        favourable: the good outcome, to say who is worse off.
+        favourable: the favourable outcome, to say who is worse off.
         seed: the same seed and settings give the same result; None draws one.
         batch: "array" or "frame", the form of the models' batches; by default the form on which each was fitted.
         linked: in a domain with links, True or False for linked or plain twins alone; None for both.

@@ -75,8 +75,8 @@ def estimate(
         population: "domain" (uniform, constraints aside), "valid" (uniform over what the constraints allow), a frame of
             real rows, all of which are judged as they are, only their sensitive columns replaced, or a `Density`, from
             which inputs are drawn within the constraints and links.
-        n_experiments: experiments of a sample, 400 by default; at most 100,000 with `width` or `max_share`.
-        n_samples: inputs of an experiment.
+        n_experiments: number of experiments of a sample, 400 by default; at most 100,000 with `width` or `max_share`.
+        n_samples: number of inputs of an experiment.
         confidence: of the interval low to high (two-sided) and of the bounds lower and upper (one-sided each).
         method: "sample", "exact", or "auto": exact where counts tell that it takes no longer than a sample of
             the default size.
@@ -87,7 +87,7 @@ def estimate(
         max_seconds: stop sampling after this many seconds. The interval is then valid at any moment of stopping.
         threshold: an input is discriminatory if its gap is above it. Labels have 0 by default.
         output: the outputs that are compared: "label", "score", "proba" or "value".
-        favourable: the good outcome, to say who is worse off. It is a label; for scores and values "highest" or
+        favourable: the favourable outcome, to say who is worse off. It is a label; for scores and values "highest" or
             "lowest"; for probabilities a class, or "highest" or "lowest" of the last one. An outcome that the model
             never gives is refused. A model that does not tell its classes is asked about inputs until one gets the
             outcome; these rows are not in `n_queries`.

@@ -94,18 +94,19 @@ def proxies(
 ) -> Proxies:
     """Find the columns that give sensitive ones away: alone, and all other columns together.
 
-    Scores are learned from half of the rows and tried on the other half. A column is shown to tell only if it does
-    better than nearly all columns and values do where the sensitive values of that half are permuted: if none tells
-    anything, one is said to with a chance of at most (1 - `confidence`) / 2. A sensitive number with many values is
-    told above from below its median; of more than two values, each is told from the rest, and the best is shown.
+    Scores are learned from half of the rows and tested on the other half. A column counts as a proxy only if it
+    predicts better than nearly all columns and values do after the sensitive values of that half are permuted. If no
+    column is a proxy, the probability that one is reported is at most (1 - `confidence`) / 2. For a sensitive number
+    with many values, the prediction is above or below its median. For more than two values, each is predicted against
+    the rest, and the best predicted one is shown.
 
     Args:
         X: rows with the sensitive columns and those that a model takes; without the label. The columns of an array are
             called x0, x1 and so on.
-        sensitive: their names. None of them is used to tell another.
-        confidence: that all intervals hold together.
+        sensitive: names of the sensitive columns. No sensitive column is used to predict another.
+        confidence: confidence with which all intervals hold together.
         max_rows: largest number of rows used; more are drawn at random.
-        seed: of the draw, the halves and the permutations.
+        seed: seed of the draw, the halves and the permutations.
     """
     import pandas as pd
 

@@ -238,18 +238,18 @@ def explain(
     """Explain cases: their regions, influences, who is worse off, whether it was in the data, what would end it.
 
     Args:
-        found: what a search found; or a frame of cases, with the `domain` they were found in.
+        found: the result of a search; or a frame of cases, with the `domain` of the search.
         model: the model that was searched. Cases that it no longer treats differently are counted and left out.
         X: real rows, best those that it was trained on; by default those that the search started from.
         y: their labels.
-        population: whose inputs regions are measured on: "domain", "valid", a `Density`, or the search's own.
+        population: the population whose inputs measure regions: "domain", "valid", a `Density`, or the search's own.
         domain: with a frame of cases, the domain that they were found in.
         output: with a frame of cases, what is compared: "label", "score", "proba" or "value".
         threshold: with a frame of cases, the gap above which an input is discriminatory.
-        favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
+        favourable: the favourable outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
         max_regions: largest number of regions.
-        max_queries: largest number of rows sent to the model. With fewer, less is judged and intervals are wider. Of
-            too many cases some are asked about, evenly taken; what there is no room for is said to be not measured.
+        max_queries: largest number of rows sent to the model. A smaller number gives wider intervals. If there are too
+            many cases, they are sampled evenly. The result names each section that the limit left no room for.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         batch: "array" or "frame", the form of the model's batches; by default the form on which it was fitted.
         progress: True for lines on the standard error, or a callable that takes a `Status`.

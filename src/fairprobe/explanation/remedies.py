@@ -67,13 +67,13 @@ class Remedies(Finding):
     """Simulated shares that would remain if regions were decided in another way."""
 
     table: pd.DataFrame
-    """A row for each region (by its place, or the first ones together), remedy, population and kind of twins.
+    """A row for each region (or the first ones together), remedy, population and kind of twins.
 
-    - `n`: the number of inputs that are comparable.
-    - `share_before`, `share_after`: the discriminatory share of the model as it is, and the one that would be left;
-      `low`, `high`: the exact interval of the latter.
-    - `accuracy_before`, `accuracy_after`: on the rows with a label, with those that the model was fitted to; NaN
-      elsewhere, and where outputs give no label.
+    - `n`: number of comparable inputs.
+    - `share_before`, `share_after`: discriminatory share of the present model, and simulated share after the change;
+      `low`, `high`: exact interval of the share after the change.
+    - `accuracy_before`, `accuracy_after`: accuracy on the rows with a label, including rows that the model was fitted
+      to; NaN for other populations, and if outputs give no label.
     """
 
     def __len__(self) -> int:
@@ -122,23 +122,23 @@ def _sentence(row: Any) -> str:
 
 
 def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
-    """Simulate the share that would be left if regions were decided otherwise: each alone, and the first ones together.
+    """Simulate the remaining share if regions were decided in another way: each alone, and the first ones together.
 
     The decisions are
-    - the mean outcome of the twins: of labels the most frequent among the members; of several the favourable one if it
-      was given, else the first in the order of classes;
-    - always the favourable outcome, if it was given: of scores the best among the members;
-    - a constant sensitive value: each is judged as the member with the combination that is most frequent in the rows,
-      without rows the first. A family without that member stays as it is.
+    - the mean outcome of the twins. For labels, this is the most frequent one among the members; in a tie, the
+      favourable one if it was given, else the first in the order of classes;
+    - always the favourable outcome, if it was given. For scores, this is the best among the members;
+    - a constant sensitive value. Each member gets the outcome of the member with the most frequent combination in the
+      rows; without rows, with the first combination. A family without that member is unchanged.
 
-    A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all
-    on one side of a region; plain twins may be on both.
+    A region decides for the members of a family that are inside it; other members keep their outcome. Linked twins are
+    all inside or all outside a region; plain twins may be on both sides.
 
     Args:
         rules: the regions, the most important first.
         evidence: the model, the population and the rows.
         n: number of inputs drawn, and largest number of rows taken, for each kind of twins; fewer if the budget ends.
-        confidence: of each interval.
+        confidence: confidence of each interval.
     """
     import pandas as pd
 

@@ -95,27 +95,27 @@ def repair(
     max_queries: int = MAX_QUERIES,
     batch: str | None = None,
 ) -> Repaired:
-    """The fewest changes of other parameters that end a case: all its twins are then treated alike.
+    """Find the fewest changes of other parameters that end a case, so that all its twins are treated alike.
 
-    First one parameter is changed, to each of its values (of more than 64, to some, and then to those nearer), then two
-    at once, and so on, as far as `max_queries` goes. Of the repairs with the fewest changes the nearest to the case is
-    taken.
+    First one parameter is changed to each of its values, then two at once, and so on, up to `max_queries`. Of more than
+    64 values, some are tried, and then the values nearer to the case. Of the repairs with the fewest changes, the one
+    nearest to the case is taken.
 
     Args:
-        cases: what `search` found, or a frame of cases; those that the model no longer treats differently are left
-            out and counted.
+        cases: the result of `search`, or a frame of cases. Cases that the model no longer treats differently are
+            left out and counted.
         model: the model that was searched.
-        domain: of a frame of cases; a search has its own.
-        density: with it, no repaired input is less plausible than asked; by default the search's own.
-        min_plausibility: how plausible it must be, as for `search`.
-        towards: real rows, whose values are tried, and whose ranges are the units of distances; without any, inputs
-            drawn from the density are in their place, or the values of the domain.
-        favourable: the good outcome (a label, a class, "highest" or "lowest"). With it, a repair leaves the worst-off
-            twin better off than before; it never ends a case by refusing all twins.
+        domain: the domain of a frame of cases; the result of a search has its own.
+        density: the density by which repaired inputs must be plausible; by default the search's own.
+        min_plausibility: smallest plausibility of a repaired input, as for `search`.
+        towards: real rows, whose values are tried, and whose ranges are the units of distances. Without rows, inputs
+            drawn from the density replace them, or else the values of the domain.
+        favourable: the favourable outcome (a label, a class, "highest" or "lowest"). With it, a repair leaves the
+            worst-off twin better off than before; it never ends a case by refusing all twins.
         output: as for `search`, for a frame of cases.
         threshold: as for `search`, for a frame of cases.
-        max_queries: rows that may be sent to the model. Of too many cases some are taken, evenly. Where not all smaller
-            numbers of changes could be asked about, `is_minimal` is false.
+        max_queries: largest number of rows sent to the model. If there are too many cases, they are sampled evenly. If
+            not all smaller numbers of changes could be tried, `is_minimal` is false.
         batch: as for `search`.
 
     >>> import pandas as pd

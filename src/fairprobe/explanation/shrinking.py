@@ -82,23 +82,23 @@ def shrink(
     max_queries: int = MAX_QUERIES,
     batch: str | None = None,
 ) -> Shrunk:
-    """The fewest and smallest differences to a real row that still give a case.
+    """Find the fewest and smallest differences to a real row that still give a case.
 
-    Each case goes towards the row nearest to it: every other parameter has the row's value, the case's, or, where
-    values have an order, one in between. Of these inputs the search takes the one with the fewest differences, and of
-    several the nearest to the row. Sensitive values do not count, as a case stands for a whole family; roles do, where
-    values are linked.
+    Each case is moved towards its nearest row. Every parameter that is not sensitive has the row's value, the case's
+    value or, if values have an order, one in between. Of these inputs, the result is the one with the fewest
+    differences and, among several, the one nearest to the row. Sensitive values do not count, because a case stands
+    for a whole family. In linked columns, roles count instead of values.
 
     Args:
-        cases: what `search` found, or a frame of cases; those that the model no longer treats differently are left
-            out and counted.
+        cases: the result of `search`, or a frame of cases. Cases that the model no longer treats differently are
+            left out and counted.
         model: the model that was searched.
-        domain: of a frame of cases; a search has its own.
-        towards: real rows. One with a value that is none of the domain's is not used; one that a constraint forbids is.
+        domain: the domain of a frame of cases; the result of a search has its own.
+        towards: real rows. Rows with values outside the domain are not used; rows that a constraint forbids are.
         output: as for `search`, for a frame of cases.
         threshold: as for `search`, for a frame of cases.
-        max_queries: rows that may be sent to the model. Of too many cases some are taken, evenly. Where not all smaller
-            numbers of differences could be asked about, `is_minimal` is false.
+        max_queries: largest number of rows sent to the model. If there are too many cases, they are sampled evenly. If
+            not all smaller numbers of differences could be tried, `is_minimal` is false.
         batch: as for `search`.
 
     >>> import pandas as pd

@@ -177,9 +177,9 @@ def region_in_data(
 ) -> RegionInData | None:
     """Test whether the training rows inside a region show the difference that the model makes there.
 
-    The groups are the sensitive values, and with several sensitive parameters their combinations too. Those are
-    compared that the model's outputs over the cases inside put farthest apart. The result is None without rows. The
-    verdict is
+    The groups are the sensitive values and, with several sensitive parameters, their combinations too. The compared
+    groups are those with the largest differences between the model's outputs over the cases inside. The result is None
+    without rows. The verdict is
     - extrapolated, if in every pair one group has so few rows that against as many of the other even the sharpest
       difference possible (all rows of the one have the label, none of the other) would not have been significant: fewer
       than four at a level of 5%, `least` in general;
@@ -192,7 +192,7 @@ def region_in_data(
     Args:
         rule: the region.
         evidence: the rows, their labels and the cases.
-        confidence: for all that is said of all regions.
+        confidence: confidence with which all statements on all regions hold together.
         n_regions: number of regions that are tested.
     """
     import pandas as pd
