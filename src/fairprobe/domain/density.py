@@ -55,7 +55,7 @@ KEY = b"fairprobe-density"
 
 
 class Density:
-    """How likely inputs are, fitted to rows; made by `Density.fit`.
+    """A density of inputs, fitted to rows; made by `Density.fit`.
 
     >>> import pandas as pd
     >>> from fairprobe import Density, Domain

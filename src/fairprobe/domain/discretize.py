@@ -46,7 +46,7 @@ def joint_counts(one: Codes, other: Codes, shape: tuple[int, int]) -> Codes:
 
 
 class Dependence(NamedTuple):
-    """How closely the values of one column, the target, follow from those of another, the source."""
+    """The dependence of the values of one column, the target, on those of another, the source."""
 
     n: int
     """Number of rows with both values."""

@@ -78,7 +78,7 @@ class Families:
         return self.is_complete or self._domain.restrictions.n is not None
 
     def parts(self, most: int) -> list[Part]:
-        """For each block of rules, boxes of parameters that are not sensitive, with the members allowed in each box.
+        """Return boxes of non-sensitive parameters for each block of rules, with the members allowed in each box.
 
         Parameters that no rule names are left out. A member is allowed if every part allows it.
 

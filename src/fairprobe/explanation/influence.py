@@ -69,15 +69,15 @@ class Influence(Finding):
     """The effect of moving one parameter of the cases to another value while all other parameters stay."""
 
     table: pd.DataFrame
-    """By parameter, the strongest first: `ended` is the fraction of moves that end a case, as the mean over cases, with
-    its 95% interval from `low` to `high` over cases, for each parameter by itself; `change` is the mean change of the
-    gap; `n_moves` and `n_cases` are the moves tried and the cases that could be moved."""
+    """Effect of each parameter by itself, the strongest first. `ended` is the fraction of moves that end a case, as
+    the mean over cases, with its 95% interval over cases from `low` to `high`. `change` is the mean change of the
+    gap. `n_moves` and `n_cases` are the numbers of tried moves and of cases that could be moved."""
     pairs: pd.DataFrame
     """Pairs of the strongest parameters: `ended` by moving both at once; `expected`, where either of the two moves
     alone ends the case; `beyond`, their difference with its interval. The farthest from 0 come first."""
     curves: dict[str, pd.DataFrame]
-    """By parameter, the strongest first, a row for each `value`: the fraction of cases that are `still` one there,
-    their mean `gap`, and `n`, the number of cases that may have that value."""
+    """Curve of each of the strongest parameters, the strongest first. For each `value`, a row has the fraction of
+    cases that are `still` cases there, their mean `gap`, and the number `n` of cases that may have that value."""
     n_cases: int
     """Number of cases that were moved."""
     n_given: int

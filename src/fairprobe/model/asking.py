@@ -38,7 +38,7 @@ class Answering(Answers, Protocol):
     domain: Domain
     output: str
     n_queries: int
-    """Rows that the model was asked about."""
+    """Number of rows that the model was asked about."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
         """The answers for those members that count, by member, then input; nothing in the others' places."""
@@ -47,10 +47,10 @@ class Answering(Answers, Protocol):
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Inside this, inputs are known to be finite."""
+        """Within the context, inputs are known to be finite."""
 
     def afresh(self) -> AbstractContextManager[Any]:
-        """Inside this, the model itself is asked: no answer that is remembered is used."""
+        """Within the context, ask the model itself instead of using cached answers."""
 
 
 class Asker:
@@ -108,7 +108,7 @@ class Asker:
             raise ModelError(f"the module must have gradients, got {got}") from error
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Inside this, scikit-learn does not look for NaN in each batch, as inputs are known to be finite."""
+        """Within the context, scikit-learn does not check batches for NaN, as inputs are known to be finite."""
         sklearn = sys.modules.get("sklearn")  # a model that works by it has brought it along
         may_be_missing = any(parameter.missing for parameter in self.domain.parameters)
         if sklearn is None or not self.adapter.always_finite or may_be_missing or not isinstance(self.form, ArrayForm):
@@ -117,7 +117,7 @@ class Asker:
         return context
 
     def afresh(self) -> AbstractContextManager[Any]:
-        """Inside this, the model itself is asked: no answer that is remembered is used."""
+        """Within the context, ask the model itself instead of using cached answers."""
         return self.adapter.afresh()
 
     @property
@@ -132,7 +132,7 @@ class Asker:
 
     @property
     def sent(self) -> int | None:
-        """Rows sent since this asker was made, to a model that counts them itself; None for any other."""
+        """The number of rows sent since this asker was made, if the model counts them itself; else None."""
         n_sent = self.adapter.n_sent
         return None if n_sent is None else n_sent - self._n_sent_before
 

@@ -58,7 +58,7 @@ def _lightgbm_booster(model: Any) -> Any:
 
 
 def fitted_categories(model: Any, domain: Domain, columns: Sequence[str]) -> Categories:
-    """By column that was fitted as a pandas categorical, its categories, as far as the model tells.
+    """Return the categories of each column that was fitted as a pandas categorical, if the model states them.
 
     A model that hands batches on to another may tell them itself, by column, as its `categories_in_`.
     """
@@ -90,7 +90,7 @@ def _of_lightgbm(model: Any, domain: Domain, columns: Sequence[str]) -> Categori
 
 
 def xgboost_categories(booster: Any, columns: Sequence[str]) -> Categories:
-    """By column, the categories that a booster of XGBoost keeps; from version 3.1 on."""
+    """Return the categories that a booster of XGBoost keeps, by column; from version 3.1 on."""
     if "c" not in (getattr(booster, "feature_types", None) or ()) or not hasattr(booster, "get_categories"):
         return {}
     told = booster.get_categories(export_to_arrow=True).to_arrow()
@@ -100,7 +100,7 @@ def xgboost_categories(booster: Any, columns: Sequence[str]) -> Categories:
 
 
 def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
-    """By code, the place of a parameter's value among the categories; -1 for a missing one."""
+    """Return the place of a parameter's value among the categories, by code; -1 for a missing one."""
     import pandas as pd
 
     if isinstance(parameter, Extended):

@@ -47,7 +47,7 @@ _MADE_OF: Final = {
     types.MemberDescriptorType: "__qualname__",
     types.MethodType: "__func__ __self__",
 }
-"""By type, the attributes that identify an object."""
+"""Attributes that identify an object, by its type."""
 
 _LOOKS_ANYWHERE: Final = ("eval", "exec", "globals", "__import__")
 """Functions that can reach anything, whatever the code that calls them names."""
@@ -66,7 +66,8 @@ class _Walk:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, bytes]] = {}
-        """By id, the part itself, which keeps the id its own, and its hash; while it is looked at, of its depth."""
+        """The part and its hash, by id; the part keeps its id in use. During the walk of a part, its depth replaces
+        the hash."""
         self._depth = 0
 
     def of(self, part: Any) -> bytes:

@@ -42,7 +42,7 @@ class Batch:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """By column, its datatype in the Open Inference Protocol."""
+        """Return the datatype of each column in the Open Inference Protocol."""
         from pandas.api.types import infer_dtype
 
         columns = zip(_columns(self._given), zip(*self.plain, strict=True), strict=True)
@@ -140,7 +140,7 @@ class MLflow(Instances):
         super().__init__(url if _path(url).endswith("/invocations") else _with_path(url, f"{_path(url)}/invocations"))
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
-        """Some rows, with the names of their columns."""
+        """Return the JSON of some rows, with the names of their columns."""
         return b'{"dataframe_split":{"columns":%b,"data":%b}}' % (encoded(batch.names), batch.listed(places))
 
 

@@ -40,7 +40,7 @@ _hidden: ContextVar[frozenset[str]] = ContextVar("hidden", default=frozenset())
 
 @contextmanager
 def hiding(secrets: frozenset[str]) -> Iterator[None]:
-    """Inside this, `redacted` hides these texts."""
+    """Within the context, `redacted` hides these texts."""
     token = _hidden.set(secrets)
     try:
         yield

@@ -97,7 +97,7 @@ class RemoteModel(Elsewhere):
 
     @property
     def n_sent(self) -> int:
-        """Rows sent so far by this process, those of repeated requests each time."""
+        """The number of rows sent so far by this process, counting repeated requests each time."""
         n: int = self._here.get().n_sent
         return n
 
@@ -146,7 +146,7 @@ class RemoteModel(Elsewhere):
 
     @contextmanager
     def afresh(self) -> Iterator[None]:
-        """Inside this, rows are sent whether or not their answer is known."""
+        """Within the context, rows are sent even if their answer is cached."""
         here = self._here.get()
         before, here.is_afresh = here.is_afresh, True
         try:

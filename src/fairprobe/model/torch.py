@@ -78,14 +78,14 @@ def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
 
 
 def _moved(model: Any, rows: Any) -> Any:
-    """Rows on the device of the module's first weight, which takes its input there."""
+    """Return rows on the device of the module's first weight, which takes its input there."""
     weight = next(chain(model.parameters(), model.buffers()), rows)
     return rows.to(weight.device)
 
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Inside this, the module is in evaluation mode; afterwards each part of it has the mode that it had before."""
+    """Within the context, the module is in evaluation mode; afterwards each part has its previous mode again."""
     training = [part for part in model.modules() if part.training]
     for part in training:
         part.training = False

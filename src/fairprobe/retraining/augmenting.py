@@ -72,7 +72,7 @@ class CasePool:
 
 
 def checked_cases(domain: Domain, cases: Any) -> Codes:
-    """Cases given by the caller, as codes."""
+    """Return the caller's cases as codes."""
     frame = domain.as_frame(cases.cases if isinstance(cases, Found) else cases)
     if not len(frame):
         rule = "must hold one case at least, got none: leave them out to have them searched for"

@@ -45,7 +45,7 @@ class Recipe:
     """The amounts that a round adds to the training rows."""
 
     parts: tuple[str, ...]
-    """Some of `PARTS`."""
+    """Kinds of added rows, some of `PARTS`."""
     percent: float
     """Amount of added cases, in per cent of the training rows; with twins, of families."""
     flipped: float = MOST

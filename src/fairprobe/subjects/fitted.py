@@ -47,7 +47,7 @@ _FORMAT: Final = 2
 """Version of the cache. Increase it when the same settings and data give another model."""
 
 _ROWS_TRIED: Final = 100
-"""Rows that a cached model must label, with labels of the data, before it is used; chosen."""
+"""Number of rows that a cached model must label, with labels of the data, before it is used; chosen."""
 
 
 def names() -> tuple[str, ...]:

@@ -22,19 +22,19 @@ MACHINES = {
     "x86_64": (0xC000003E, 56, (41, 57, 58, 59, 62, 101, 200, 322, 425)),
     "aarch64": (0xC00000B7, 220, (117, 129, 130, 198, 221, 281, 425)),
 }
-"""By machine, its number, that of clone, and those of the calls that are refused: socket, fork, vfork, execve, kill,
-ptrace, tkill, execveat and io_uring_setup (Linux, audit.h and unistd.h)."""
+"""Numbers of the system by machine: its own, that of clone, and those of the refused calls. These are socket, fork,
+vfork, execve, kill, ptrace, tkill, execveat and io_uring_setup (Linux, audit.h and unistd.h)."""
 
 CLONE3 = 435
 OPEN_FILES = 256
-"""Most files that may be open. Chosen."""
+"""Largest number of open files. Chosen."""
 
 SECONDS = 0.2
 """Seconds between two looks at whether the process has ended. Chosen."""
 
 
 def shut_in() -> list[str]:
-    """Give up network, other processes and writing to files, as far as the system allows; return what it does not.
+    """Give up network, other processes and writing to files; return the abilities that could not be given up.
 
     The process that returns from this is a child of the one that was started, which waits for it, and ends it with all
     its own as soon as standard input is closed.
@@ -86,7 +86,7 @@ def _make_read_only(linux: ctypes.CDLL) -> bool:
 
 
 def _refuse_calls(linux: ctypes.CDLL) -> bool:
-    """Have the system refuse processes, programs and connections, by a filter of its calls (seccomp)."""
+    """Make the system refuse processes, programs and connections, by a filter of its calls (seccomp)."""
     if platform.machine() not in MACHINES:
         return False
     machine, clone, refused = MACHINES[platform.machine()]

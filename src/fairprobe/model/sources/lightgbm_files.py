@@ -107,7 +107,7 @@ def _check_linear(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
 
 
 def _categories(header: dict[str, str], names: list[str], lists: Any) -> dict[str, tuple[Any, ...]]:
-    """By column that was a pandas categorical, its categories; the file lists them without names, in column order."""
+    """Return the categories by column that was a pandas categorical; the file lists them in column order."""
     ranges = header.get("feature_infos", "").split()
     told = [name for name, values in zip(names, ranges, strict=False) if not values.startswith(("[", "none"))]
     return dict(zip(told, map(tuple, lists), strict=True)) if lists and len(told) == len(lists) else {}

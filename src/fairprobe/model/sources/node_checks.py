@@ -152,7 +152,7 @@ def _check_histogram_tree(tree: Any, n_columns: int) -> None:
 
 
 def _check_widths(part: Any) -> None:
-    """Rows that were kept from fitting are as wide as those that a model takes."""
+    """Refuse kept training rows whose width differs from the rows that the model takes."""
     for kept in (getattr(part, name, None) for name in ("support_vectors_", "_fit_X", "cluster_centers_")):
         must(kept is None or kept.shape[1] == part.n_features_in_, "rows kept from fitting have the model's columns")
 
@@ -167,4 +167,4 @@ CHECKS: Final[dict[str, Callable[[Any], None]]] = {
     "BaseEstimator": _check_widths,
     "_cs_matrix": lambda part: part.check_format(full_check=True),
 }
-"""By class of scikit-learn or SciPy, or a base of it: the parts whose numbers compiled code follows."""
+"""Check by class, or base class, of scikit-learn or SciPy, for parts whose numbers compiled code follows."""

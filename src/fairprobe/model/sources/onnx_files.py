@@ -44,7 +44,7 @@ def read(content: Content, permission: Permission) -> SavedModel:
 
 
 def _made_by(model: Any) -> MadeBy:
-    """By output of a node, its operation and the classes that it names."""
+    """Return the operation of each node and the classes that it names, by output of the node."""
     made: dict[str, tuple[str, tuple[Any, ...] | None]] = {}
     for node in model.graph.node:
         classes: tuple[Any, ...] = ()
@@ -84,7 +84,7 @@ DTYPES: Final[dict[str, Any]] = {
     "tensor(bool)": np.bool_,
     "tensor(string)": np.object_,
 }
-"""By onnxruntime's name for the type of an input, the dtype of its values."""
+"""Dtype of the values of an input, by onnxruntime's name for its type."""
 
 LABELS: Final = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
 NUMBERS: Final = ("tensor(float", "tensor(double)", "seq(map(")
@@ -94,7 +94,7 @@ SLACK: Final = 1e-4
 """Largest difference from 1 of the sum of probabilities in single precision. Chosen."""
 
 MadeBy = Mapping[str, tuple[str, tuple[Any, ...] | None]]
-"""By output: the operation that makes it, and the classes that this operation names."""
+"""Operation that makes an output, and the classes that it names, by output."""
 
 
 class _Graph:

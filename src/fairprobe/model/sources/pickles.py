@@ -23,7 +23,7 @@ from fairprobe.model.sources.node_checks import check_model
 from fairprobe.model.sources.reading import Content, Permission
 
 SHOWN: Final = 20
-"""Most names that a message lists. Chosen."""
+"""Largest number of names that a message lists. Chosen."""
 
 LOOKED_AT: Final = 20_000
 """First steps of a pickle of the oldest protocol that must be valid. Chosen: they take hundredths of a second."""
@@ -45,7 +45,7 @@ MAGICS: Final[dict[bytes, Any]] = {
     b"]\x00\x00": lzma.open,
     b"x": _open_zlib,
 }
-"""By the first bytes of what joblib compresses, the function that unpacks it."""
+"""Function that unpacks joblib's compression, by the first bytes of the file."""
 
 _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
 """After one of these joblib writes the numbers as they are, in the middle of the pickle."""
@@ -53,7 +53,8 @@ _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
 MOST_UNPACKED: Final = 2**27
 MOST_READS: Final = 500_000
 LONGEST_LINE: Final = 2**20
-"""Most bytes, parts of steps, and bytes of a line that are looked at. Measured: each takes half a second at most."""
+"""Largest numbers of bytes, of parts of steps, and of bytes of a line that are checked. Measured: each takes half a
+second at most."""
 
 _COMPUTED: Final = "something whose name is computed as it is loaded"
 

@@ -41,10 +41,10 @@ MOST_BYTES: Final = 4 * 2**30
 """Size of a file, in bytes, above which it is refused unread. Chosen: the largest forests seen take half of it."""
 
 DEEPEST: Final = 100
-"""Most levels of nesting in JSON. Chosen: real models have about ten, and native parsers have no limit."""
+"""Largest number of levels of nesting in JSON. Chosen: real models have about ten, and native parsers have no limit."""
 
 LONGEST: Final = 300
-"""Most characters of another package's message. Chosen."""
+"""Largest number of characters of another package's message. Chosen."""
 
 ADVICE: Final = "; if the file is broken, save or copy it anew"
 

@@ -64,16 +64,16 @@ are looked at. Trees of neighbours (`KDTree`) do so too, and are not listed.
 """
 
 SHOWN: Final = 10
-"""Most types that a message names. Chosen."""
+"""Largest number of types that a message names. Chosen."""
 
 UNPACKED: Final = 2**28
 UNPACKED_A_BYTE: Final = 20
-"""Bytes that an archive may unpack to, and how many more a byte of it: forests were measured at 5 to 8."""
+"""Bytes that an archive may unpack to, and additional bytes for each byte of it: forests were measured at 5 to 8."""
 
 SUFFIXES: Final = (".skops",)
 
 _TRIED: Final = 1000
-"""Rows that the model and its copy are both asked about. Chosen."""
+"""Number of rows that both the model and its copy are asked about. Chosen."""
 
 _RULE: Final = "a model that is written must be one that skops can write and read again"
 
