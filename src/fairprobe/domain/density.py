@@ -180,7 +180,7 @@ class Density:
 
     @property
     def digest(self) -> str:
-        """Return a hash of the domain's parameters and the fitted tables."""
+        """Return a hash of the density's whole content, as `to_parquet` stores it."""
         return str(_content(self)[0]["digest"])
 
     # What it says of rows
