@@ -24,14 +24,14 @@ FOLDER = ".fairprobe"
 FIXTURE = "assert_no_discrimination"
 
 _item: pytest.Item | None = None
-"""The running test; None between tests."""
+"""The test that is running; None between tests."""
 
 _n_calls = 0
-"""Number of calls of the assertion in the running test."""
+"""Number of calls of `assert_no_discrimination` in the running test, which numbers its files of saved cases."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
+    """Add the options `--fairprobe-seed` and `--fairprobe-budget` to pytest."""
     group = parser.getgroup("fairprobe", "inputs that a model treats differently because of a sensitive attribute")
     group.addoption("--fairprobe-seed", type=_at_least(0), metavar="N", help="Seed of all assertions. Default: 0.")
     group.addoption(
@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker `fairprobe`, whose arguments are those of `assert_no_discrimination`."""
     config.addinivalue_line(
         "markers",
         "fairprobe(**arguments): arguments of assert_no_discrimination for all its calls in a test. Tests that use the "
@@ -53,14 +53,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that use the fixture."""
+    """Mark a test with `fairprobe` if it uses the fixture `assert_no_discrimination`."""
     if FIXTURE in getattr(item, "fixturenames", ()):
         item.add_marker("fairprobe")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Store the running test."""
+    """Store the test while it runs, so that `assert_no_discrimination` knows which test calls it."""
     global _item, _n_calls
     before, _item, _n_calls = _item, item, 0  # a test may itself run pytest
     try:
@@ -70,7 +70,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the result of each assertion; reports carry it here from the processes of pytest-xdist."""
+    """Print the result of each assertion at the end; test reports carry the results, also from pytest-xdist."""
     lines = [
         f"{report.nodeid}: {said}"
         for reports in terminalreporter.stats.values()
@@ -87,16 +87,19 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(name=FIXTURE)
 def _fixture() -> Callable[..., Assertion]:
-    """Return a function that fails the test unless a model keeps a limit: (model, data, *, sensitive, max_share)."""
+    """Return `assert_no_discrimination`, which fails the test unless a model keeps a limit.
+
+    It takes (model, data, *, sensitive, max_share) and further arguments by name.
+    """
     return assert_no_discrimination
 
 
 def assert_no_discrimination(model: Any, data: Any, **arguments: Any) -> Assertion:
-    """Fail unless no more than `max_share` of the rows change their outcome with a sensitive parameter.
+    """Fail the test if more than `max_share` of the rows change their outcome with a sensitive parameter.
 
-    The arguments are those of `fairprobe.asserting.assert_no_discrimination`: sensitive, max_share, domain, favourable
-    and others as for `fairprobe.audit`; seed, budget. What a call does not say, the test's marker may, and then the
-    options of pytest.
+    It also fails if the limit is not shown to be kept. The arguments are those of
+    `fairprobe.asserting.assert_no_discrimination`: sensitive, max_share, domain, seed, budget, favourable and others of
+    `fairprobe.audit`. Arguments that the call leaves out come from the test's marker, then from the options of pytest.
     """
     __tracebackhide__ = True
     from fairprobe import asserting, errors
@@ -127,7 +130,7 @@ def _of_options(item: pytest.Item) -> dict[str, Any]:
 
 
 def _of_markers(item: pytest.Item) -> dict[str, Any]:
-    """Return the settings of the test's markers; a marker of the test overrides those of its class and module."""
+    """Return the arguments in the test's markers, by name; a marker of the test overrides its class and module."""
     told: dict[str, Any] = {}
     for mark in item.iter_markers("fairprobe"):
         if mark.args:
@@ -137,7 +140,10 @@ def _of_markers(item: pytest.Item) -> dict[str, Any]:
 
 
 def _command(item: pytest.Item) -> str:
-    """Return the command that runs the test again from where pytest was called, with seed and budget left open."""
+    """Return the command that runs the test again from the folder where pytest was called.
+
+    `{seed}` and `{budget}` in the command are placeholders, which the assertion fills in.
+    """
     file, colons, name = item.nodeid.partition("::")
     path = os.path.relpath(item.config.rootpath / file, item.config.invocation_params.dir)
     node = shlex.quote(f"{path}{colons}{name}").replace("{", "{{").replace("}", "}}")
@@ -145,7 +151,7 @@ def _command(item: pytest.Item) -> str:
 
 
 def _file_name(nodeid: str, call: int) -> str:
-    """Return a readable file name, different for each test and call."""
+    """Return the name of the file of saved cases for a call: readable, and different for each test and call."""
     words = re.sub(r"[^A-Za-z0-9_]+", "-", nodeid.rpartition("/")[2]).strip("-")[:80]
     digest = hashlib.sha256(f"{nodeid} {call}".encode()).hexdigest()[:8]
     return f"{words}-{digest}.json"

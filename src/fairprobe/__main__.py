@@ -1,4 +1,4 @@
-"""`python -m fairprobe`."""
+"""Runs the command line as `python -m fairprobe`."""
 
 import sys
 

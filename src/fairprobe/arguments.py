@@ -1,8 +1,8 @@
-"""Arguments of the public functions, each declared once: by the signature and the `Args:` of the docstring.
+"""Reads the arguments of public functions from their signatures and from the `Args:` sections of their docstrings.
 
-Command-line options, keys of a configuration file, their help and their defaults are derived from what is read here.
-The names below (`Outcome`, `WrittenFolder` and so on) are annotations for arguments whose plain type does not say
-enough: whether a text can stand for the value, and what a configuration file from a stranger could do with it.
+Command-line options and the keys of a configuration file are derived from these arguments, with help and defaults.
+The names below (`Outcome`, `WrittenFolder` and so on) are annotations for arguments whose plain type says too little.
+They say how a text stands for the value, and which harm a configuration file from a stranger could do with it.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ R = TypeVar("R")
 Column = Any
 """The name of a column of the data, or its values by row."""
 Outcome = Any
-"""A label or a class that the model gives, or "highest" or "lowest"."""
+"""An outcome of the model: a label or a class that it gives; for numbers, "highest" or "lowest"."""
 Flag = bool
-"""True or False, where only True is ever given: the command line has no option for False."""
+"""A truth value that is False by default. Its command-line option is a switch without a `--no-` form."""
 ReadFile = str | PathLike[str]
-"""A file or a folder that is read."""
+"""Path of a file or a folder that is read."""
 DataFile = str
-"""Path of a table of rows."""
+"""Path of a file with a table of rows, such as a CSV file."""
 SensitiveNames = Sequence[str]
 """Names of sensitive parameters, optionally each with the values to compare."""
 WrittenFile = str | PathLike[str]
-"""A file that is written."""
+"""Path of a file that is written."""
 WrittenFolder = str | PathLike[str]
-"""A folder that is written to."""
+"""Path of a folder in which files are written."""
 ModelSource = str
 """Location of a model: a file, an address, a program, or an object in Python."""
 DomainSource = str
 """Location of a domain: a file, or an object in Python."""
 TrustedTypes = Iterable[str]
-"""Names of types that may be created, which runs their code."""
+"""Names of Python types that loading a model file may create. Creating an object runs code of its type."""
 AllowsCode = bool
-"""True if code of a file may run."""
+"""A truth value; True allows loading a model to run the code in its file."""
 SecretHeaders = Mapping[str, str]
 """Names of request headers, each with the environment variable that holds its value."""
 TrustedFile = str
-"""Path of a file that says where secrets are sent."""
+"""Path of a file of certificates that are trusted: they decide which servers may receive secrets."""
 
 
 class Danger(StrEnum):
@@ -65,17 +65,18 @@ class Danger(StrEnum):
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of an argument's value, with its rule in a config file and its form on the command line."""
+    """The type of an argument's value: the rule for it in a configuration file, and its form on the command line."""
 
     rule: str
     """Rule that a value in a configuration file must satisfy, in words."""
     metavar: str | None = None
     """Placeholder for the value in the help of an option; None for a switch."""
     form: str = ""
-    """Form of the value on the command line, if the type alone does not show it."""
+    """Sentence for the help of an option on how to write the value; empty if the placeholder is enough."""
     is_list: bool = False
     """True if an option may be given several times."""
     danger: Danger | None = None
+    """Harm that the value could do if a stranger chose it; None if it can do no harm."""
 
 
 AGAIN = "Give it again for more."
@@ -111,8 +112,9 @@ KINDS: dict[str, Kind | None] = {
     "str": Kind(TEXT, "NAME"),
     "Sequence[str]": Kind(TEXTS, "NAME", AGAIN, True),
 }
-"""Kinds of values, by a part of the annotation. The first matching part applies. None if no text can express the
-value."""
+"""Kind of an argument's value, by an alternative of its annotation, such as "int" in "int | None".
+
+The first key that matches applies. None means that no text can express the value."""
 
 REQUIRED = inspect.Parameter.empty
 
@@ -126,40 +128,43 @@ class Argument:
     default: Any
     """Default value; `REQUIRED` if there is none."""
     help: str
-    """Text of the docstring on the argument, on one line."""
+    """Description of the argument in the docstring, on one line."""
     old_names: tuple[str, ...] = ()
-    """Names of the argument in earlier versions; they are still accepted."""
+    """Other names that are accepted: those of earlier versions, and the declared name after `named`."""
 
     @property
     def kind(self) -> Kind | None:
-        """Kind of its value; None if no text can express it."""
+        """The kind of the argument's value; None if no text can express the value."""
         types = list(_alternatives(self.annotation))
         return next((kind for name, kind in KINDS.items() if name in types), None)
 
     @property
     def may_be_none(self) -> bool:
-        """True if None is an allowed value."""
+        """True if the annotation of the argument allows None."""
         return "None" in _alternatives(self.annotation)
 
     @property
     def sentence(self) -> str:
-        """First sentence of its help, with a capital letter."""
+        """The first sentence of the argument's help, beginning with a capital letter."""
         first = re.split(r"(?<=\.)\s+(?=[A-Z`])", self.help, maxsplit=1)[0]
         return first[:1].upper() + first[1:]
 
     @property
     def choices(self) -> list[str]:
-        """Words in quotes in its help, which are possible values."""
+        """The values that the help names: every single word that stands in double quotes there, in order."""
         return list(dict.fromkeys(re.findall(r'"([\w-]+)"', self.help)))
 
     def named(self, name: str) -> Argument:
-        """Return the argument under another name, for two functions that use one name for two things."""
+        """Return a copy of the argument with another name; the present name is added to the old names.
+
+        It serves a command that takes options from two functions which use one name for two things.
+        """
         return self if name == self.name else replace(self, name=name, old_names=(*self.old_names, self.name))
 
 
 @functools.cache
 def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
-    """Return the arguments of a function, or of a class's constructor, by name and in order.
+    """Return the arguments of a function or of a class's constructor, in order: a dict from name to `Argument`.
 
     >>> def search(model, *, max_cases: int | None = 10_000):
     ...     '''Search.
@@ -186,9 +191,10 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
 
 
 def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable[str] = ()) -> dict[str, Any]:
-    """Return all arguments of a function that have a default, with the given values in place of the defaults.
+    """Return keyword arguments for a function: the given values, and the defaults of all other arguments.
 
-    An argument that the function does not have, or that is among `but`, is refused; an old name is accepted.
+    Arguments in `but` and arguments without a default are left out. A given name raises a TypeError if the function
+    has no such argument or if it is in `but`; a name of an earlier version is accepted.
     """
     arguments = arguments_of(function)
     old = {before: argument.name for argument in arguments.values() for before in argument.old_names}
@@ -201,10 +207,10 @@ def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable
 
 
 def done_by(work: Callable[..., R], **old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator: the decorated function declares the arguments, and `work` gets all of them by name.
+    """Return a decorator for a function that only declares arguments; a call of it calls `work` with all of them.
 
-    The decorated function is a signature and a docstring; its body never runs. `old` has the names that earlier
-    versions had for keyword arguments: they are still accepted, and so are the options of these names.
+    The decorated function is a signature and a docstring; its body never runs. `old` maps the names that keyword
+    arguments had in earlier versions to the present ones. Old names, and options with these names, are still accepted.
 
     >>> def _search(**arguments):
     ...     return arguments
@@ -234,7 +240,7 @@ def done_by(work: Callable[..., R], **old: str) -> Callable[[Callable[P, R]], Ca
 
 
 def old_name(today: str) -> Any:
-    """Return a read-only attribute under the name that an earlier version had for another attribute.
+    """Return a property that reads the attribute `today`, for a class that keeps an attribute's old name.
 
     >>> class Found:
     ...     n_distinct, n_inputs = 5, old_name("n_distinct")
@@ -245,7 +251,10 @@ def old_name(today: str) -> Any:
 
 
 def renamed(given: Mapping[str, Any], old: Mapping[str, str]) -> dict[str, Any]:
-    """Return arguments under their present names; giving an old and a present name at once is refused."""
+    """Return keyword arguments with old names replaced by present ones; `old` maps old names to present ones.
+
+    An old name and its present name at once raise a SettingError.
+    """
     for before, now in old.items():
         if before in given and now in given:
             raise SettingError.about(now, f"is the new name of {before}, got both")
@@ -253,7 +262,7 @@ def renamed(given: Mapping[str, Any], old: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _alternatives(annotation: str) -> list[str]:
-    """Return the parts of an annotation between bars outside brackets.
+    """Return the alternatives of an annotation: its parts between the bars that stand outside brackets.
 
     >>> _alternatives("str | Mapping[str, int | None] | None")
     ['str', 'Mapping[str, int | None]', 'None']
@@ -269,7 +278,7 @@ def _alternatives(annotation: str) -> list[str]:
 
 
 def _described(docstring: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of the arguments that a docstring describes, in each of its sections."""
+    """Yield the name and the description, on one line, of each argument that a docstring describes."""
     entry = re.compile(r"^    (\w+)(?: \([^)]*\))?: (.*(?:\n {5,}.*)*)", re.MULTILINE)
     for match in entry.finditer(docstring):
         yield match[1], " ".join(match[2].split())

@@ -1,4 +1,4 @@
-"""The types of arrays that all packages share."""
+"""The types of arrays that all packages share, and functions that draw, list and deduplicate rows of codes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
-"""Inputs inside the package: one row per input, one column per parameter, the values are codes. Also any whole
-numbers."""
+"""Matrix of inputs as the package holds them: one row per input, one column per parameter, each value a level's number.
+
+The type also stands for any other array of whole numbers."""
 
 Mask = NDArray[np.bool_]
-"""Boolean mask over the inputs of a batch."""
+"""Boolean array with one value per input of a batch."""
 
 Floats = NDArray[np.float64]
 
 WORD = 2**63 - 1
-"""The largest number of a 64-bit word."""
+"""The largest number of a signed 64-bit integer."""
 
 
 class WithoutTables:
-    """Base class of dataclasses that are pickled without cached tables, which are recomputed when needed."""
+    """Base class of dataclasses whose cached properties are not pickled: they are computed again when needed."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields by name."""
+        """Return the dataclass's fields by name, which is all that is pickled."""
         return {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
 
 
 def distinct_rows(codes: Codes) -> Codes:
-    """The distinct rows of a matrix, in lexicographic order.
+    """Return the distinct rows of a matrix of codes, in lexicographic order.
 
     `numpy.unique` with an axis compares structured arrays, which turns a Ctrl-C that comes meanwhile into a TypeError.
 
@@ -45,7 +46,10 @@ def distinct_rows(codes: Codes) -> Codes:
 
 
 def words(columns: Iterable[int], levels: Codes) -> list[list[int]]:
-    """Return groups of columns, such that one 64-bit word can number the combinations of each group."""
+    """Return column numbers in groups, each small enough that a 64-bit integer can number its combinations of codes.
+
+    `columns` are the column numbers in order, and `levels` is the number of codes of each column.
+    """
     groups: list[list[int]] = [[]]
     room = WORD
     for column in columns:
@@ -58,9 +62,10 @@ def words(columns: Iterable[int], levels: Codes) -> list[list[int]]:
 
 
 def uniform_rows(n: int, levels: Codes, rng: np.random.Generator) -> Codes:
-    """Return `n` rows of codes drawn uniformly.
+    """Return a matrix of `n` rows of codes, drawn uniformly; `levels` is the number of codes of each column.
 
-    One draw per word is split into codes, which is three times as fast as single draws.
+    One random 64-bit integer is split into the codes of several columns. Measured, this is three times as fast as one
+    draw per column.
     """
     codes = np.empty((n, len(levels)), dtype=np.int64)
     for columns in words(range(len(levels)), levels):
@@ -74,6 +79,9 @@ def uniform_rows(n: int, levels: Codes, rng: np.random.Generator) -> Codes:
 
 
 def block_of_rows(number: int, size: int, levels: Sequence[int]) -> Codes:
-    """Return one block, from 0 on, of at most `size` rows; the blocks together list all combinations of codes."""
+    """Return block `number` (from 0 on) of a list of all combinations of codes, at most `size` rows per block.
+
+    `levels` is the number of codes of each column.
+    """
     index = np.arange(number * size, min((number + 1) * size, math.prod(levels)))
     return np.column_stack(np.unravel_index(index, levels)).astype(np.int64)

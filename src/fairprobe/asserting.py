@@ -1,6 +1,7 @@
-"""A limit as an assertion for tests: it passes, or raises an error with a case and the command that reproduces it.
+"""An assertion for tests that a model keeps a limit on its share of discriminatory inputs.
 
-The pytest plugin, `fairprobe_pytest`, calls it. This module does not depend on pytest.
+It returns the verdict, or raises an error with a case and the command that reproduces it. The pytest plugin,
+`fairprobe_pytest`, calls it; this module does not depend on pytest.
 """
 
 from __future__ import annotations
@@ -29,39 +30,41 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BUDGET = 400_000
-"""Number of queries for searching and explaining after a limit is not kept; chosen."""
+"""Default number of queries (rows sent to the model) to search for cases and explain them, if a limit is not kept.
+
+Chosen."""
 
 TO_SEARCH = 0.25
-"""Fraction of the budget for the search; chosen. Explaining needs more, as it measures regions on fresh inputs."""
+"""Fraction of the budget for the search; chosen. Explaining gets the rest, as it measures regions on fresh inputs."""
 
 MOST_FOUND = 1_000
-"""Largest number of cases that the search looks for; chosen: enough to learn regions from."""
+"""Largest number of cases after which the search stops; chosen: enough to learn regions from."""
 
 MOST_SAVED = 100
-"""Largest number of cases in a file; chosen."""
+"""Largest number of cases in a file of saved cases; chosen."""
 
 SETTINGS = """
     gate favourable rows_are output threshold confidence min_comparable linked method n_experiments n_samples batch
 """
-"""Arguments of `audit` that an assertion also takes, because its verdict depends on them."""
+"""Names of the arguments of `audit` that an assertion also takes, because its verdict depends on them."""
 
 
 class DiscriminationError(AssertionError):
-    """The error that a limit is violated, or not shown to be kept."""
+    """Raised by `assert_no_discrimination` if the limit is violated or is not shown to be kept."""
 
 
 @dataclass(frozen=True)
 class Assertion:
-    """The result of an assertion that holds."""
+    """The result of an assertion that holds: its verdict, and the status of cases saved by earlier runs."""
 
     verdict: Judged
     replayed: Replayed | None = None
-    """The cases saved before, asked about again; None if there were none."""
+    """Result of asking the model again about cases that an earlier run saved; None if there were none."""
     health: tuple[str, ...] = ()
-    """Messages of the health checks."""
+    """Messages of the health checks, each as "name: message"."""
 
     def sentence(self) -> str:
-        """Return the verdict, and the status of the cases saved before."""
+        """Return the verdict as a sentence, with the status of the cases that an earlier run saved."""
         saved = "" if self.replayed is None else f"; saved before: {self.replayed.sentence()}"
         return f"{self.verdict.sentence}{saved}"
 
@@ -82,26 +85,27 @@ def assert_no_discrimination(
 ) -> Assertion:
     """Assert that no more than `max_share` of the rows change their outcome with a sensitive parameter.
 
-    The verdict is that of `audit` with the same arguments. A violated or an inconclusive one raises a
-    `DiscriminationError`, which names the worst case found, the region that holds most, and the command that shows it
-    again.
+    The verdict is that of `audit` with the same arguments. A violated or inconclusive verdict raises a
+    `DiscriminationError`. Its message names the worst case found, a region that holds many cases, and the command that
+    repeats the test.
 
     The other arguments are those of `audit` that its verdict depends on: gate, favourable, rows_are, output, threshold,
     confidence, min_comparable, linked, method, n_experiments, n_samples and batch.
 
     Args:
-        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
-        data: real rows, a frame or an array with its columns in domain order.
-        sensitive: the sensitive columns, where no domain is given; as a mapping with the values to compare.
-        max_share: the share allowed; or by who is worse off: ``{"sex=Female": 0.01}``, with `favourable`.
-        domain: what an input may be, with its constraints and links; by default what the rows span.
-        seed: the same seed and settings give the same result.
-        budget: rows that the model may be asked about to search for cases and to explain them, where the limit is not
-            kept. The verdict does not depend on it.
-        cases: a file where the cases found are saved. Those saved before are asked about first.
-        about: a note that the file holds about its cases, as the name of a test.
-        again: a command that shows the failure again, as a format with `{seed}` and `{budget}`.
-        settings: arguments of `audit`, see above.
+        model: anything with `predict`, or a callable that takes a batch and returns one output per row.
+        data: real rows, as a frame or as an array with its columns in domain order.
+        sensitive: the sensitive columns, if no domain is given; a mapping also names the values to compare.
+        max_share: the largest share allowed. Or limits by who is worse off, as ``{"sex=Female": 0.01}``, with
+            `favourable`.
+        domain: what an input may be, with its constraints and links. By default, what the rows span.
+        seed: equal seeds and settings give equal results.
+        budget: the most rows that the model may be asked about to search for cases and to explain them, if the limit is
+            not kept. The verdict does not depend on it.
+        cases: the file in which found cases are saved. The model is asked first about cases that it holds already.
+        about: a note on the origin of the cases that is written to the file, such as the name of a test.
+        again: the command that repeats the test, for the error message; `{seed}` and `{budget}` in it are filled in.
+        settings: other arguments of `audit`, as listed above.
     """
     if max_share is None:
         raise SettingError.about("max_share", "must say the share allowed, as 0.01; got None")
@@ -145,7 +149,7 @@ def _health(run: AuditState) -> tuple[str, ...]:
 
 
 class _Saved:
-    """The saved cases of a file. They are asked about before the verdict, and written again with newly found ones."""
+    """The file of saved cases. The model is asked about its cases first; a failure adds the newly found cases."""
 
     def __init__(self, run: AuditState, file: Path | None, about: str) -> None:
         self.run, self.file, self.about = run, file, about
@@ -173,7 +177,7 @@ class _Saved:
         self.run.keep_health(caught)
 
     def keep(self) -> None:
-        """Write the cases that still hold, then new cases, then fixed cases, up to the largest number in a file."""
+        """Write cases to the file: those that still hold, newly found, unsure and fixed ones, up to `MOST_SAVED`."""
         import pandas as pd
 
         run, replayed, frames = self.run, self.replayed, []
@@ -193,7 +197,7 @@ class _Saved:
 
 
 def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:
-    """Return the lines of the error message."""
+    """Return the lines of the error message: verdict, worst case, region, remarks, saved cases and command."""
     found, why = run.found, run.why
     lines = [verdict.sentence]
     if found is None or not found.n_cases:

@@ -1,8 +1,8 @@
-"""The parts of a result, and the base class of results. This module knows writers only by name.
+"""Blocks (sentences, tables, figures and sections) that state a result, and the base class `Result`.
 
-A result states its content once, in `blocks()`. A writer turns blocks into the text of a terminal, a notebook, Markdown
-or a page. Texts in blocks are plain: the writer escapes them. A value from the user's data is marked with
-`wording.value`, so that it cannot change the direction of the text around it.
+A result states its content once, in `blocks()`. A writer turns blocks into text for a terminal, a notebook or Markdown;
+this module knows writers only by name. Texts in blocks are plain: the writer escapes them. A value from the user's data
+is marked with `wording.value`, so that it cannot change the direction of the text around it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WRITERS = {
     "notebook": "fairprobe.report.html:written",
     "markdown": "fairprobe.report.markdown:written",
 }
-"""Module and function that write blocks, by name of the writer. A new writer is one file and one line here."""
+"""Module and function that turn blocks into text, by name of the writer. A new writer is one file and one line here."""
 
 
 class Remark(NamedTuple):
@@ -37,13 +37,13 @@ class Remark(NamedTuple):
     message: str
 
     def jsonable(self) -> dict[str, str]:
-        """The remark as an object of JSON."""
+        """Return the remark as a dict with "check" (the name of the health check) and "message"."""
         return self._asdict()
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One or more sentences, with an optional title before them."""
+    """Block of one or more sentences, with an optional title before them."""
 
     text: str
     title: str = ""
@@ -51,14 +51,14 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of sentences."""
+    """Block that is a list of sentences."""
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure with its interval on an axis from 0 to `end`; a table cell that a writer draws if it can."""
+    """Table cell with a number and its interval: a page draws them on an axis from 0 to `end`, others write `text`."""
 
     text: str
     low: float | None
@@ -73,7 +73,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Code:
-    """A text to copy unchanged, such as a command, a rule or settings."""
+    """Block with a text to copy unchanged, such as a command, a rule or settings."""
 
     text: str
     title: str = ""
@@ -81,12 +81,14 @@ class Code:
 
 Cell = str | Interval
 Column = Callable[[Any], Cell] | tuple[str, Callable[[Any], str]]
-"""Function that writes a table cell from a record, or the name of a field with a function that writes its value."""
+"""Content of a table column: a function from a record to the cell.
+
+Or the name of a field of the record with a function from the field's value to the text of the cell."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under column names. Without column names, the first cell of a row names the other cells."""
+    """Block with rows of cells under column names. Without column names, the first cell of a row names the others."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -94,11 +96,11 @@ class Table:
     numbers: frozenset[str] = frozenset()
     """Names of the columns that hold numbers, which are aligned on the right."""
     name: str = ""
-    """Identifier of a table that a page shows in another way, as a list to sort and to filter."""
+    """Identifier of a table that a page shows as a list to sort and filter; empty for all other tables."""
 
     @classmethod
     def of(cls, columns: Iterable[str], rows: Iterable[Iterable[Cell]], title: str = "", name: str = "") -> Table:
-        """Return a table of any iterables; a column whose name begins with "#" holds numbers.
+        """Return a table with these column names and rows; a column whose name begins with "#" holds numbers.
 
         >>> Table.of(["", "#share"], [["rows", "5%"]]).numbers
         frozenset({'share'})
@@ -112,7 +114,7 @@ class Table:
     def of_records(
         cls, records: Iterable[Any], columns: Mapping[str, Column], title: str = "", name: str = ""
     ) -> Table:
-        """Return a table with one row per record.
+        """Return a table with one row per record, whose cells the `columns` make, by column name.
 
         >>> Table.of_records([{"n": 5, "of": "rows"}], {"": ("of", str.upper), "#n": lambda each: str(each["n"])}).rows
         (('ROWS', '5'),)
@@ -121,13 +123,13 @@ class Table:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, object] | Iterable[tuple[str, object]], title: str = "") -> Table:
-        """Return a table of named figures, one per row."""
+        """Return a table without column names that has one row per fact: its name and its value as text."""
         pairs = facts.items() if isinstance(facts, Mapping) else facts
         return cls((), tuple((name, str(figure)) for name, figure in pairs), title)
 
     @classmethod
     def of_frame(cls, frame: pd.DataFrame, title: str = "", *, index: bool = False, most_rows: int = 10) -> Table:
-        """Return a table of the first rows of a frame; `index` puts its index before them."""
+        """Return a table of the first `most_rows` rows of a frame; with `index`, the index is the first column."""
         from pandas.api.types import is_numeric_dtype
 
         shown = frame.head(most_rows)
@@ -140,7 +142,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG, with sentences that describe it to a reader who cannot see it."""
+    """Block with a drawing as SVG, and sentences that describe it to a reader who cannot see it."""
 
     title: str
     svg: str
@@ -149,7 +151,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a heading; `name` identifies the section, for example in the address of a link."""
+    """Block that holds other blocks under a heading; `name` identifies the section, for example in a link to it."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -160,21 +162,21 @@ Block = Sentence | Items | Code | Table | Figure | Remark | Section
 
 
 class Result:
-    """Base class of results. A result states its content once, as blocks and as plain values.
+    """Base class of results, which state their content as blocks for people and as plain values of JSON.
 
     A subclass defines `blocks` and `jsonable`; its first block is a sentence.
     """
 
     def blocks(self) -> Sequence[Block]:
-        """Return the content for people, most important first."""
+        """Return the content of the result as blocks, the most important first."""
         raise NotImplementedError
 
     def jsonable(self) -> Any:
-        """Return the content as plain values of JSON."""
+        """Return the content of the result as values that JSON can hold."""
         raise NotImplementedError
 
     def text(self) -> str:
-        """Return the content as lines of text."""
+        """Return the content of the result as lines of plain text."""
         return written(self.blocks(), "text")
 
     def __repr__(self) -> str:
@@ -186,12 +188,15 @@ class Result:
 
 
 def written(blocks: Iterable[Block], writer: str) -> str:
-    """Return blocks as text, made by the named writer."""
+    """Return blocks as text in the form of a writer, which is named as in `WRITERS`."""
     return str(entry_of(WRITERS, "writer", writer)(tuple(blocks)))
 
 
 def entry_of(registry: Mapping[str, str], argument: str, name: str) -> Callable[[Any], Any]:
-    """Return the function under a name in a registry; `argument` gave the name and is named in the error."""
+    """Import and return the function that a registry has under a name, as "module:function".
+
+    An unknown name raises a SettingError about `argument`, the argument that named it.
+    """
     if name not in registry:
         raise SettingError.about(argument, f"must be one of {', '.join(registry)}; got {name!r}")
     module, function = registry[name].split(":")

@@ -1,4 +1,4 @@
-"""Checks of arguments that many calls share. `errors` defines the wording of messages."""
+"""Checks of argument values that many functions share, and strict reading of TOML and regular files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairprobe.errors import SettingError
 
 
 def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
-    """Return a whole number of at least `at_least`; refuse any other value."""
+    """Return the value of the argument `name` as an int; raise a SettingError if it is none or below `at_least`."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -27,7 +27,10 @@ def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
 
 
 def checked_fraction(name: str, value: Any, *, from_zero: bool = False) -> float:
-    """Return a number between 0 and 1, without 1; 0 is allowed only with `from_zero`."""
+    """Return the value of the argument `name` as a float; raise a SettingError unless it is above 0 and below 1.
+
+    With `from_zero`, 0 is allowed as well.
+    """
     if not is_number(value) or not (value >= 0 if from_zero else value > 0) or value >= 1:
         rule = "must be at least 0 and below 1" if from_zero else "must lie between 0 and 1"
         raise SettingError.about(name, f"{rule}, got {value!r}")
@@ -35,7 +38,7 @@ def checked_fraction(name: str, value: Any, *, from_zero: bool = False) -> float
 
 
 def checked_seed(seed: Any) -> int:
-    """Return the seed, or a fresh one for None."""
+    """Return a seed after checking that it is a whole number of at least 0; for None, return a random seed."""
     if seed is not None:
         return checked_count("seed", seed, at_least=0)
     import secrets
@@ -44,12 +47,12 @@ def checked_seed(seed: Any) -> int:
 
 
 def repeated(values: Iterable[Any]) -> list[Any]:
-    """Return the values that occur more than once."""
+    """Return the values that occur more than once, each of them once."""
     return [value for value, count in Counter(iter(values)).items() if count > 1]
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:
-    """Return the known name that is probably meant, as the end of a message; empty if none is near.
+    """Return ": did you mean ...?" with the known name that is most like `name`; an empty text if none is like it.
 
     >>> nearest("Sex", ["age", "sex"]), nearest("uniforn", ["uniform", "anchored"]), nearest("height", ["age", "sex"])
     (": did you mean 'sex'?", ": did you mean 'uniform'?", '')
@@ -62,7 +65,7 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
 
 
 def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """Return one of the allowed words of an argument; refuse any other value."""
+    """Return the value of the argument `name`; raise a SettingError if it is not one of the `known` words."""
     words = list(known)
     if value not in words:
         raise SettingError.about(name, f"must be one of {', '.join(words)}; got {value!r}{nearest(value, words)}")
@@ -70,18 +73,18 @@ def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Return True if a value is a finite number; truth values are not numbers."""
+    """Return True if a value is a finite real number; True and False do not count as numbers."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_above_0(name: str, value: Any) -> None:
-    """Refuse a value that is neither None nor a number above 0, for example a limit of time."""
+    """Raise a SettingError if the value of the argument `name` is neither None nor a number above 0."""
     if value is not None and not (is_number(value) and value > 0):
         raise SettingError.about(name, f"must be a number above 0 or None, got {value!r}")
 
 
 def shown(number: int) -> str:
-    """Return a number as a sentence shows it.
+    """Return a whole number as text: with commas below a billion, otherwise rounded to two digits.
 
     >>> shown(46_656_000), shown(2_150_000_000_000_000)
     ('46,656,000', '2.2e15')
@@ -90,7 +93,7 @@ def shown(number: int) -> str:
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """Return TOML as plain values; any fault, including deep nesting, raises a ValueError."""
+    """Return a text of TOML as nested dicts and lists; any fault, including deep nesting, raises a ValueError."""
     import tomllib
 
     try:
@@ -100,13 +103,19 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return a TOML file as plain values; OSError if it is no regular file, ValueError if it is no TOML."""
+    """Return the content of a TOML file as nested dicts and lists.
+
+    Raise an OSError if it is no regular file that can be read, and a ValueError if it is no TOML in UTF-8.
+    """
     with opened_regular(path) as file:
         return parsed_toml(file.read().decode())
 
 
 def opened_regular(path: str | os.PathLike[str], most_bytes: int | None = None) -> IO[bytes]:
-    """Open a regular file for reading; OSError for a larger file or, because it may never end, a pipe."""
+    """Open a regular file for reading bytes.
+
+    Raise an OSError if it has more than `most_bytes` bytes, or if it is a folder, or a pipe, which may never end.
+    """
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     found = os.fstat(number)
     if stat.S_ISREG(found.st_mode) and (most_bytes is None or found.st_size <= most_bytes):

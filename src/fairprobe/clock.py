@@ -10,7 +10,7 @@ now = time.monotonic
 
 
 class Clock:
-    """Stopwatch that starts when it is made. Without `max_seconds` there is no limit.
+    """Stopwatch that starts when it is created, with a limit of `max_seconds` seconds; None means no limit.
 
     >>> clock = Clock(max_seconds=60)
     >>> clock.seconds < 60, clock.left <= 60, clock.is_over
@@ -25,29 +25,29 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the clock was created."""
         return now() - self._started
 
     @property
     def left(self) -> float:
-        """Seconds until the limit; negative after it, infinite without one."""
+        """Seconds until the limit; negative after the limit, infinite without a limit."""
         return math.inf if self.max_seconds is None else self.max_seconds - self.seconds
 
     @property
     def is_over(self) -> bool:
-        """Return True if the limit is reached."""
+        """True if the limit is reached."""
         return self.left <= 0
 
 
 class Timer:
-    """Timer for work that is done every few seconds."""
+    """Timer for work that is done once per period of `seconds` seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._next = now() + seconds
 
     def is_due(self) -> bool:
-        """Return True if the time is up. If so, the next period begins now."""
+        """Return True if the current period is over, and begin the next period now; otherwise return False."""
         if now() < self._next:
             return False
         self._next = now() + self._seconds

@@ -1,4 +1,4 @@
-"""CSV files without formulas: no spreadsheet runs a text in them, and reading them gives the same values."""
+"""Writes CSV files in which no spreadsheet program takes a text for a formula, and restores the original texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ _STARTS = "[-=+@\uff0d\uff1d\uff0b\uff20]"
 _BLANK = r"[^\S\t\r\n]*"
 
 _FORMULA = rf"(?:\A(?='*{_BLANK}(?:[\t\r\n]|{_STARTS}))|(?<=[\t\r\n])(?='*{_BLANK}{_STARTS}))"
-"""Pattern of places where a spreadsheet might begin a formula."""
+"""Pattern of the places in a text where a spreadsheet program might begin a formula."""
 
 _BARE, _MARKED = re.compile(_FORMULA), re.compile(_FORMULA.replace("(?='", "'(?='"))
 
 
 def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = True) -> None:
-    """Write a frame as CSV. A text that a spreadsheet would run gets an apostrophe in front; numbers stay."""
+    """Write a frame as CSV, with an apostrophe before each text that a spreadsheet program might run as a formula.
+
+    Numbers stay unchanged.
+    """
     told = _replaced(frame, _BARE, "'")
     # Python quotes no bare carriage return, which ends a line to those who read it.
     has_returns = any("\r" in text for name, column in told.items() for text in (str(name), *_texts(column)))
@@ -32,7 +35,7 @@ def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = Tru
 
 
 def restored(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table written by `write_csv`, with its original texts."""
+    """Return a frame read from a file of `write_csv` without the apostrophes that `write_csv` added."""
     return _replaced(frame, _MARKED, "")
 
 

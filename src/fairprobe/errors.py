@@ -1,4 +1,4 @@
-"""Everything that fairprobe raises on purpose.
+"""All errors that fairprobe raises on purpose, and its warning.
 
 FairprobeError
 ├── InputError          the caller's mistake; also a ValueError       exit code 2
@@ -23,17 +23,17 @@ class FairprobeError(Exception):
 
     exit_code = 3
     argument: str | None = None
-    """Argument at fault, if it is one; the message begins with its name."""
+    """Name of the argument that is at fault, with which the message begins; None if no argument is at fault."""
 
 
 class InputError(FairprobeError, ValueError):
-    """Wrong use or bad input."""
+    """Raised for wrong arguments, data or domains: mistakes that the caller can correct."""
 
     exit_code = 2
 
     @classmethod
     def about(cls, argument: str, rule: str) -> Self:
-        """Return an error on an argument that breaks a rule; `calling` can rename the argument.
+        """Return an error of this class about an argument; `rule` says what it must be, and what was given.
 
         >>> SettingError.about("width", "must lie between 0 and 1, got 2")
         SettingError('width must lie between 0 and 1, got 2')
@@ -43,7 +43,9 @@ class InputError(FairprobeError, ValueError):
         return error
 
     def calling(self, argument: str, name: str) -> Self:
-        """Return the error with another name of an argument, such as the flag that sets it.
+        """Return the error with `name`, such as a command-line flag, in place of the name of an argument.
+
+        An error about another argument is returned unchanged.
 
         >>> SettingError.about("n_jobs", "must be a whole number, got 2.5").calling("n_jobs", "--jobs")
         SettingError('--jobs must be a whole number, got 2.5')
@@ -56,19 +58,19 @@ class InputError(FairprobeError, ValueError):
 
 
 class DomainError(InputError):
-    """A parameter, a domain or a domain file breaks a rule."""
+    """Raised if a parameter, a domain or a domain file breaks a rule."""
 
 
 class DataError(InputError):
-    """The given data break a rule."""
+    """Raised if a frame, a file of data or given rows break a rule."""
 
 
 class SettingError(InputError):
-    """An argument breaks a rule."""
+    """Raised if an argument or a command-line option breaks a rule."""
 
 
 class RunError(FairprobeError, RuntimeError):
-    """The run failed; `found` holds the results from before the failure, or None."""
+    """Raised if the work itself fails; `found` holds the results from before the failure, or None."""
 
     def __init__(self, message: str, found: Any = None) -> None:
         super().__init__(message)
@@ -79,8 +81,8 @@ class RunError(FairprobeError, RuntimeError):
 
 
 class ModelError(RunError):
-    """The model raised, or gave an answer that no model may give."""
+    """Raised if the model raises an error, or returns an output that is not allowed."""
 
 
 class HealthWarning(UserWarning):
-    """A named health check; its name leads the message, so that a warnings filter can silence it."""
+    """Warning of a named health check; its message begins with the name, so that a warnings filter can silence it."""

@@ -19,9 +19,9 @@ UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errn
 
 
 def replace_with(path: Path, write: Callable[[Path], object], *, is_durable: bool = False) -> None:
-    """Call `write` with a temporary path, then rename the file to `path`. Raises OSError.
+    """Call `write` with a temporary path, then rename the written file to `path`. May raise an OSError.
 
-    A durable file, and its new name, are on the disk when this returns.
+    With `is_durable`, the content of the file and its new name are on the disk when the function returns.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -38,7 +38,7 @@ def replace_with(path: Path, write: Callable[[Path], object], *, is_durable: boo
 
 
 def write_bytes(path: Path, data: object, *, is_durable: bool = False) -> None:
-    """Write bytes, or any other buffer, to a file. Raises OSError."""
+    """Write bytes, or any other buffer, to a file that takes the place of an older one. May raise an OSError."""
 
     def write(part: Path) -> None:
         with part.open("xb") as file:
@@ -48,7 +48,10 @@ def write_bytes(path: Path, data: object, *, is_durable: bool = False) -> None:
 
 
 def write_results(path: Path, write: Callable[[Path], object], name: str | None = None) -> None:
-    """Call `write` for a file of results; an error names the file `name`, which is its path by default."""
+    """Write a file of results by calling `write` with a temporary path, then renaming it to `path`.
+
+    A failure raises a RunError that calls the file `name`, by default its path.
+    """
     try:
         replace_with(path, write)
     except OSError as error:
@@ -56,21 +59,21 @@ def write_results(path: Path, write: Callable[[Path], object], name: str | None 
 
 
 def not_written(error: OSError, name: object) -> RunError:
-    """Return the error to raise if a file of results cannot be written."""
+    """Return a RunError that says that the file of results `name` cannot be written, and why."""
     return RunError(f"the results must be written, got {error.strerror or error}: {name}")
 
 
 def check_folder(folder: Path) -> None:
-    """Check that files can be written to a folder. Raises OSError.
+    """Raise an OSError if no file can be created in a folder.
 
-    Only writing shows this: the disk may be full, or the file system may be read-only.
+    The check creates a temporary file, because the file system may be read-only whatever the permissions say.
     """
     with tempfile.TemporaryFile(dir=folder):
         pass
 
 
 def flush(descriptor: int) -> bool:
-    """Wait until an open file is on the disk. Return False if the file system cannot tell."""
+    """Wait until the content of an open file is on the disk; return False if the file system does not support this."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -81,7 +84,10 @@ def flush(descriptor: int) -> bool:
 
 
 def flush_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk. Windows, where a folder is not opened, does this by itself."""
+    """Wait until new and changed file names in a folder are on the disk; on Windows, do nothing.
+
+    Windows cannot open a folder, and stores names by itself.
+    """
     if os.name != "nt":
         _flush_path(folder, os.O_RDONLY)
 

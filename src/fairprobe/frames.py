@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return rows as a pandas frame. A pandas frame stays as it is; an array gets the names, or x0, x1 and so on.
+    """Return rows as a pandas frame; a pandas frame is returned unchanged.
 
-    All types that pandas also has are kept: categories in their order, truth values, and whole numbers, which get
-    pandas' nullable type if one is missing. An Enum of polars becomes a categorical without an order.
+    The columns of an array get the `names`, or x0, x1 and so on without names. Types that pandas also has are kept:
+    categories in their order, truth values and whole numbers. The last two become nullable if a value is missing. An
+    Enum of polars becomes a categorical without an order.
 
     >>> import pyarrow
     >>> as_pandas(pyarrow.table({"age": [30, None], "sex": ["Female", "Male"]})).dtypes["age"]
@@ -47,7 +48,7 @@ def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def as_values(values: Any) -> Any:
-    """Return a column such as labels; one of polars or pyarrow becomes an array, any other stays as it is."""
+    """Return one column of values, such as labels: as a numpy array if it is of polars or pyarrow, else unchanged."""
     polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None and isinstance(values, polars.Series):
         values = values.to_arrow()
@@ -57,12 +58,15 @@ def as_values(values: Any) -> Any:
 
 
 def is_array(rows: Any) -> bool:
-    """Return True if rows have no column names."""
+    """Return True if rows have no column names, as an array of numpy without fields."""
     return not hasattr(type(rows), "columns") and getattr(getattr(rows, "dtype", None), "names", None) is None
 
 
 def _as_arrow(rows: Any) -> Any:
-    """Return rows of polars or pyarrow as a pyarrow table; None for other rows. Neither package is imported here."""
+    """Return rows of polars or pyarrow as a pyarrow table; None for other rows.
+
+    Neither package is imported: rows can only be theirs if the caller has imported it.
+    """
     polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None:
         if isinstance(rows, polars.LazyFrame):
@@ -98,7 +102,7 @@ def _check_distinct(names: Sequence[Any]) -> None:
 
 
 def _column(column: Any) -> pd.Series[Any]:
-    """Return a pandas column; whole numbers and truth values with missing ones get a nullable dtype."""
+    """Return a pyarrow column as a pandas column; with missing values, int and bool columns get nullable dtypes."""
     import pandas as pd
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Progress of a running call: the status, the callable that receives it, and its display."""
+"""Progress reports of a running call, such as a search: the `Status`, the callable that receives it, its display."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from fairprobe.wording import for_terminal
 
 @dataclass(frozen=True)
 class Status:
-    """The progress of a running call."""
+    """Report on how far a running call (a search, an estimate, retraining or an audit) has got, in words and numbers.
+
+    The call passes it to the callable that its argument `progress` names.
+    """
 
     text: str
     """The progress in words."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """The progress in numbers, by name. `search` reports n_cases, n_judged, n_queries and seconds, `estimate` n, hits,
-    low and high, `retrain` the finished round."""
+    low and high, `retrain` the finished round, `audit` the phase."""
     fraction: float | None = None
     """Fraction of the work that is done; None if it is not known."""
     is_over: bool = False
@@ -33,12 +36,18 @@ Progress = Callable[[Status], None]
 
 
 def teller(progress: bool | Progress | None) -> Progress | None:
-    """Return the callable for an argument `progress`: a callable itself, or for True a writer to standard error."""
+    """Return the callable that receives the progress, for the value of an argument `progress`.
+
+    A callable is returned unchanged; True gives a function that writes to the standard error; False and None give None.
+    """
     return progress if callable(progress) else (_write if progress else None)
 
 
 def _write(status: Status) -> None:
-    """Write a result as a line. On a terminal, write unfinished work as a line that the next one overwrites."""
+    """Write a status to the standard error: a result as a line of its own.
+
+    Unfinished work is written only on a terminal or in a notebook, as a line that the next status overwrites.
+    """
     if status.is_over:
         before = "\r" if "ipykernel" in sys.modules else ""
         sys.stderr.write(f"{before}{status.text}\n")
@@ -50,11 +59,11 @@ def _write(status: Status) -> None:
 
 
 WIDTH = 100
-"""Number of characters of a line in a notebook; chosen."""
+"""Number of characters of a progress line in a notebook, so that it covers the line before; chosen."""
 
 
 def _bar(fraction: float | None, cells: int = 20) -> str:
-    """Return a drawing of the done part.
+    """Return a bar of `cells` characters that shows the done fraction (0 to 1); an empty text for None.
 
     >>> _bar(0.5), _bar(None)
     ('[##########----------] ', '')

@@ -26,7 +26,10 @@ RULES: dict[Any, Any] = {
 def svg_panels(
     path: str | PathLike[str], width: float, height: float, *, n_rows: int = 1, n_columns: int = 1
 ) -> Iterator[list[Any]]:
-    """Yield panels of a size in inches to draw on, row by row; at the end they are written as SVG."""
+    """Yield the matplotlib axes of a new figure, row by row; at the end of the block it is written to `path` as SVG.
+
+    `width` and `height` are the size of one panel in inches.
+    """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -42,7 +45,7 @@ def svg_panels(
 
 
 def tidy(axes: Any, grid: str) -> None:
-    """Apply the style that all panels share: a faint grid along some axes, no frame above and to the right."""
+    """Style matplotlib axes: a faint grid along `grid` ("x", "y" or "both"), no frame above and to the right."""
     axes.grid(axis=grid, color="#e6e9eb", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(colors=SOFT, length=3)

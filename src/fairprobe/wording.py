@@ -1,4 +1,4 @@
-"""Words for figures, counts, values, populations and roles, shared by all results and all forms of a report."""
+"""Turns numbers, values and names of populations into text, for all results and all forms of a report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POPULATIONS = {
     "rows": "the rows",
     "density": "the density fitted to rows",
 }
-"""Name of each population within a sentence."""
+"""Name of each population (the inputs that a share is measured on) within a sentence."""
 
 POPULATION_TITLES = {
     "rows": "Real rows",
@@ -32,7 +32,7 @@ MEMBERS = {
     "valid": "inputs that the constraints allow",
     "domain": "inputs of the domain",
 }
-"""Name of the members of each population."""
+"""Plural noun for the inputs of each population, as in "5 of 100 inputs of the domain"."""
 
 DRAWN = {
     "rows": "all rows given",
@@ -40,25 +40,25 @@ DRAWN = {
     "valid": "uniform over the allowed part of the domain",
     "domain": "uniform over the domain",
 }
-"""Words on how the inputs of each population are chosen."""
+"""Words on how the inputs of each population are chosen, such as "uniform over the domain"."""
 
 ROLES = {
     "held-out": "held out: the model was not fitted to them",
     "training": "training rows: the model was fitted to them",
     "unknown": "not told whether the model was fitted to them",
 }
-"""Meaning of each role of rows."""
+"""Words on whether the model was fitted to the given rows, by the role that the user states for them."""
 
 TWINS = {"plain": "plain twins", "linked": "linked twins"}
 
 OUTCOMES = {"violated": "Violated", "passed": "Passed", "inconclusive": "Inconclusive", "no-limit": "No limit given"}
-"""Name of each outcome of a verdict in a heading."""
+"""Heading for each outcome of a verdict."""
 
 MISSING = "(missing)"
 NOT_MEASURED = "not measured"
 
 MOST_LISTED = 30
-"""Largest number of names that are listed one by one; chosen."""
+"""Largest number of names that `listed` writes in full; chosen."""
 
 EXACT_BELOW = 10**12
 """Smallest count that is not written with all digits; chosen, because larger ones are hard to read."""
@@ -67,12 +67,12 @@ EXACT_BELOW = 10**12
 
 
 def percent(fraction: float | None, limit: float | None = None) -> str:
-    """Return a fraction as a percentage, with enough digits to differ from 0% and 100%.
+    """Return a fraction (0 to 1) as a text in percent, with enough digits to differ from 0% and 100%.
 
     >>> percent(0.0623), percent(7.489e-6), percent(0.95), percent(0.9999), percent(0.0)
     ('6.23%', '0.00075%', '95%', '99.99%', '0%')
 
-    With a limit, it has as many digits as tell it from the limit:
+    With a limit, also a fraction, the text has enough digits to differ from that of the limit:
 
     >>> percent(0.010004), percent(0.010004, 0.01)
     ('1%', '1.0004%')
@@ -96,7 +96,9 @@ def percent(fraction: float | None, limit: float | None = None) -> str:
 
 
 def between(low: float | None, high: float | None, limit: float | None = None) -> str:
-    """Return an interval of fractions, with enough digits to differ from the limit. Training rows have no interval.
+    """Return an interval of fractions (0 to 1) as a text in percent, with enough digits to differ from the limit.
+
+    Bounds of None or NaN stand for a share of training rows, which has no interval.
 
     >>> between(0.01, 0.025), between(None, None)
     ('1% to 2.5%', 'none: training rows')
@@ -107,7 +109,9 @@ def between(low: float | None, high: float | None, limit: float | None = None) -
 
 
 def magnitude(number: int | str | None) -> str:
-    """Return a count in words: with all digits if it is small, else rounded; it may be a text of digits, of any length.
+    """Return a count as text: with commas and all digits below `EXACT_BELOW`, otherwise rounded to two digits.
+
+    The count may also be a text of digits, of any length. None gives "not measured".
 
     >>> magnitude(2_000_000), magnitude(25 * 10**12), magnitude(10**400), magnitude("12345"), magnitude(None)
     ('2,000,000', '2.5e+13', '1.0e+400', '12,345', 'not measured')
@@ -119,7 +123,7 @@ def magnitude(number: int | str | None) -> str:
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
-    """Return a number and its noun.
+    """Return a count and its noun as text; the noun is in the plural unless the count is 1.
 
     >>> counted(1, "case"), counted(2500, "case"), counted(2, "query"), counted(2, "region holds", "regions hold")
     ('1 case', '2,500 cases', '2 queries', '2 regions hold')
@@ -129,12 +133,12 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 
 
 def figure(number: float | None) -> str:
-    """Return a number that is neither a count nor a fraction, as text."""
+    """Return a number, such as a gap or a threshold, as text with four significant digits; None is "not measured"."""
     return NOT_MEASURED if number is None else f"{number:.4g}"
 
 
 def signed(number: float) -> str:
-    """Return a difference with its sign, with two decimals, or more if it would be rounded to zero.
+    """Return a difference as text with its sign: with two decimals, or two significant digits if it is below 0.1.
 
     >>> signed(-17.4), signed(0.381), signed(-0.00075), signed(-0.0)
     ('-17.40', '+0.38', '-0.00075', '+0.00')
@@ -143,7 +147,7 @@ def signed(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration, rounded to the precision of an estimate.
+    """Return a number of seconds as a rough duration in words, in seconds, minutes, hours or days.
 
     >>> duration(0.2), duration(42), duration(600), duration(10_000), duration(300_000)
     ('under a second', 'about 42 s', 'about 10 min', 'about 2.8 h', 'about 3.5 days')
@@ -161,18 +165,18 @@ def duration(seconds: float) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names separated by commas; beyond `MOST_LISTED` names, the first ones and the number of all."""
+    """Return names as text, separated by commas; beyond `MOST_LISTED`, only the first and the number of all."""
     texts = [str(name) for name in names]
     return ", ".join(texts) if len(texts) <= MOST_LISTED else f"{', '.join(texts[:MOST_LISTED])}, ... ({len(texts):,})"
 
 
 def closed(sentence: str) -> str:
-    """Return a sentence with its full stop."""
+    """Return a sentence with a full stop at its end, unless it ends in a full stop, "!" or "?" already."""
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 def capital(sentence: str) -> str:
-    """Return a sentence with a capital letter at its start."""
+    """Return a sentence with its first letter as a capital."""
     return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
@@ -189,9 +193,10 @@ DIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e]")
 
 
 def visible(text: str) -> str:
-    r"""Return a text with control characters, lone surrogates and isolates written as escapes.
+    r"""Return a text in which invisible characters are written as escapes such as \u0000.
 
-    Two values that differ only in such characters can still be distinguished.
+    These are control characters other than tabs and line ends, lone surrogates, and the characters that isolate a text
+    direction. Two values that differ only in such characters can still be distinguished.
 
     >>> print(visible("a\x00b\u2067c"))
     a\u0000b\u2067c
@@ -200,7 +205,7 @@ def visible(text: str) -> str:
 
 
 def said(text: Any) -> str:
-    r"""Return a sentence with quoted data in which characters that change the direction of text are escaped.
+    r"""Return a text in which invisible characters and those that force a text direction are written as escapes.
 
     >>> print(said("'\u202ebad' is worse off"))
     '\u202ebad' is worse off
@@ -222,7 +227,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a parameter, or the identifier of a row, as text.
+    """Return a parameter's value, or a row's index label, as text; None is "(missing)".
 
     >>> shown(None), shown(40), shown(0.5), shown("Wife")
     ('(missing)', '40', '0.5', 'Wife')
@@ -231,7 +236,7 @@ def shown(value: Any) -> str:
 
 
 def answer(output: Any) -> str:
-    """Return a model's answer as text.
+    """Return an output of the model (a label, a number or class probabilities) as text.
 
     >>> answer(0.123456), answer([0.25, 0.75]), answer("no"), answer(None)
     ('0.1235', '(0.25, 0.75)', 'no', '(missing)')
@@ -242,7 +247,9 @@ def answer(output: Any) -> str:
 
 
 def value(of: Any) -> str:
-    r"""Return a value of the user's data, marked so that a writer isolates its text direction.
+    r"""Return a value of the user's data as text between two marks.
+
+    The marks tell a writer to keep the value's text direction from changing the text around it.
 
     >>> value("Wife")
     '\u2068Wife\u2069'
@@ -251,19 +258,24 @@ def value(of: Any) -> str:
 
 
 def parted(text: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a text, each with a flag for marked values, without characters that no form can hold."""
+    """Yield the parts of a text, each with True if `value` marked it as a value of data.
+
+    Invisible characters in the parts are written as escapes, because not every form of a report can hold them.
+    """
     for place, part in enumerate(_ISOLATED.split(str(text))):
         if part:
             yield (visible(part), True) if place % 2 else (said(part), False)
 
 
 def unmarked(text: Any) -> str:
-    """Return a text without the marks of `value`, for a terminal, where direction characters are escaped."""
+    """Return a text without the marks that `value` puts around values of data, for a terminal or an attribute."""
     return _ISOLATED.sub(r"\1", str(text))
 
 
 def isolated(text: Any) -> str:
-    r"""Return a text for a form without markup: only values with characters that change directions stay marked.
+    r"""Return a text for a form without markup, such as XML: marks stay only around values that need them.
+
+    A value needs the marks of `value` if it holds characters that change the direction of text.
 
     >>> print(isolated(f"sex is {value('Female')}"))
     sex is Female
@@ -275,7 +287,7 @@ def isolated(text: Any) -> str:
 
 
 def outcome_words(verdict: Mapping[str, Any]) -> str:
-    """Return the outcome of a verdict with its condition, if it has one.
+    """Return the outcome of a verdict as a heading, followed by the condition under which it holds, if there is one.
 
     >>> outcome_words({"outcome": "passed", "condition": "if the model was not trained on these rows"})
     'Passed, if the model was not trained on these rows'

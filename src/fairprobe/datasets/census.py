@@ -75,7 +75,7 @@ _BOUNDS: Final = {
 
 
 def load_census(*, encoded: bool = True, split: Split = "train") -> tuple[pd.DataFrame, pd.Series]:
-    """Load the census: the attributes of each person, and whether the income is above 50,000 dollars.
+    """Load the census: a frame of each person's attributes, and a series that tells if the income is above $50,000.
 
     Args:
         encoded: give the 13 integer columns of the paper's experiments, with 100 for a missing value, and labels -1 and
@@ -90,7 +90,7 @@ def load_census(*, encoded: bool = True, split: Split = "train") -> tuple[pd.Dat
 
 @cache
 def _read(*, encoded: bool, split: Split) -> tuple[pd.DataFrame, pd.Series]:
-    """Read a split once; loading a subject needs its rows each time."""
+    """Return the rows and labels of a split, cached after the first call; callers must copy them before a change."""
     import pandas as pd
 
     with files("fairprobe.datasets").joinpath("census", f"{split}.csv.gz").open("rb") as file:
@@ -105,7 +105,7 @@ def _read(*, encoded: bool, split: Split) -> tuple[pd.DataFrame, pd.Series]:
 def census_domain(
     *, encoded: bool = True, sensitive: Sequence[str] | Mapping[str, Sequence[Any] | None] = ("sex",)
 ) -> Domain:
-    """Give the domain of the census.
+    """Return the domain of the census: the values that each column may have, and the sensitive columns.
 
     Args:
         encoded: use the bounds that the paper searched; otherwise the range of the natural training rows.

@@ -1,4 +1,4 @@
-"""Augmenting: the rows that a recipe adds to the training rows, and the pool of cases that it takes some of."""
+"""Augmenting: the rows that a recipe adds to the training rows, and the pool of cases from which it draws."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fairprobe.retraining.task import Task
 
 _HUNTED: Final = 0.5
-"""Largest fraction of the time left for rounds that a search for cases may take; chosen, as a fit must follow."""
+"""Largest fraction of the time left for rounds that one search for cases may take; chosen, as a fit must follow."""
 
 
 # Cases
@@ -39,7 +39,7 @@ class CasePool:
         self.model = model
         given = np.zeros((0, len(task.domain.names)), dtype=np.int64) if task.cases is None else task.cases
         self.codes = distinct(task.domain, given)
-        """The cases so far."""
+        """Codes of the cases so far, one row for each; no two are of one family."""
         self.may_be_more = task.case_labels is None
         """False if a search found all cases, or the time for searches is used up. Found cases have no given label."""
         limit = task.settings.search_seconds
@@ -47,7 +47,7 @@ class CasePool:
         """Seconds left for all searches."""
 
     def grow(self, n: int) -> Codes:
-        """Return all cases, after a search until there are `n`, all are found, or the time for searches is over."""
+        """Search until the pool has `n` cases, all are found or the time is over; return the codes of all cases."""
         while self.may_be_more and len(self.codes) < n:
             seconds, clock = min(self.seconds, _HUNTED * self.task.budget.left), Clock()
             if seconds <= 0:
@@ -60,7 +60,10 @@ class CasePool:
         return self.codes
 
     def _searched(self, n: int, seconds: float | None) -> Found:
-        """Return a search with a new seed. At least the number of missing cases among `n` are new."""
+        """Search the model for `n` cases with a new seed, and return the result.
+
+        As it finds `n` distinct cases, enough of them are new to the pool to fill it up to `n`.
+        """
         its, seed = self.task.settings, int(self.task.next_stream("hunt").generate_state(1)[0])
         how = {name: getattr(its, name) for name in ("strategy", "threshold", "output", "batch")}
         with warnings.catch_warnings():
@@ -72,7 +75,7 @@ class CasePool:
 
 
 def checked_cases(domain: Domain, cases: Any) -> Codes:
-    """Return the caller's cases as codes."""
+    """Return the cases that a user gave (rows, or the result of `search`) as codes; refuse those outside the domain."""
     frame = domain.as_frame(cases.cases if isinstance(cases, Found) else cases)
     if not len(frame):
         rule = "must hold one case at least, got none: leave them out to have them searched for"
@@ -89,7 +92,7 @@ def checked_cases(domain: Domain, cases: Any) -> Codes:
 
 
 def distinct(domain: Domain, codes: Codes) -> Codes:
-    """The first member of each family."""
+    """Return the codes without repeated families: of inputs that differ in sensitive values only, the first one."""
     return codes[first_seen(Keys(domain).of(codes))]
 
 
@@ -97,20 +100,23 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
 
 
 class Augmenter:
-    """Maker of the rows to fit to: always the original rows, and those of one recipe. Rounds do not accumulate."""
+    """Maker of the rows that a round's model is fitted to: the original rows, and those that one recipe adds.
+
+    Added rows do not accumulate over rounds.
+    """
 
     def __init__(
         self, domain: Domain, original: LabelledRows, classes: NDArray[Any], pool: CasePool, labeller: Labeller
     ) -> None:
         self.domain = domain
-        """Domain of twins: with links, twins are linked."""
+        """Domain with its links, if any. By it, the rows of the part "linked" get linked twins."""
         self.plain = original.domain
         self.original = original
         self.pool = pool
         self.labeller = labeller
         self.classes = classes
         self.prior = np.asarray((original.labels[:, None] == classes).mean(axis=0))
-        """Fraction of the original rows in each class."""
+        """Fraction of the original rows in each class, in the order of `classes`."""
 
     def rows(self, recipe: Recipe, rng: np.random.Generator, codes: Codes | None = None) -> LabelledRows:
         """Return the original rows and the rows that the recipe adds; `codes` replaces its drawn cases."""
@@ -133,12 +139,12 @@ class Augmenter:
         )
 
     def _drawn(self, n: int, rng: np.random.Generator) -> Codes:
-        """Return `n` random cases, or fewer if there are no more."""
+        """Return the codes of `n` random cases of the pool, or of fewer if there are no more."""
         cases = self.pool.grow(n)
         return cases[rng.permutation(len(cases))[:n]]
 
     def _of_cases(self, recipe: Recipe, rng: np.random.Generator, codes: Codes) -> list[LabelledRows]:
-        """Return the rows that are made of cases."""
+        """Return the labelled rows that a recipe makes of these cases: single members, or all twins, or both."""
         if not len(codes):
             return []
         parts, votes, present = [], self.labeller(codes), self.plain.families.of(codes).allowed
@@ -164,7 +170,10 @@ class Augmenter:
 
 
 def _twins_of(rows: LabelledRows, domain: Domain) -> list[LabelledRows]:
-    """Return the rows in all other combinations of sensitive values, each with its row's label and weight."""
+    """Return the twins of rows, as a list of labelled rows; each twin has the label and the weight of its row.
+
+    The twins are those that the domain allows: linked ones in a domain with links, else plain ones.
+    """
     return [
         LabelledRows(domain, twins, rows.labels[which], None if rows.weights is None else rows.weights[which])
         for which, twins in domain.families.of_frame(rows.frame).twins()

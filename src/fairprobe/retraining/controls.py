@@ -1,4 +1,4 @@
-"""Controls: other ways to train that need as little effort. Every result shows them, judged on the report part."""
+"""Controls: other simple ways to train, judged on the report part and shown beside the result of a retraining."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairprobe.retraining.task import Task
 
 @dataclass(frozen=True)
 class Control:
-    """Another way to train, judged on the report part."""
+    """Another way to train, with the figures of its model on the report part."""
 
     name: str
     words: str
@@ -37,19 +37,19 @@ class Control:
     """Reason why there are no figures; empty if there are some."""
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """The figures of the control as a dict for JSON."""
         told = {**vars(self), "shares": {name: share.jsonable() for name, share in self.shares.items()}}
         return {"control": told.pop("name"), **told}
 
 
 Made = tuple[Any, int, str]
-"""A control's model, the number of added rows, and a remark on how exactly it follows its description."""
+"""Result of a control's fit: the model, the number of added rows, and words to append to its description, or ""."""
 
 
 def tried_controls(
     task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], *, with_clone: bool
 ) -> dict[str, Control]:
-    """Fit and judge each control. A control that fails states the reason.
+    """Fit and judge each control, and return them by name; one that fails states the reason in `why_not`.
 
     A clone is judged if the given model has seen the rows of the report and the other models have not.
     """
@@ -88,7 +88,7 @@ def _control(task: Task, judge: Callable[[Any], Assessment], control: Control, m
 
 
 def _tied(domain: Domain) -> list[str]:
-    """The sensitive columns, the linked ones, and those derived from linked ones."""
+    """Return the names of the sensitive columns, of those linked to them, and of those derived from linked ones."""
     linked = dict.fromkeys(link.column for link in domain.links)
     derived = [domain.names[place] for place, source in domain.derived if domain.names[source] in linked]
     return [*domain.sensitive, *linked, *derived]
@@ -102,7 +102,10 @@ def _held(task: Task, names: Sequence[str]) -> Made:
 
 
 def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
-    """Return the chosen or nearest recipe with as many rows made of random inputs instead of cases."""
+    """Return a model fitted with as many added rows as the chosen round, made of random inputs instead of cases.
+
+    Without a chosen round, it follows the round with the smallest shares. Without any, it fails.
+    """
     if chosen is None:
         raise FairprobeError("no round was tried")
     # Flipped rows alone leave no cases to replace, so inputs come with their twins.
@@ -123,7 +126,10 @@ def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
 
 
 def _all_cases(task: Task, reference: Reference) -> Made:
-    """Return a model with as many single cases as training rows, or all there are. The paper warns of this."""
+    """Return a model fitted with as many single cases added as there are training rows, or all cases that there are.
+
+    The paper warns of this.
+    """
     augmenter, n_rows = reference.augmenter, len(task.parts.fit)
     if not len(augmenter.pool.grow(n_rows)):
         raise FairprobeError("there are no cases")
@@ -143,7 +149,7 @@ class HeldConstant(Wrapper):
         adapter = adapter_for(model)
         self._columns = list(adapter.columns or domain.names)
         self.categories_in_ = adapter.form(domain, None).categories
-        """The categories that the model was fitted on."""
+        """Categories that the model was fitted on, by column."""
 
     def _ask(self, function: Callable[[Any], Any], batch: Any) -> Any:
         if not isinstance(batch, np.ndarray):
@@ -162,7 +168,7 @@ def commonest(rows: LabelledRows, names: Sequence[str]) -> dict[str, Any]:
 
 
 def held_constant(frame: Any, values: dict[str, Any]) -> Any:
-    """Return rows with constant values in some columns, in the columns' dtypes if these can hold the values."""
+    """Return a frame with the given columns set to constant values, in the columns' dtypes if these can hold them."""
     import pandas as pd
 
     held = {name: pd.Series([value] * len(frame), index=frame.index) for name, value in values.items()}

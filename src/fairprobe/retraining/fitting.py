@@ -1,4 +1,4 @@
-"""Fitting of a clone of the given model, or by the caller's trainer, and the time that fits take.
+"""Fitting of models to rows, as clones of the given model or by the caller's trainer, and the time that fits take.
 
 The given model is not changed.
 """
@@ -23,25 +23,25 @@ from fairprobe.model.sklearn import is_regressor
 from fairprobe.retraining.parts import LabelledRows
 
 Train = Callable[..., Any]
-"""Function of the caller: ``trainer(X, y, sample_weight=None) -> model``."""
+"""Function ``trainer(X, y, sample_weight=None)`` that returns a fitted model, as a caller of `retrain` may give it."""
 
 _STEEPEST: Final = 2.5
 _UNKNOWN: Final = 2.0
-"""Largest power of the number of rows with which fit times grow; also the assumption before two fits are timed. It
-is the power of a kernel machine."""
+"""Power of the number of rows with which fit times are assumed to grow before two fits are timed: that of a kernel
+machine. `_STEEPEST` is the largest power that timed fits may give; chosen."""
 
 _TRIALS: Final = (1000, 4000)
-"""Numbers of rows of two fits that are only timed, to measure the growth of the time; chosen."""
+"""Numbers of rows of the two fits that are made only to measure how fit times grow with the rows; chosen."""
 
 _APART: Final = 1.3
-"""Smallest factor between the rows of two fits from which the growth of the time is computed; chosen."""
+"""Smallest ratio of the rows of two timed fits from which the growth of fit times is computed; chosen."""
 
 _KEPT: Final = 1 / 3
-"""Largest fraction of the time reserved for the report before the first round; chosen."""
+"""Largest fraction of `max_seconds` that is reserved for the report before the first round; chosen."""
 
 
 class Fitter:
-    """Fits of models to rows, in the form that the given model was fitted on, with their times."""
+    """Maker of fitted models: it fits clones of the given model, or calls the trainer, and records each fit's time."""
 
     def __init__(
         self, model: Any, train: Train | None, domain: Domain, *, as_frame: bool, is_weighted: bool = False
@@ -60,12 +60,12 @@ class Fitter:
         self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
         self._as_frame = self._columns is not None if known and train is None else as_frame
         self.warned: Counter[str] = Counter()
-        """Number of fits that gave each warning."""
+        """Number of occurrences of each warning in all fits, by its text."""
         self.times: list[tuple[int, float]] = []
         """Number of rows and seconds of each fit."""
 
     def fit(self, rows: LabelledRows) -> Any:
-        """Return a new model, fitted to these rows."""
+        """Return a new model, fitted to these rows, in the form (columns, categories) that the given model takes."""
         clock = Clock()
         # Copies, because a trainer may change its arguments.
         batch = rows.frame[self._columns or list(rows.frame)].copy()
@@ -88,7 +88,7 @@ class Fitter:
         return fitted
 
     def fit_some(self, rows: LabelledRows) -> Any:
-        """Fit to some of the rows, and to more of them, only to time it; return the last model."""
+        """Fit models to 1,000 and 4,000 of the rows, or all if there are fewer, to time them; return the last model."""
         firsts = np.unique(rows.labels, return_index=True)[1]  # no classifier is fitted to one label
         for n in sorted({min(len(rows), n) for n in _TRIALS}):
             spread = np.linspace(0, len(rows) - 1, n).astype(np.int64)
@@ -108,7 +108,7 @@ class Fitter:
 
 
 class TimeBudget:
-    """Time of a retraining: used, left for rounds, and reserved for the report."""
+    """Seconds of a retraining: used so far, left for rounds, and reserved for the report."""
 
     def __init__(self, max_seconds: float | None, n_controls: int, fitter: Fitter) -> None:
         self.max_seconds = max_seconds
@@ -124,7 +124,10 @@ class TimeBudget:
 
     @property
     def left(self) -> float:
-        """Seconds left for rounds. Before the first round, the reserved time is limited."""
+        """Seconds left for rounds, after those reserved for the report and the controls.
+
+        Before the first round, no more than a third of the limit is reserved.
+        """
         kept = self.kept + self._n_controls * max((seconds for _, seconds in self._fitter.times), default=0.0)
         # If all the time of a slow report were kept back, there might be no round, and nothing to report.
         if self.is_first and self.max_seconds is not None:
@@ -132,16 +135,16 @@ class TimeBudget:
         return self.clock.left - kept
 
     def foreseen(self, n_rows: int) -> float:
-        """Return the predicted seconds of a fit to this number of rows and a judgement."""
+        """Return the predicted seconds of one round: a fit to this number of rows and a judgement of the model."""
         return self._fitter.foreseen(n_rows) + self.judgement
 
     def is_too_short_for(self, n_rows: int) -> bool:
-        """Return True if a round with this number of rows would take longer than is left."""
+        """Return True if a fit to this number of rows and its judgement would take longer than is left for rounds."""
         return self.foreseen(n_rows) > self.left
 
 
 def is_fitted(model: Any) -> bool:
-    """Return True for a model that can be asked as it is."""
+    """Return True if a model is fitted or is a plain callable, so that it can predict without a fit."""
     is_model = callable(getattr(model, "predict", None)) or callable(model)
     return is_model and not isinstance(model, type) and is_fitted_estimator(model)
 
@@ -150,7 +153,10 @@ _TRAINER = "give trainer= in Python, a function (X, y, sample_weight=None) that 
 
 
 def _cloner(model: Any, *, is_weighted: bool) -> Train:
-    """Return a trainer that fits clones of an estimator."""
+    """Return a function (X, y, sample_weight=None) that fits a clone of an estimator; refuse what cannot be cloned.
+
+    It refuses regressors too, and, if `is_weighted`, estimators that take no weights.
+    """
     if isinstance(model, type):
         raise SettingError(f"a model must be an instance, got the class {model.__name__}: create one")
     name = type(model).__name__
@@ -204,7 +210,10 @@ def _check_takes_weights(model: Any) -> None:
 
 
 def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
-    """Fit with weights for all predictors at any depth in pipelines, searches and votes, but not for transformers."""
+    """Return the model fitted with row weights, which reach all predictors inside pipelines, searches and votes.
+
+    Transformers get no weights.
+    """
     from sklearn import config_context, get_config
     from sklearn.metrics import get_scorer
 

@@ -32,30 +32,32 @@ if TYPE_CHECKING:
 
 
 JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
-"""Name of each population that a retraining is judged on. Twins are plain unless the name says otherwise."""
+"""Words for each population that a retraining is judged on, by its key. Twins are plain unless the words say more."""
 
 USUAL: Final = {"select": 50_000, "report": 100_000}
-"""Numbers of inputs of the domain for choosing and reporting, unless a limit of time reduces them; chosen."""
+"""Number of judged inputs of the domain, by part: "select" (to choose models) and "report" (for the figures).
+
+Chosen; a limit of time reduces them."""
 
 _FEWEST: Final = 3000
-"""Smallest number of inputs of the domain for choosing or reporting; chosen."""
+"""Smallest number of inputs of the domain to which a limit of time reduces those of a part; chosen."""
 
 _PART: Final = 1 / 3
-"""Largest fraction of the time for judging rounds, and for the report; chosen."""
+"""Largest fraction of `max_seconds` for judging all rounds, and also for judging the report; chosen."""
 
 _ROUNDS: Final = 12
 """Largest number of rounds for which the time of judging is planned; chosen."""
 
 _SLOWER: Final = 1.4
-"""Ratio of a judgement's time for a new model to that of the timed model; chosen, as more rows make it slower."""
+"""Assumed ratio of a new model's seconds for a judgement to those of the timed model; chosen: more rows slow it."""
 
 _TIMED: Final = 30_000
-"""Largest number of inputs of a batch by which a model is timed; chosen."""
+"""Largest number of inputs that a model judges in order to be timed; chosen."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """The accuracy lost from one model to another, on the same rows."""
+    """The accuracy of one model less that of another on the same rows, as a fraction, with its interval."""
 
     value: float
     low: float
@@ -67,7 +69,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Assessment:
-    """The figures of one model on one part: its share of each population, and its labels of the part's rows."""
+    """The figures of one model on one part of the rows: its shares by population, and its labels of the rows."""
 
     shares: dict[str, Share]
     hits: dict[str, Mask]
@@ -86,14 +88,17 @@ class Assessment:
         return float(self.correct.mean())
 
     def against(self, other: Assessment, confidence: float) -> dict[str, Comparison]:
-        """Return the shares compared with those of another model; positive differences mean that the other is lower."""
+        """Return, by population, the comparison of this model's share with that of another on the same inputs.
+
+        A positive difference means that the other model's share is lower.
+        """
         return {
             name: paired(share, other.shares[name], self.hits[name], other.hits[name], confidence)
             for name, share in self.shares.items()
         }
 
     def loss_to(self, new: Assessment, confidence: float) -> Loss:
-        """Return the accuracy lost if the new model replaces this one."""
+        """Return the accuracy lost if the new model replaces this one, with its interval at `confidence`."""
         only_old, only_new = int((self.correct & ~new.correct).sum()), int((new.correct & ~self.correct).sum())
         n = len(self.truth)
         low, high = paired_difference(only_old, only_new, n, confidence)
@@ -103,7 +108,7 @@ class Assessment:
 def assessed(
     model: Any, domain: Domain, rows: LabelledRows, n: int, seed: int, settings: Settings, *, quick: bool = False
 ) -> Assessment:
-    """Judge a model on `n` inputs of a domain, then on the rows of a part.
+    """Return the shares, hits and labels of a model on `n` inputs of a domain and on the rows of a part.
 
     If the domain has links, the rows are judged a second time with linked twins; all else has plain twins. If `quick`,
     a stand-in answers for the model where it has one.
@@ -123,7 +128,10 @@ def assessed(
 
 
 def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
-    """Return a function that judges models on a part. On the select part, a stand-in may answer."""
+    """Return a function that takes a model and returns its figures on a part of the rows, "select" or "report".
+
+    On the select part, a stand-in may answer for the model.
+    """
     rows, is_quick = getattr(task.parts, part), part == "select"
     return partial(
         assessed, domain=task.linked, rows=rows, n=n, seed=task.seed_of(part), settings=task.settings, quick=is_quick
@@ -131,14 +139,14 @@ def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
 
 
 def labels_of(model: Any, rows: LabelledRows, settings: Settings) -> NDArray[Any]:
-    """Return the model's labels of rows, for any compared output."""
+    """Return the labels that a model predicts for rows, in any case, even if scores or probabilities are compared."""
     return Asker(model, rows.domain, batch=settings.batch).ask_frame(rows.frame)
 
 
 def target_of(
     model: Any, domain: Domain, settings: Settings, population: Any = "domain", *, quick: bool = False
 ) -> Population:
-    """Return a population with the model that judges it; if `quick`, a stand-in answers if there is one."""
+    """Return a population (drawn inputs or rows) that a model judges; if `quick`, by its stand-in if there is one."""
     target = Population(model, domain, population, settings.threshold, settings.output, settings.batch)
     if quick:
         target.oracle.asker = quick_asker(model, target.oracle.asker)
@@ -146,7 +154,10 @@ def target_of(
 
 
 def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any) -> pd.DataFrame:
-    """Return accuracy and rate of the favourable label of each model, by group of sensitive values."""
+    """Return a table by group of sensitive values: number of rows, and each model's accuracy and favourable rate.
+
+    `judged` holds the models' figures by name; the columns are n, accuracy_<name> and selected_<name>.
+    """
     import pandas as pd
 
     figures: dict[str, Any] = {"n": np.ones(len(rows))}
@@ -162,10 +173,10 @@ def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any)
 
 
 def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:
-    """Return the inputs of the domain for choosing and reporting, within the time, and the seconds of both.
+    """Return two dicts by part, "select" and "report": numbers of inputs of the domain to judge, and seconds.
 
-    Without a limit of time, the model need not be timed, and the seconds are 0. Rounds may be judged by a stand-in, the
-    report by the model itself. The seconds are those of one round, and of all models of the report.
+    The numbers are such that judging fits into the limit of time. The seconds are those of judging one round, and all
+    models of the report; they are 0 unless `is_timed`. Rounds may be judged by a stand-in, the report by the model.
     """
     settings, limit = task.settings, math.inf if task.settings.max_seconds is None else task.settings.max_seconds
     n = {part: getattr(settings, f"n_{part}") or usual for part, usual in USUAL.items()}

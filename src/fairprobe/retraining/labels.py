@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 NAMES: Final = ("vote", "mean", "given")
 
 _SVM_ROWS: Final = 4000
-"""Largest number of rows for fitting the kernel machine, as its time grows with their square; chosen."""
+"""Largest number of rows to which the committee's kernel machine is fitted; chosen: its time grows with their
+square."""
 
 NEAREST: Final = {
     **{kind: kind for kind in ("tree", "forest", "linear", "kernel", "network")},
@@ -37,20 +38,23 @@ NEAREST: Final = {
     "histogram-boosting": "forest",
     "libsvm": "kernel",
 }
-"""Kind of the most similar member of the committee, by kind of model; other kinds count as a vote."""
+"""Kind of the committee member that is most similar to a model, by the model's kind; other kinds count as "vote"."""
 
 Labels = NDArray[Any]
 Votes = Floats
 
 Labeller = Callable[[Codes], Votes]
-"""Function that returns the votes for each class, by member of each input's family, by input, and by class."""
+"""Function that takes inputs as codes and returns votes by member of the family, then input, then class."""
 
 FamilyLabels = dict[tuple[int, ...], Any]
 """Label of each family, by the codes of its free columns."""
 
 
 def labeller_of(task: Task, reference: Any) -> Labeller:
-    """Return the requested labeller. A committee is fitted to the fit part."""
+    """Return the labeller (function from inputs to votes for classes) by the argument `labels` of `retrain`.
+
+    A committee is fitted to the fit part.
+    """
     its, domain, classes, rows = task.settings, task.domain, task.classes, task.parts.fit
     if callable(its.labels):
         return by_function(its.labels, domain, classes)
@@ -96,7 +100,7 @@ def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
 
 
 def as_given(labels: FamilyLabels, domain: Domain, classes: Labels) -> Labeller:
-    """Return a labeller by labels that came with the cases, one for all members of a family."""
+    """Return a labeller that gives all members of a family the label that came with the case; others are refused."""
 
     def votes(codes: Codes) -> Votes:
         try:
@@ -132,7 +136,7 @@ def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> FamilyLabe
 
 
 def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes: Labels) -> Labeller:
-    """Return a labeller by a function of the caller, which gets a frame of all members."""
+    """Return a labeller by the caller's function, which takes a frame of inputs and returns their labels."""
 
     def votes(codes: Codes) -> Votes:
         members = domain.families.members(codes)
@@ -149,20 +153,20 @@ def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes
 
 
 def marks(labels: Labels, classes: Labels, who: str) -> Votes:
-    """Return a vote of 1 for the class of each label; labels that are no class are refused."""
+    """Return an array with a last axis by class: 1 for the class of each label, else 0. Unknown labels are refused."""
     # np.unique would sort, which fails for a mixture of numbers and strings.
     check_labels("labels", "must use the names of y", dict.fromkeys(labels.ravel().tolist()), classes, f" from {who}")
     return (labels[..., None] == classes).astype(np.float64)
 
 
 def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
-    """Return the class with the most votes, by input; in a tie, the more common one in the training rows."""
+    """Return for each row of votes the class with the most; in a tie, the class most common in the training rows."""
     level = votes >= votes.max(axis=1, keepdims=True) - 1e-12
     return np.asarray(classes[np.where(level, prior, -1.0).argmax(axis=1)])
 
 
 def check_choice(labels: Any, committee: Any) -> None:
-    """Refuse an invalid choice of labels, or an invalid committee."""
+    """Raise a SettingError if the arguments `labels` and `committee` of `retrain` are invalid."""
     if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
         rule = f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
         raise SettingError.about("labels", rule)
@@ -178,7 +182,7 @@ def check_choice(labels: Any, committee: Any) -> None:
 
 
 def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
-    """Refuse fitted members that use other names for the labels."""
+    """Raise an error if a fitted member of the committee has classes that are not among the labels of y."""
     for member in committee or ():
         named = np.asarray(getattr(member, "classes_", ())).tolist()
         check_labels("committee", "must use the names of y", named, classes, f" from {type(member).__name__}")
@@ -229,7 +233,7 @@ def kind_of(model: Any) -> str:
 
 
 def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
-    """Return the members of a committee, fitted in parallel as shards of one run."""
+    """Return the members of a committee, fitted to rows by `n_jobs` processes; fitted members stay as they are."""
     made = make_engine(
         partial(_fitted_shard, list(members), rows.frame, rows.labels), n_jobs, engine=engine, n_shards=len(members)
     )

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 SELECT: Final = 0.15
 REPORT: Final = 0.15
-"""Fractions of the given rows for choosing and reporting, if the caller holds none out; chosen."""
+"""Fraction of the given rows for the report, if the caller holds no rows out; chosen. `SELECT` is that for choosing."""
 
 _FEWEST: Final = 10
-"""Smallest number of rows of a part; chosen."""
+"""Smallest number of rows of a part (fit, select or report); chosen."""
 _MOST_CLASSES: Final = 20
-"""Number of different numeric labels above which they are values of a regression, or a twentieth of the rows if that
-is more; chosen."""
+"""Largest number of different numeric labels that count as classes, unless a twentieth of the rows is more; chosen.
+With more labels, the task is a regression."""
 
 _MOST_ALIKE: Final = 2.0
-"""Largest mean number of rows, itself included, that equal a row except in the sensitive columns, for which equal
-rows always stay together; chosen. With more, a part would lack many kinds of people."""
+"""Largest mean number of rows that are equal except in the sensitive columns, up to which they always stay in one part;
+chosen. With more, a part would lack many kinds of people."""
 
 _COPIED: Final = 0.9
-"""Smallest fraction of the rows equal to a row that also share its label and sensitive values, for them to be
-copies; chosen, because these agree less often for different people."""
+"""Smallest mean fraction of the rows equal to a row that also agree with it in label and sensitive values, from which
+equal rows count as copies; chosen: different people agree less often."""
 
 _FEWEST_KINDS: Final = 100
-"""Smallest number of different inputs for which copies stay together if there are many of each; chosen."""
+"""Smallest number of different inputs from which copies stay in one part although there are many of each; chosen."""
 
 _CHANCE: Final = 0.001
 """P-value below which equal rows in X and the held-out rows are not chance; chosen."""
@@ -50,34 +50,37 @@ _CHANCE: Final = 0.001
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows(Rows):
-    """Rows with a known label each. Their domain has no links."""
+    """Rows of a table with a known label each, and optional weights and groups. Their domain has no links."""
 
     labels: NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows to fit to, rows to choose by, and rows to report on."""
+    """The three parts of the rows: `fit` to fit models, `select` to choose a model, `report` for its figures."""
 
     fit: LabelledRows
     select: LabelledRows
     report: LabelledRows
     known: str = ""
-    """Number of rows for judging that are also rows to fit to, or of their groups, in words; empty if chance
-    explains it."""
+    """Number of rows of select and report that equal a row of fit or share its group, as "12 of 300". Empty if none
+    do, or if chance explains them."""
     copies: int = 1
     """Number of times that every row was given; select and report have one of each."""
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of rows of each part."""
+        """The number of rows of each part, by its name."""
         return {"fit": len(self.fit), "select": len(self.select), "report": len(self.report)}
 
 
 def checked_rows(
     domain: Domain, X: Any, y: Any, weights: Any = None, groups: Any = None, called: Mapping[str, str] | None = None
 ) -> LabelledRows:
-    """Return the checked rows and labels, matched by their order."""
+    """Return a table and its labels (and weights and groups) as checked rows; label i belongs to row i.
+
+    `called` gives the arguments' names for messages.
+    """
     import pandas as pd
 
     weights, groups = (None if each is None else np.asarray(as_values(each)) for each in (weights, groups))
@@ -91,7 +94,10 @@ def checked_rows(
 
 
 def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
-    """Return the groups of X and of the held-out rows."""
+    """Return the groups of X and those of the held-out rows, from the argument `groups` of `retrain`.
+
+    With held-out rows, `groups` must be a pair; without them, the second is None.
+    """
     if groups is None or held_out is None:
         return groups, None
     if not isinstance(groups, (tuple, list)) or len(groups) != 2:
@@ -101,7 +107,7 @@ def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
 
 
 def checked_held_out(domain: Domain, held_out: Any, classes: NDArray[Any], groups: Any = None) -> LabelledRows:
-    """Return the checked rows and labels that the model has not seen."""
+    """Return the argument `held_out` of `retrain`, a pair (X, y), as checked rows with labels among `classes`."""
     if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
         raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
     X, y = held_out
@@ -111,7 +117,7 @@ def checked_held_out(domain: Domain, held_out: Any, classes: NDArray[Any], group
 
 
 def classes_of(rows: LabelledRows) -> NDArray[Any]:
-    """Return the different labels, at least two."""
+    """Return the different labels of rows, sorted; refuse a single one, mixed types and numbers of a regression."""
     try:
         classes = np.unique(rows.labels)
     except TypeError:
@@ -125,7 +131,7 @@ def classes_of(rows: LabelledRows) -> NDArray[Any]:
 
 
 def check_labels(argument: str, rule: str, labels: Iterable[Any], known: NDArray[Any], who: str = "") -> None:
-    """Refuse unknown labels; `who` ends the message with the origin of the known ones.
+    """Raise a DataError if a label is not among the known ones; `who` ends the message, as " from the cases".
 
     >>> check_labels("held_out", "must have the labels of y", ["yes"], np.array(["no", "yes"]))
     """
@@ -169,7 +175,10 @@ def split(given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Gen
 
 
 def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
-    """Return a number for each row, by frame. Rows with equal values have equal numbers; missing is a value."""
+    """Return an array for each frame with a number for each row; rows of any frame with equal values share a number.
+
+    A missing value counts as a value.
+    """
     import pandas as pd
 
     table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).assign(**{"": 0})
@@ -178,26 +187,26 @@ def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
 
 
 def _with_labels(*parts: LabelledRows) -> list[Codes]:
-    """Return a number for each row, by part. Rows with equal inputs and labels have equal numbers."""
+    """Return an array for each part with a number for each row; rows with equal inputs and labels share a number."""
     return _numbered([
         part.frame.set_axis(range(part.frame.shape[1]), axis=1).assign(label=part.labels) for part in parts
     ])  # fmt: skip
 
 
 def _ranks(numbers: Codes) -> Codes:
-    """Return, by row, the number of earlier rows with its number."""
+    """Return for each position the number of earlier positions with an equal number."""
     import pandas as pd
 
     return np.asarray(pd.Series(numbers).groupby(numbers).cumcount())
 
 
 def _n_alike(numbers: Codes) -> Codes:
-    """Return, by row, the number of rows with its number, itself included."""
+    """Return for each position the number of positions with an equal number, itself included."""
     return np.bincount(numbers)[numbers]
 
 
 def _joined(first: Codes, second: Codes) -> Codes:
-    """Return a number shared by rows with an equal first or second number, directly or through other rows."""
+    """Return a number for each row, given two: rows share it if either number is equal, directly or through others."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -207,7 +216,7 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
 
 def _units(rows: LabelledRows) -> tuple[int, Codes]:
-    """Return how often every row is given, and by row the number of the unit that stays in one part."""
+    """Return the number of copies of every row, and for each row the number of its unit (rows that stay together)."""
     n = len(rows)
     [same], [alike] = _with_labels(rows), _numbered([rows.frame.drop(columns=list(rows.domain.sensitive))])
     n_same, n_alike = _n_alike(same), _n_alike(alike)
@@ -225,10 +234,11 @@ def _units(rows: LabelledRows) -> tuple[int, Codes]:
 
 
 def _known(fit: LabelledRows, select: LabelledRows, report: LabelledRows) -> str:
-    """Return the number of judging rows that are also rows to fit to, in words; empty if chance explains it.
+    """Return how many rows of select and report equal a row of fit, as "12 of 300"; empty if none or only by chance.
 
-    By chance, rows of different people are equal as often as rows to fit to are equal to each other. Fisher's exact
-    test compares the two. Parts with exactly the same rows are not equal by chance.
+    Rows that share a group with a row of fit count too. By chance, rows of different people are equal as often as rows
+    to fit to are equal to each other. Fisher's exact test compares the two. Parts with exactly the same rows are not
+    equal by chance.
     """
     from scipy.stats import hypergeom
 

@@ -1,4 +1,4 @@
-"""Recipes: the rows that a round adds to the training rows, the paper's amounts, and the steps of a search."""
+"""Recipes: kinds and amounts of the rows that a round adds, the paper's schedule, and the steps of a search for one."""
 
 from __future__ import annotations
 
@@ -35,27 +35,29 @@ _FACTOR: Final = 3.0
 """Factor between the amounts of neighbouring recipes; chosen."""
 _LEAST: Final = 1.0
 _LEAST_FLIPPED: Final = 10.0
-"""Smallest amount of flipped rows that a search tries, in per cent of the training rows; chosen."""
+"""Smallest amount of flipped rows that a search tries, in per cent of the training rows; chosen. `_LEAST` is that of
+cases."""
 _MOST_COPIES: Final = 4
 """Largest number of copies of all rows that a search tries; chosen."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The amounts that a round adds to the training rows."""
+    """Kinds and amounts of the rows that a round adds to the training rows."""
 
     parts: tuple[str, ...]
     """Kinds of added rows, some of `PARTS`."""
     percent: float
-    """Amount of added cases, in per cent of the training rows; with twins, of families."""
+    """Number of cases to add, in per cent of the number of training rows. With "twins", each adds its whole family."""
     flipped: float = MOST
-    """Amount of training rows whose twins are added, in per cent; used by flip and linked."""
+    """Per cent of the training rows whose twins are added; used by "flip" and "linked"."""
     copies: int = 1
-    """Number of times that all rows are given. A forest, which draws from its rows, then seldom separates twins."""
+    """Number of times that every row is given, original or added. A forest, which draws from its rows, then seldom
+    separates twins."""
 
     @property
     def augment(self) -> str:
-        """The parts as one name."""
+        """The kinds of added rows as one name, such as "twins+flip"."""
         return "+".join(self.parts)
 
     @property
@@ -69,7 +71,7 @@ class Recipe:
         return bool({"flip", "linked"} & set(self.parts))
 
     def n_cases(self, n_rows: int) -> int:
-        """Return the number of cases that are added to this number of training rows, if there are enough."""
+        """Return the number of cases that the recipe asks for: `percent` of `n_rows` training rows, at least 1."""
         return max(1, round(self.percent / 100 * n_rows))
 
     def words(self) -> str:
@@ -89,14 +91,14 @@ class Recipe:
         return f"{words}, {self.copies} copies" if self.copies > 1 else words
 
     def growth(self, n_members: int) -> float:
-        """Return the number of rows to fit to, relative to the training rows, for families of this size."""
+        """Return the ratio of rows to fit to, with those added, to training rows, for families of `n_members`."""
         of_cases = self.percent * (("case" in self.parts) + n_members * ("twins" in self.parts))
         of_rows = self.flipped * (n_members - 1) * (("flip" in self.parts) + ("linked" in self.parts))
         return self.copies * (1 + (of_cases + of_rows) / 100)
 
 
 def checked_parts(name: str) -> tuple[str, ...]:
-    """The parts of an augmentation's name, in the order of `PARTS`.
+    """Return the kinds of added rows in a name such as "flip+twins", in the order of `PARTS`; refuse unknown ones.
 
     >>> checked_parts("flip+twins")
     ('twins', 'flip')
@@ -110,9 +112,10 @@ def checked_parts(name: str) -> tuple[str, ...]:
 
 
 def checked_augment(augment: str | Sequence[str], domain: Domain | None = None) -> list[tuple[str, ...]]:
-    """The augmentations to try: a single one follows the paper's schedule, several are searched over.
+    """Return the argument `augment` of `retrain` as a checked list of augmentations, each a tuple of `PARTS`.
 
-    Linked twins need a domain with links. Without a domain, this is not checked.
+    A single one follows the paper's schedule, several are searched over. Linked twins need a domain with links. Without
+    a domain, this is not checked.
     """
     if not isinstance(augment, (str, Sequence)):
         raise SettingError.about("augment", f"must be a name or a list of names, got {augment!r:.80}")
@@ -146,18 +149,18 @@ def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recip
 
 
 def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
-    """Return the first recipes of a search: one of each augmentation."""
+    """Return the recipes that a search tries first: one for each augmentation, with 10% of cases."""
     return [Recipe(parts, _FIRST) for parts in augmentations]
 
 
 def less_flipped(recipe: Recipe) -> list[Recipe]:
-    """Return a recipe that takes less time, as it flips fewer rows; none if there are few already."""
+    """Return a list with a quicker recipe, which flips a third of the rows; empty if it would flip too few."""
     fewer = recipe.flipped / _FACTOR
     return [replace(recipe, flipped=fewer)] if recipe.uses_rows and fewer >= _LEAST_FLIPPED else []
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:
-    """Return recipes of the same parts in other amounts, the more promising first."""
+    """Return recipes with the same kinds of added rows in other amounts, the more promising first."""
     near = []
     if recipe.uses_cases:
         amounts = (recipe.percent * _FACTOR, recipe.percent / _FACTOR)

@@ -16,7 +16,7 @@ from fairprobe.wording import counted, percent
 
 
 def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls: bool) -> Retrained:
-    """Judge the models once more, on rows and inputs unseen so far, and assemble the result."""
+    """Return the result of a retraining, after the models before and after were judged on the report part."""
     its, parts, n, chosen = task.settings, task.parts, reference.n_inputs, rounds.chosen
     is_given = not task.refits or (chosen is None and reference.given is not None)
     # Without rows held out, the model given has seen the rows of the report.
@@ -65,7 +65,10 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
 def _judged(
     task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], model: Any
 ) -> tuple[Assessment, Assessment, bool]:
-    """Return the assessments of the model before and the returned one; if interrupted, on the select part."""
+    """Return the figures of the model before and of the returned model, and True if they are on the report part.
+
+    After an interruption they are on the select part.
+    """
     task.tell("judging the report part")
     clock = Clock()
     try:
@@ -82,7 +85,7 @@ def _judged(
 
 
 def _how(task: Task, reference: Reference, *, is_given: bool, is_reported: bool) -> Iterator[str]:
-    """Sentences on how improvement and loss were measured."""
+    """Yield sentences on how a retraining measured the improvement of shares and the loss of accuracy."""
     settings, n = task.settings, reference.n_inputs
     fit, select, report = (f"{len(part):,}" for part in (task.parts.fit, task.parts.select, task.parts.report))
     yield f"Models were fitted to {fit} rows and chosen by {select} rows and {n['select']:,} inputs of the domain."
@@ -109,7 +112,7 @@ def _how(task: Task, reference: Reference, *, is_given: bool, is_reported: bool)
 def _remarks(
     task: Task, reference: Reference, rounds: Rounds, *, knows_report: bool, is_reported: bool
 ) -> Iterator[Remark]:
-    """Remarks on the retraining as a whole."""
+    """Yield remarks on a retraining that may be misunderstood, such as no accepted round or overlapping rows."""
     parts, n_left_out = task.parts, len(rounds.left_out)
     if not is_reported:
         yield Remark("not-reported", "interrupted before the report: figures are on the rows and inputs to choose by")

@@ -1,4 +1,4 @@
-"""The result of a retraining: the model, its figures before and after, all rounds, and a plot of them."""
+"""The result of `retrain`: the model, the figures before and after, all rounds, and a plot of the rounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GIVEN = "the model given"
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
-"""Words for the models that figures may be about."""
+"""Words for the model of the figures before, if it is a clone; `GIVEN` has the words for the model given itself."""
 
 STOPPED = {
     "schedule": "the schedule was over",
@@ -38,7 +38,7 @@ STOPPED = {
     "failed": "a round failed",
     "interrupted": "it was interrupted",
 }
-"""Words for each stop reason, on why the rounds ended."""
+"""Words for the reason why the rounds ended, by `Retrained.stop_reason`."""
 
 MOST_GROUPS: Final = 12
 """Largest number of groups that are shown, the largest groups first; chosen. `groups` has all of them."""
@@ -54,7 +54,7 @@ _WIDEST: Final = 60
 
 
 def why_none(rounds: list[Round], stop_reason: str) -> str:
-    """Return the reason why no round was accepted."""
+    """Return the reason why no round was accepted, in words."""
     reasons = list(dict.fromkeys(each.why for each in rounds))
     if len(reasons) > 1:
         return f"{len(rounds)} rounds were rejected, the last as {rounds[-1].why}"
@@ -74,11 +74,12 @@ class Retrained(Result):
     model: Any
     before: dict[str, Share]
     after: dict[str, Share]
-    """Share by population: domain, valid (with constraints), rows, and linked (the rows again, with links)."""
+    """Share of the returned model, by population: "domain", "valid" (with constraints), "rows", and "linked" (the rows
+    again, with linked twins). `before` holds those of the model before."""
     before_is: str
-    """Model of the figures before: the given model, or a clone of it."""
+    """Words for the model of the figures before: `GIVEN` or `CLONE`."""
     compared_with: str
-    """Model that rounds were compared with: the given model, or a clone of it."""
+    """Words for the model that rounds were compared with: `GIVEN` or `CLONE`."""
     is_reported: bool
     """True if the figures come from the report part; after an interruption, they come from the select part."""
     on_fitted_rows: bool
@@ -139,7 +140,7 @@ class Retrained(Result):
                 _draw_panel(axes, self, name)
 
     def sentence(self) -> str:
-        """The result in words."""
+        """The result in one sentence: the change of each share and of the accuracy, or why no round was accepted."""
         if self.chosen is None:
             returned = GIVEN if self.before_is == GIVEN else "a clone of the model given"
             return f"{returned} is returned, as no round was accepted: {why_none(self.rounds, self.stop_reason)}"
@@ -156,14 +157,14 @@ class Retrained(Result):
         return "; ".join(parts)
 
     def _title(self, population: str) -> str:
-        """The name of a population, with the twins that are compared if there are links."""
+        """The title of a population for a sentence; with links, it says which columns change for its twins."""
         if population == "linked":
             return f"rows with {' and '.join(self.before['linked'].linked)} changed along"
         alone = f" by {_sensitive(self)} alone" if "linked" in self.before else ""
         return f"{population}{alone}"
 
     def blocks(self) -> list[Block]:
-        """The content for people, most important first."""
+        """The result as blocks of a report, the most important first."""
         blocks: list[Block] = [Sentence(self.sentence())]
         if self.chosen is not None:
             added = f"{counted(self.n_added, 'row')} added to {self.n_rows['fit']:,}"
@@ -180,7 +181,7 @@ class Retrained(Result):
         return [*blocks, Sentence(f"{took}. Stopped because {STOPPED[self.stop_reason]}."), *self.health]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """The figures of the result as a dict for JSON."""
         change_figures = ("difference", "low", "high", "p_value")
         own = (
             "accepted before_is compared_with is_reported on_fitted_rows accuracy_before accuracy_after favourable "
@@ -209,7 +210,7 @@ class Retrained(Result):
 
 
 def _before_and_after(result: Retrained) -> Section:
-    """Shares and accuracy, on what they were measured, and of which model."""
+    """Return the table of shares and accuracy before and after, with the rows, inputs and model that they are of."""
     loss, interval = result.loss, f"{percent(result.loss.confidence)} interval"
     rows = []
     for name, change in result.changes.items():
@@ -230,7 +231,10 @@ def _before_and_after(result: Retrained) -> Section:
 
 
 def _points(difference: float, low: float, high: float) -> list[str]:
-    """A loss as a change in points, with its interval."""
+    """Return a decrease (a fraction, and its interval) as the change in percentage points and its interval, in words.
+
+    The sign is turned: a loss of 0.01 is "-1".
+    """
     return [signed(-100 * difference), f"{signed(-100 * high)} to {signed(-100 * low)}"]
 
 
@@ -253,7 +257,7 @@ def _sensitive(result: Retrained) -> str:
 
 
 def _models(result: Retrained, first: str, rows: Iterable[list[str]], more: Iterable[str] = ()) -> Table:
-    """A table with a row for each model: its shares, its accuracy, and the rows that were added."""
+    """Return a table of models from rows made by `_row`: name, shares, accuracy, number of added rows, and `more`."""
     return Table.of([first, *(f"#{name}" for name in [*result.before, "accuracy", "rows added"]), *more], rows)
 
 
@@ -276,7 +280,7 @@ def _controls(result: Retrained) -> Section:
 
 
 def _groups(result: Retrained) -> Section:
-    """Accuracy and rate of the favourable label by sensitive value, before and after."""
+    """Return the table of accuracy and rate of the favourable label by sensitive values, before and after."""
     groups = result.groups if result.accepted else result.groups.drop(columns=["accuracy_after", "selected_after"])
     shown = groups.nlargest(MOST_GROUPS, "n")
     rows = [[value(name), f"{n:,.0f}", *map("{:.2%}".format, of)] for name, n, *of in shown.itertuples()]
@@ -289,7 +293,7 @@ def _groups(result: Retrained) -> Section:
 
 
 def _rounds(result: Retrained) -> Section:
-    """All rounds, why some were rejected, and which are best."""
+    """Return the table of all rounds, with notes on why some were rejected and which ones no other beats."""
     first, notes = result.first, []
     reference = "before" if result.before_is == result.compared_with else "clone"
     rows, rejected = [_row(reference, first.shares, first.accuracy, 0, "", "")], defaultdict(list)

@@ -1,4 +1,4 @@
-"""`retrain` adds discriminatory inputs, or twins of rows, to the training rows; `plan` is its dry run."""
+"""The functions `retrain`, which fits models to training rows with cases or twins added, and `plan`, its dry run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def _retrain(**arguments: Any) -> Retrained:
-    """Do what `retrain` declares, and show its remarks. An interruption or a failure keeps the rounds before it."""
+    """Retrain a model and warn of the result's remarks; this is the body of `retrain`, with its arguments by name.
+
+    An interruption or a failure keeps the rounds before it.
+    """
     task = Task(arguments)
     reference = prepared(task)
     rounds, with_controls = Rounds(reference.model, reference.judged), task.settings.controls
@@ -105,7 +108,8 @@ def retrain(
             cases with all their twins under one label. "flip": training rows with their twins. "linked": training rows
             with their linked twins, in a domain with links. Or several joined by +. Then the amounts follow the paper's
             schedule until a round is rejected. "auto", or a list of these, searches over them and over the amounts.
-        trainer: ``trainer(X, y, sample_weight=None)`` returns a fitted model; it is called instead of cloning.
+        trainer: a function ``trainer(X, y, sample_weight=None)`` that returns a fitted model, called instead of
+            fitting a clone of the model.
         held_out: rows and labels that the model has not seen, half to choose by and half to report on. Without them 15%
             of X each are kept for that, and the model before is a clone fitted on the other 70%; if no round is
             accepted, the figures are those of the model given, on rows it was fitted to. The same holds for rows held
@@ -117,7 +121,7 @@ def retrain(
         strategy: the strategy of the search for cases.
         threshold: the gap above which an input is discriminatory; needed for numbers.
         output: the output that is compared over twins: "label", "score" or "proba". Models learn labels in any case.
-        batch: "array" or "frame" to say what the model takes.
+        batch: "array" or "frame", the form of the model's batches; by default the form on which it was fitted.
         accept: the rule for a round. "shown": a share must be shown to be lower and none higher. "paper": the estimated
             share of the domain must be lower, whatever other shares do. Both stay within `max_accuracy_loss`; the paper
             has no such limit, which is a limit of 1.
@@ -126,16 +130,16 @@ def retrain(
         n_select: inputs of the domain that models are chosen by; by default 50,000, or fewer if `max_seconds` needs it.
         n_report: inputs of the domain that the figures come from; by default 100,000, or fewer if `max_seconds` needs
             it, because the report is to take a third of that time at most.
-        confidence: of the intervals, between 0 and 1.
+        confidence: confidence of the intervals, between 0 and 1.
         controls: also try other ways to train, which the result shows for comparison; each takes a fit.
-        max_rounds: rounds at most. The error of acceptance is split over them.
+        max_rounds: largest number of rounds. The probability of a wrong acceptance is split over them.
         max_seconds: no round is begun that would make the whole call take longer, report and controls included; but a
             first round is tried if it fits into two thirds of the time. None is no limit: then nothing depends on time
             but `search_seconds`.
         search_seconds: seconds for all searches for cases together; None is no limit.
-        favourable: the label whose rate is shown by sensitive value; by default the last one.
+        favourable: the label whose frequency is shown by sensitive value; by default the last one in sorted order.
         seed: the same seed and settings give the same result, time limits aside.
-        n_jobs: processes that fit the members of the committee; -1 is one for each core.
+        n_jobs: number of processes that fit the members of the committee; -1 is one for each core.
         engine: what fits the committee, as in `search`: "local", "processes", "dask" or `dask://host:port`.
         progress: True for lines on the standard error, or a callable that takes a `Status`.
 
@@ -149,10 +153,11 @@ def retrain(
 
 
 def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, Any]:
-    """Return the plan of `retrain` with these arguments, as plain values. Fits are timed for some seconds at most.
+    """Return the plan of a call of `retrain` with these arguments: numbers of rows, inputs, rounds and seconds.
 
-    The value `seconds` holds estimates of the seconds before the first round (prepare), of a typical round without its
-    search for cases (round), of the report with its controls (report), and of everything (total).
+    Up to two fits to some of the rows, for each kind of model, are timed. The value `seconds` holds estimates of the
+    seconds before the first round (prepare), of a typical round without its search for cases (round), of the report
+    with its controls (report), and of everything (total).
     """
     data = {"model": model, "X": X, "y": y, "domain": domain}
     task = Task(data | filled(retrain, given, data))
@@ -185,7 +190,7 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, 
 
 
 def _seconds_of(member: Any, task: Task) -> float:
-    """Return the predicted seconds of fitting a member of the committee."""
+    """Return the predicted seconds of fitting a member of the committee (the models that vote on labels)."""
     rows = replace(task.parts.fit, weights=None)
     fitter = Fitter(member, None, task.domain, as_frame=True)
     fitter.fit_some(rows)

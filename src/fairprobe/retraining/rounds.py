@@ -1,4 +1,4 @@
-"""Rounds: each tries a recipe and is judged on the select part, until there is a reason to stop."""
+"""Rounds of a retraining: each fits a model to added rows and judges it on the select part, until one must stop."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fairprobe.retraining.task import Settings, Task
 from fairprobe.wording import percent
 
 _LEFT_OUT: Final = 4
-"""Number of too slow recipes after which all further ones are assumed to be too slow; chosen."""
+"""Number of recipes (amounts of added rows) left out as too slow, at which no further one is tried; chosen."""
 
 STEP: Final = 0.02
-"""Width of the steps of `left` within which the more accurate round is better; chosen."""
+"""Difference of `Round.left` that may be ignored: rounds in one step of this width are ranked by accuracy; chosen."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """One recipe that was tried, judged on the select part."""
+    """A tried recipe (kinds and amounts of added rows), with the figures of its model on the select part."""
 
     number: int
     recipe: Recipe
@@ -42,13 +42,13 @@ class Round:
     loss: Loss
     """Loss of accuracy compared with the model before the first round."""
     left: float
-    """Share as a fraction of the share before the first round, averaged over the populations."""
+    """Share after the round divided by the share before the first round, averaged over the populations."""
     accepted: bool
     why: str
     seconds: float
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """The figures of the round as a dict for JSON."""
         ends = {"share": "value", "low": "low", "high": "high"}
         return {
             "round": self.number,
@@ -64,7 +64,7 @@ class Round:
         }
 
     def sentence(self) -> str:
-        """Return the round in a line."""
+        """Return the round as a line of text: the recipe, the shares, the accuracy, and if it was accepted."""
         shares = ", ".join(f"{name} {percent(share.value)}" for name, share in self.shares.items())
         verdict = "accepted" if self.accepted else "rejected"
         return (
@@ -77,14 +77,17 @@ class Round:
 
 
 def round_confidence(settings: Settings, n_populations: int) -> float:
-    """Return the confidence of one interval of a round. The error is split so that all intervals hold together."""
+    """Return the confidence of one interval of a round, by which the intervals of all rounds hold together.
+
+    The error, 1 - `settings.confidence`, is split equally over all rounds and populations.
+    """
     return float(1 - (1 - settings.confidence) / (settings.max_rounds * n_populations))
 
 
 def decide(
     settings: Settings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
 ) -> tuple[bool, str]:
-    """Return True if a new model is accepted, and the reason.
+    """Return True if the model of a round is accepted by the rule `settings.accept`, and the reason in words.
 
     By either rule, the loss of accuracy must lie within the limit, and the accuracy must reach the smallest allowed
     one.
@@ -103,7 +106,7 @@ def decide(
 
 
 def _is_lower(settings: Settings, changes: dict[str, Comparison]) -> tuple[bool, str]:
-    """Return True if shares are lower by the rule of the settings, and the reason."""
+    """Return True if the new model's shares are lower by the rule `settings.accept`, and the reason in words."""
     if settings.accept == "paper":
         is_lower = changes["domain"].difference > 0
         return is_lower, f"the estimated share of the domain is {'' if is_lower else 'not '}lower"
@@ -115,13 +118,16 @@ def _is_lower(settings: Settings, changes: dict[str, Comparison]) -> tuple[bool,
 
 
 def left_of(first: Assessment, new: Assessment) -> float:
-    """Return the new share as a fraction of the first, averaged over populations with discriminatory inputs."""
+    """Return the mean over populations of the new model's share divided by the first model's share.
+
+    Populations without a discriminatory input for the first model are left out; 1.0 if all are.
+    """
     kept = [new.shares[name].value / share.value for name, share in first.shares.items() if share.hits]
     return float(np.mean(kept)) if kept else 1.0
 
 
 def best_of(rounds: list[Round]) -> Round | None:
-    """Return the best accepted round: by the steps of `left`, then by accuracy, then by `left`."""
+    """Return the best accepted round, or None: lowest in `left`, in steps of `STEP`, then most accurate."""
     accepted = [each for each in rounds if each.accepted]
     return min(accepted, key=lambda each: (int(each.left / STEP), -each.accuracy, each.left), default=None)
 
@@ -140,16 +146,16 @@ def front_of(rounds: list[Round]) -> list[Round]:
 
 @dataclass(frozen=True)
 class Reference:
-    """The model that rounds are compared with, and the data and the judge of rounds."""
+    """The model that rounds are compared with, its figures, and all that is needed to make and judge new models."""
 
     model: Any
     """Given model, or a clone of it that is fitted to the fit part."""
     judge: Callable[[Any], Assessment]
     """Function that judges a model on the select part."""
     judged: Assessment
-    """The figures of the model on the select part."""
+    """Figures of `model` on the select part."""
     given: Assessment | None
-    """Figures of the given model; None if it cannot be asked."""
+    """Figures of the model given to `retrain`, on the select part; None if it is not fitted or fails."""
     least_accuracy: float
     """Smallest accuracy of a new model, so that it is no worse than the given model; 0 if unknown."""
     n_inputs: dict[str, int]
@@ -159,11 +165,11 @@ class Reference:
 
 @dataclass
 class Rounds:
-    """The rounds so far, and the model that resulted."""
+    """The rounds tried so far, and the model that they led to."""
 
     model: Any
     judged: Assessment
-    """The figures of the model on the select part."""
+    """Figures of `model` on the select part."""
     chosen: Round | None = None
     """Round that gave the model; None if no round was accepted."""
     tried: list[Round] = field(default_factory=list)
@@ -174,7 +180,7 @@ class Rounds:
 
 
 def prepared(task: Task) -> Reference:
-    """Fit and judge the model that rounds are compared with."""
+    """Return the reference of all rounds, after fitting (if needed) and judging the model to compare with."""
     its, parts, budget = task.settings, task.parts, task.budget
     task.tell("fitting the model to compare with" if task.refits else "judging the model given")
     model = task.fitter.fit(parts.fit) if task.refits else task.model
@@ -198,9 +204,9 @@ def prepared(task: Task) -> Reference:
 
 
 def run(task: Task, reference: Reference, rounds: Rounds) -> str:
-    """Try recipes until there is a reason to stop, and return it.
+    """Try recipes, one round each, and return the reason to stop, a key of `retrained.STOPPED`.
 
-    At the end a search tries neighbours of the best recipes.
+    After its first recipes, a search tries neighbours (other amounts) of the best ones.
     """
     is_search, outcome, done = task.settings.is_search, "", set[Recipe]()
     if not any(share.hits for share in reference.judged.shares.values()):
@@ -228,13 +234,16 @@ def run(task: Task, reference: Reference, rounds: Rounds) -> str:
 
 
 def _is_perfect(tried: list[Round]) -> bool:
-    """Return True if no model could be better: no share and no loss of accuracy is left."""
+    """Return True if the best round left no discriminatory input in any share and lost no accuracy."""
     best = best_of(tried)
     return best is not None and not best.left and best.loss.value <= 0
 
 
 def _next_try(tried: list[Round], done: set[Recipe]) -> list[Recipe]:
-    """Return an untried neighbour of the best recipe so far, or of the next best."""
+    """Return a list with one untried neighbour (other amount) of the best recipe so far, or of the next best.
+
+    The list is empty if there is none, or if the best round cannot be improved.
+    """
     if _is_perfect(tried):
         return []
     best = best_of(tried)
@@ -243,7 +252,11 @@ def _next_try(tried: list[Round], done: set[Recipe]) -> list[Recipe]:
 
 
 def _try(task: Task, reference: Reference, rounds: Rounds, recipe: Recipe) -> str:
-    """Try one recipe. Return an empty text, or the reason why there was no round, such as no case or no time."""
+    """Fit and judge a model by one recipe, and record the round.
+
+    Returns an empty text if the model was accepted, otherwise "not-better", "no-cases" or "max-seconds". With the last
+    two there was no round.
+    """
     its, augmenter, clock = task.settings, reference.augmenter, Clock()
     rows = augmenter.rows(recipe, np.random.default_rng(task.next_stream("rounds")))
     if recipe.uses_cases and not len(augmenter.pool.grow(1)):

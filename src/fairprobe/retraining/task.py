@@ -25,7 +25,7 @@ from fairprobe.retraining.recipes import checked_augment
 from fairprobe.searching.registry import strategy_path
 
 STREAMS: Final = ("split", "schedule", "rounds", "hunt", "select", "report", "committee")
-"""Uses of random numbers; each has its own stream, by its place in this list."""
+"""Names of the uses of random numbers. Each use has its own stream, spawned from the seed in this order."""
 
 
 class Settings(SimpleNamespace):
@@ -55,17 +55,20 @@ class Settings(SimpleNamespace):
 
 
 class Task:
-    """A model, its rows and the settings of its retraining, all checked. No model is fitted or asked yet."""
+    """All that a retraining needs: the checked model, settings and rows, the latter split into parts.
+
+    No model is fitted or asked yet.
+    """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         """Take all arguments of `retrain` by name."""
         self.settings = its = Settings(**arguments)
         self.model = its.model
         self.linked = domain = checked_domain(its.domain)
-        """Domain as it was given, with its links if it has some."""
+        """Domain as the user gave it, with its links (columns that change along with sensitive ones), if any."""
         self.augmentations = checked_augment(its.augment, domain)
         self.domain = domain = domain.without_links() if domain.links else domain
-        """Domain without its links: cases, twins and flipped rows have plain twins."""
+        """Domain without its links. By it, the twins of cases and of flipped rows differ in sensitive columns only."""
         checked_engine(its.engine, checked_jobs(its.n_jobs))
         self.seed = checked_seed(its.seed)
         self.streams = dict(zip(STREAMS, np.random.SeedSequence(self.seed).spawn(len(STREAMS)), strict=True))
@@ -78,7 +81,7 @@ class Task:
         check_committee(its.committee, classes)
         self.cases = None if its.cases is None else checked_cases(domain, its.cases)
         self.case_labels = None
-        """The labels of the cases, if they are given too."""
+        """Label of each family of the given cases with `labels="given"`; otherwise None."""
         if its.labels == "given":
             if self.cases is None:
                 raise SettingError("labels='given' needs cases with a column of labels, got no cases")
@@ -91,7 +94,7 @@ class Task:
         names = classes.tolist()
         self.favourable = names[-1] if its.favourable is None else favourable_label(its.favourable, names)
         self.is_fitted = is_fitted(its.model)
-        """True if the model given can be asked as it is."""
+        """True if the given model is already fitted."""
         self.refits = its.held_out is None or not self.is_fitted
         """True if rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
         self.n_controls = (4 if self.linked.links else 3) * bool(its.controls)
@@ -100,14 +103,14 @@ class Task:
         self._progress = teller(its.progress)
 
     def seed_of(self, use: str) -> int:
-        """Return the seed for a use of random numbers that occurs once."""
+        """Return the seed, a number, for one of `STREAMS` that is used once."""
         return int(self.streams[use].generate_state(1)[0])
 
     def next_stream(self, use: str) -> np.random.SeedSequence:
-        """Return another stream for a use that occurs repeatedly."""
+        """Return a new random stream for one of `STREAMS` that is used repeatedly."""
         return self.streams[use].spawn(1)[0]
 
     def tell(self, text: str, **figures: Any) -> None:
-        """Report a step that begins, or, with figures, a step that has ended."""
+        """Report progress to the user: a step that begins, or, with figures, one that has ended."""
         if self._progress is not None:
             self._progress(Status(text, figures, is_over=bool(figures)))

@@ -106,7 +106,7 @@ class CaseTables:
         return pd.concat([self.cases, about.rename(columns=free)], axis=1)
 
     def _more(self) -> list[pd.DataFrame]:
-        """Return the further columns of `to_frame`."""
+        """Return the further tables of `to_frame`, with a row for each case; a subclass may add some."""
         return []
 
 
@@ -153,7 +153,7 @@ class Found(CaseTables, Result):
         remarks: Sequence[Remark] = (),
         start: StartRows | None = None,
     ) -> Found:
-        """Return the result of a run."""
+        """Return the result of a search, from its job, its limits and the totals of its shards."""
         of_job = ("domain", "settings", "output", "threshold", "seed", "resolution", "density")
         of_tally = ("n_distinct", "n_judged", "n_queries", "n_not_comparable", "stop_reason")
         return cls(
@@ -244,7 +244,7 @@ class Found(CaseTables, Result):
         return [each for each in (plausibility, self.origins) if each is not None]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures of the run."""
+        """The figures, settings and limits of the search as a dict for JSON."""
         counts = ("n_cases", "n_distinct", "n_judged", "n_not_comparable", "n_queries", "n_sent", "seconds", "seed")
         return {
             **{
@@ -263,7 +263,7 @@ class Found(CaseTables, Result):
         }
 
     def blocks(self) -> list[Block]:
-        """The figures, the start, the first cases and the remarks."""
+        """The result as blocks of a report: the figures, the start, the first cases and the remarks."""
         figures = {
             "sensitive": ", ".join(self.domain.sensitive),
             "strategy": self.settings.strategy,
@@ -303,7 +303,7 @@ class Found(CaseTables, Result):
 
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:
-    """Return the remarks on the whole run."""
+    """Return the remarks on a whole search, such as shards left out or an output that never changed."""
     n_judged, n_compared = tally.n_judged, tally.n_judged - tally.n_not_comparable
     remarks: dict[str, str] = {}
     if tally.skipped:

@@ -26,7 +26,7 @@ LEAST = 1e-9
 
 
 class Hinter(Instead):
-    """Requests for hints on inputs and their twins. The asker that it uses counts the rows."""
+    """Source of hints (scores or gradients) about inputs and their twins. Rows sent for hints count as queries."""
 
     def __init__(self, job: Job, counter: Asker, *, gradients: bool) -> None:
         super().__init__(counter)
@@ -110,7 +110,10 @@ def _spread(answers: Floats, present: Mask) -> Floats:
 
 
 def make_hinter(job: Job, wants: str | None, counter: Asker) -> Hinter | None:
-    """Return the hinter that a strategy needs; None if the model gives no such hints or outputs are no labels."""
+    """Return the source of the hints that a strategy learns from ("scores" or "gradients").
+
+    None if the strategy learns from none, if the model gives none, or if the compared output is not the label.
+    """
     if wants is None or job.output != "label":
         return None
     can = adapter_for(job.model)

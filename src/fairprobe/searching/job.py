@@ -41,7 +41,7 @@ class Job:
     is_repeatable: bool = False
     """True if the model is known to repeat its answers."""
     resolution: float = 0.0
-    """Largest difference between the model's outputs for one row that rounding explains."""
+    """Smallest excess of a gap over the threshold that counts: twice the rounding error of the model's outputs."""
     density: Density | None = None
     min_plausibility: float = 0.0
     model_id: str | None = None
@@ -59,12 +59,12 @@ class Job:
         return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
 
     def asker(self) -> Asker:
-        """Return a new asker, with its count of queries at zero."""
+        """Return a new asker (it sends codes as rows to the model), with its count of queries at zero."""
         return Asker(self.model, self.domain, output=self.output, batch=self.batch)
 
     @cached_property
     def stand_in(self) -> StandIn | None:
-        """The stand-in for the model, if there is one. Each process that uses it compiles it once."""
+        """The stand-in for the model (faster, with nearly the same outputs), or None; compiled once in each process."""
         return compile_stand_in(self.model, self.domain, self.output, self.batch)
 
 
@@ -96,14 +96,17 @@ class Cases(Ends):
         return cls(codes, codes, np.empty(0), np.empty((0, 2), dtype=dtype), classes, nothing, nothing)
 
     def take(self, rows: Any) -> Cases:
-        """Return the cases at some rows, or where a mask is true."""
+        """Return the cases at the given positions, or where the given boolean mask is true."""
         taken: list[Any] = [None if column is None else column[rows] for column in vars(self).values()]
         return Cases(*taken)
 
 
 @dataclass(frozen=True)
 class Known:
-    """Findings of earlier shards. Only a shard that runs after them has these, and uses them only to stop in time."""
+    """Findings of earlier shards: their cases, the families judged, and the inputs since the last new case.
+
+    Only a shard that runs after the earlier ones gets them, and uses them only to stop in time.
+    """
 
     distinct: Distinct
     coverage: Coverage | None
@@ -130,14 +133,16 @@ class Trace:
     is_new: Mask
     """Boolean mask by judged input: True for the first of its family in the shard."""
     new_keys: Codes | None
-    """Keys of the inputs that are first of their family, if the domain is small enough to be judged completely."""
+    """Keys (numbers of families) of the inputs that are first of their family; None if the domain is too large to be
+    judged completely."""
     case_keys: Codes
     not_comparable: Codes
     """Offsets of the inputs that are not comparable."""
     cases: Cases
     """Cases that are distinct within the shard."""
     distinct: Distinct | None
-    """The known cases and the new ones, if the shard knew any; all its own cases are then new."""
+    """Keys of the cases of earlier shards and of this one; None if the shard did not know the earlier ones. If it did,
+    `cases` holds new ones only."""
     varies_at: int | None
     """Offset of the first batch by whose end the model had given two different outputs; None if there is none."""
     unconfirmed: Codes
@@ -145,7 +150,7 @@ class Trace:
     asked_once: Codes
     """Offsets of the hits that count although the model could not be asked about them again."""
     contradicted: Codes
-    """Offsets of the hits that got other outputs in the second query, in order."""
+    """Offsets of the hits that got other outputs when the model was asked again, in order."""
     contradicted_rows: Codes
     """Some of the rows whose output differed in the second query."""
     remarks: tuple[Remark, ...] = ()

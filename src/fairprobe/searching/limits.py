@@ -83,7 +83,7 @@ class Limits:
         check_above_0("max_seconds", self.max_seconds)
 
     def check_affords(self, n_members: int, *, asked_twice: bool = False) -> None:
-        """Refuse a limit on queries that is too small for one input."""
+        """Raise a SettingError if `max_queries` is too small for one input and its twins."""
         n = 2 * n_members if asked_twice else n_members
         if self.max_queries is not None and self.max_queries < n:
             twice = ", asked about twice if it is a case" if asked_twice else ""
@@ -93,7 +93,7 @@ class Limits:
 
 
 def settled(**arguments: Any) -> tuple[SearchSettings, Limits]:
-    """Return the checked settings and limits among the arguments of a search."""
+    """Return the settings and the limits of a search, checked, from the arguments of `search`."""
     fields = [name for name in SearchSettings.__dataclass_fields__ if name in arguments]
     settings = SearchSettings(**{name: arguments[name] for name in fields})
     return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})

@@ -24,7 +24,10 @@ ROWS_KEPT = 64
 
 @dataclass(frozen=True)
 class Waiting:
-    """Hits that are not yet known to be distinct, with their keys. An offset counts the inputs judged before a hit."""
+    """Hits (inputs judged discriminatory) that are not yet known to be distinct, with the keys of their families.
+
+    The offset of a hit is the number of inputs judged before it.
+    """
 
     judgement: Judgement
     keys: Codes
@@ -34,7 +37,7 @@ class Waiting:
         return len(self.offsets)
 
     def take(self, rows: Codes, dtype: np.dtype[np.signedinteger]) -> Waiting:
-        """Return the hits at some rows, with codes of another dtype."""
+        """Return the hits at the given positions, with their codes in the given dtype."""
         return Waiting(self.judgement.take(rows, dtype), self.keys[rows], self.offsets[rows])
 
     @classmethod
@@ -53,7 +56,7 @@ class Confirmation:
 
     cases: Waiting
     asked: Codes
-    """Offsets of the hits."""
+    """Offsets of all hits that were asked about."""
     n_rows: Codes
     """Number of rows sent for each hit."""
     contradicted: Codes
@@ -63,7 +66,7 @@ class Confirmation:
 
 
 def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirmation:
-    """Ask the model again about hits, which it or its stand-in judged."""
+    """Ask the model again about hits that it or its stand-in judged, and return which of them are cases."""
     order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
     asked = waiting.judgement.take(order, np.dtype(np.int64))
     members = asked.members(oracle.families)
@@ -84,7 +87,7 @@ def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirma
 
 
 class Recorder:
-    """Record of judgements in order. Hits wait until the shard decides which of them are cases."""
+    """Record of all judgements of one shard, in order. Hits wait until the shard decides which of them are cases."""
 
     def __init__(self, oracle: Oracle, known: Known | None) -> None:
         self._oracle = oracle
@@ -96,7 +99,7 @@ class Recorder:
         self._n_known = len(self._distinct)
         self._waiting: list[Waiting] = []
         self._proposed = Distinct(self._keys.n_words)
-        """Keys of the hits that were sifted."""
+        """Keys of all hits that were checked for duplicates."""
         self._n_sifted = 0
         """Number of waiting hits, from the first on, that are known to be new to this shard."""
         self._cases: list[Cases] = []
@@ -167,14 +170,17 @@ class Recorder:
         self._waiting, self._n_sifted, self.n_waiting = [sifted], len(sifted), len(sifted)
 
     def proposals(self, n: int) -> Waiting | None:
-        """Return the next hits that are new to this shard, in order. They wait until they are settled."""
+        """Return up to `n` waiting hits to confirm, in order and distinct within the shard; None if no hit waits.
+
+        They stay among the waiting hits until they are settled.
+        """
         self.sift()
         if not self.n_waiting:
             return None
         return self._waiting[0].take(np.arange(min(n, self.n_waiting)), np.dtype(np.int64))
 
     def settle(self, confirmation: Confirmation) -> None:
-        """Remove the last proposals, which were asked about, and keep the confirmed ones as cases."""
+        """Record the answers about the last proposals: they wait no longer, and the confirmed ones become cases."""
         self._confirmations.append(confirmation)
         self.n_confirming += int(confirmation.n_rows.sum())
         self.is_contradicted |= len(confirmation.contradicted) > 0
@@ -212,7 +218,7 @@ class Recorder:
     # All of it
 
     def trace(self, **more: Any) -> Trace:
-        """Return the trace of the record. Waiting hits are unconfirmed; `more` are the other fields."""
+        """Return the record as a `Trace`; hits that still wait are unconfirmed, and `more` has the other fields."""
         keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
         cases = Cases.join(self._cases) if self._cases else self._no_cases
         is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply

@@ -26,14 +26,14 @@ STRATEGIES: dict[str, str] = {
     "guided": "fairprobe.searching.strategies.guided:Guided",
     "genetic": "fairprobe.searching.strategies.genetic:Genetic",
 }
-"""Strategies for any model: "module:Class" by name."""
+"""Location of the class of each strategy for any model, as "module:Class", by the strategy's name."""
 
 NEARBY = "nearby"
 OTHER_STRATEGIES: dict[str, str] = {
     "gradient": "fairprobe.searching.strategies.gradient:Gradient",
     NEARBY: "fairprobe.searching.strategies.nearby:Nearby",
 }
-"""Strategies with special needs: torch modules, or real rows with at most `max_changes` changes."""
+"""Location of each strategy with special needs (torch modules, or `max_changes`), as "module:Class", by name."""
 
 LEARNED = 1250
 """Number of judged inputs below which learning from scores does not pay for its queries. Measured."""
@@ -49,7 +49,7 @@ def strategy_path(name: str) -> str:
 
 
 def load_strategy(path: str) -> type[Strategy]:
-    """Return the class at a path."""
+    """Import a strategy and return its class, given its location as "module:Class"."""
     module, attribute = path.split(":")
     found: type[Strategy] = getattr(import_module(module), attribute)
     return found
@@ -89,14 +89,15 @@ def settled_strategy(
 
 
 def choose_strategy(model: Any, output: str = "label", limits: Limits | None = None) -> str:
-    """Return the strategy that suits a model and the limits of a search (`docs/strategies.md` has the figures).
+    """Return the name of the strategy for a model and the limits of a search (`docs/strategies.md` has the figures).
 
-    - Gaps of scores above a threshold have no boundary to aim at.
-    - The gradients of a torch module guide best.
-    - Trees have leaves: their scores are steps, which guide no better than labels do.
-    - Other models are guided by their scores, if these come with the labels in one answer. Where they are queries of
-      their own, that pays only if it is inputs that are few; and for a linear model, which answers at once, not if it
-      is seconds. With some hundred inputs there is no time to learn from them.
+    - "anchored" for outputs other than labels: gaps above a threshold have no boundary to aim at.
+    - "gradient" for a torch module: its gradients guide best.
+    - "anchored" for trees: their scores are steps, which guide no better than labels do.
+    - "anchored" without scores, or if limits allow fewer than `LEARNED` inputs: there is too little to learn from.
+    - "guided" for other models whose scores come with the labels in one query. Under a limit of seconds this holds only
+      if labels follow from probabilities; otherwise the model, a linear one, answers too quickly for learning to pay.
+    - "guided" if scores cost queries of their own, but only if judged inputs are limited, and not queries or seconds.
     """
     if output != "label":
         return "anchored"

@@ -35,7 +35,7 @@ SHOW_SECONDS = 0.1
 """Seconds between two displays of progress. Chosen."""
 
 LOOK_SECONDS = 0.1
-"""Seconds after which the duration of a run is predicted. Chosen."""
+"""Seconds that a run must have taken before its remaining time is predicted. Chosen."""
 
 
 @dataclass
@@ -62,7 +62,10 @@ class Run:
         self._timer = Timer(SHOW_SECONDS)
 
     def found(self, kept: StoredSearch | None = None) -> Found:
-        """Return the cases found, without those that the model contradicts. `kept` has the shards of earlier runs."""
+        """Run the search and return its result, without cases that the model contradicts when asked again.
+
+        `kept` is the folder with the shards of earlier calls, if the search is stored.
+        """
         try:
             found = in_other_batches(self.job, confirmed(self.job, self._found(kept), self.tally))
             if kept is not None:
@@ -115,7 +118,7 @@ class Run:
         return engine
 
     def _engine_name(self, n_shards: int | None) -> str:
-        """Return the engine to use: the local one if other processes could not help."""
+        """Return the name of the engine to use: "local" if other processes could not help."""
         if adapter_for(self.job.model).connections:
             return "local"  # the limits of a service are for all its connections together
         if self.limits.max_queries is not None and self.job.costs_vary:
@@ -125,7 +128,7 @@ class Run:
         return self.engine or checked_engine(None, self.n_jobs)[0]
 
     def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
-        """Run a shard after all shards before it, with their findings."""
+        """Run a shard in this process, with the findings of all shards before it, and return its trace."""
         quota = _quota(self.job, self.limits, shard, seconds, self.tally.n_queries, self.tally.n_cases)
         return run_shard(self.job, shard, quota, self.tally.known(), report)
 
@@ -171,7 +174,7 @@ class Run:
 
 
 def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_queries: int, n_cases: int = 0) -> Quota:
-    """Return the quota of a shard, given the queries and cases of earlier shards."""
+    """Return the quota (limits) of a shard, given the queries and cases of earlier shards."""
     n_inputs = job.settings.shard_inputs
     if limits.max_judged is not None:
         n_inputs = max(0, min(n_inputs, limits.max_judged - shard * n_inputs))
@@ -284,9 +287,9 @@ def _is_interrupted(work: Callable[[], object]) -> bool:
 
 
 def _are_cases(found: Found, rows: Codes, oracle: Oracle, clock: Clock) -> Mask:
-    """Return a mask of the cases at these rows that the model confirms; False if the limits leave no query.
+    """Return a mask of some cases, given by their positions: True where the model, asked again, confirms the case.
 
-    Confirming may take as long as the search was allowed to.
+    It is False where the limits leave no query or time. Confirming may take as long as the search was allowed to.
     """
     again, limits = np.zeros(len(rows), dtype=bool), found.limits
     for first in range(0, len(rows), CASES_A_CALL):

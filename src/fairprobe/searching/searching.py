@@ -1,4 +1,4 @@
-"""`search`: runs shards, from 0 on, until a limit is reached."""
+"""The function `search`, which looks for cases in shards (parts of a fixed size) until a limit is reached."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MIN_PLAUSIBILITY = 0.05
 
 
 def _search(**arguments: Any) -> Found:
-    """Do what `search` declares."""
+    """Search a domain for discriminatory inputs; this is the body of `search`, with its arguments by name."""
     its = SimpleNamespace(**arguments)
     settings, limits = settled(**arguments)
     domain = checked_domain(its.domain) if its.linked else checked_domain(its.domain).without_links()
@@ -84,7 +84,7 @@ def _search(**arguments: Any) -> Found:
 
 
 def _checked_strategy(settings: SearchSettings, its: SimpleNamespace) -> type[Strategy]:
-    """Return the class of the strategy, if it suits the model, the start rows and the number of changes."""
+    """Return the class of the strategy; refuse one that does not suit the model, `start` or `max_changes`."""
     strategy = load_strategy(strategy_path(settings.strategy))
     strategy.check_model(its.model)
     has_changes = settings.max_changes is not None
@@ -107,7 +107,7 @@ def _job(
     start: StartRows | None,
     asker: Asker,
 ) -> Job:
-    """Return the job with all data that the shards depend on."""
+    """Return the job of a search: the model, the domain and all settings that its shards depend on."""
     checked_choice("accelerate", its.accelerate, ACCELERATE)
     return Job(
         model=its.model,
@@ -211,12 +211,13 @@ def search(
             reason, and gives the result of an uninterrupted run; with higher limits it continues. Any other model,
             domain or setting is refused. Canary inputs detect a changed model. They are asked about at the start, at
             the end and when a run is resumed: 1,000 rows each time, in addition to `max_queries`.
-        model_id: with `store`, a name for this very model, which then is what must be the same. It is needed where
-            nothing else tells the model from another: one that holds an open file, say.
+        model_id: with `store`, a name that you give to this model, by which a resumed run recognises it. It is needed
+            for a model whose content cannot be read, for example because it holds an open file.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
-        What was found. A failing model raises a ModelError with the same in its `found`; Ctrl-C returns it.
+        The cases, with the settings and the cost of the search. A failing model raises a ModelError that holds the
+        cases so far in its `found`; Ctrl-C returns them.
 
     >>> from fairprobe import Domain, Integer
     >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
@@ -232,7 +233,7 @@ def search(
 
 
 def _health_of_budget(job: Job, limits: Limits, engine: str | None) -> Iterator[Remark]:
-    """Yield remarks on limits that keep the search from what was asked for."""
+    """Yield remarks on limits under which no local search starts, or under which shards cannot run in parallel."""
     settings = job.settings
     n_affordable = limits.max_queries and limits.max_queries // len(job.domain.families)
     budget = min(n for n in (limits.max_judged, n_affordable, settings.shard_inputs) if n is not None)

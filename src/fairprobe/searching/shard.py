@@ -1,4 +1,4 @@
-"""One shard of a search: global rounds, start cases and local search until the quota is judged."""
+"""One shard (part) of a search: it samples inputs and searches around the cases found, until its quota is judged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLICE_SECONDS = 0.2
 """Seconds that a slice should take. Chosen: a slow model exceeds the limit by at most this."""
 
 CHECKED_BOTH = 32
-"""Number of cases whose families, on both sides of the boundary, show whether labels follow from scores. Chosen."""
+"""Number of start cases whose families are asked for labels and scores, to check that labels follow. Chosen."""
 
 REPORT_SECONDS = 0.1
 """Seconds between two reports of a shard. Chosen."""
@@ -45,38 +45,44 @@ HASTY_ROWS = 4000
 """Number of rows sent at a time to confirm hits after an interruption. Chosen: a call then ends soon."""
 
 MOST_ROWS = 200_000
-"""Number of rows for confirming the waiting hits at which they are confirmed. Chosen: large batches are cheaper."""
+"""Number of rows that confirming the waiting hits must need before it is done. Chosen: large batches are cheaper."""
 
 LOOK, LOOK_HURRIED = 100, 500
-"""Numbers of inputs of a global round judged at a time for an early-starting strategy, without and with `hurry`.
-Chosen."""
+"""Number of inputs of a global round judged at a time, for a strategy that starts early. `LOOK` is the number without
+`hurry`, `LOOK_HURRIED` the number with it. Chosen."""
 
 ENOUGH, LONG = 8, 500
-"""Number of start cases that ends the first global round; and number of inputs that ends it given one start case.
-Measured."""
+"""`ENOUGH`: number of start cases that ends the first global round. `LONG`: number of inputs after which one start
+case is enough to end it. Measured."""
 
 ENOUGH_PEOPLE, LONG_PEOPLE = 64, 2000
-"""Values of `ENOUGH` and `LONG` within a density, where start cases show where people are. Measured."""
+"""Values that replace `ENOUGH` and `LONG` if inputs are drawn from a density: there, start cases show where people are.
+Measured."""
 
 GLOBAL = 0.06
-"""Inputs of a later global round, as a fraction of the inputs judged before; at least as many as in the first round.
+"""Smallest number of inputs of a later global round, as a fraction of all inputs judged before; `LONG` if that is more.
 Measured: a longer search is spread more widely."""
 
 FIRST, AGAIN = 6, 2
-"""Lengths of local searches. The first one judges `FIRST * n_local` inputs for each start case. A later one judges
-`AGAIN` times the inputs judged before. Measured: the first start cases say little about the others."""
+"""Largest lengths of local searches by an early-starting strategy. `FIRST`: the first one judges `FIRST * n_local`
+inputs for each start case. `AGAIN`: a later one judges `AGAIN` times the inputs judged before. Measured: the first
+start cases say little about the others."""
 
 MOST_DRY = 7
-"""Largest number of doublings of global rounds. Each local search without a new case doubles the next ones. Chosen."""
+"""Largest n in this rule: after n local searches in a row that only revisit inputs, 2**n - 1 global rounds follow
+without a local search. Chosen."""
 
 FLUSH = 400_000
-"""Number of waiting cases that need no confirming at which duplicates are removed. Measured: large batches are
-cheaper."""
+"""Number of hits that wait before duplicates among them are removed, if hits need no confirming. Measured: large
+batches are cheaper."""
 
 
 @dataclass(frozen=True)
 class Quota:
-    """The limits of one shard. A shard may do more than the run needs, which cuts off the rest, but never less."""
+    """The limits of one shard on inputs, cases, inputs without a new case, queries and seconds; None is no limit.
+
+    A shard may do more than the run needs, which cuts off the rest, but never less.
+    """
 
     n_inputs: int
     n_cases: int | None = None
@@ -91,7 +97,10 @@ class _Done(Exception):  # noqa: N818  # no error: it unwinds the rounds when th
 
 
 def run_shard(job: Job, shard: int, quota: Quota, known: Known | None = None, report: Report | None = None) -> Trace:
-    """Run one shard. An interruption or a failure ends it early, with the findings so far."""
+    """Run one shard of a search, and return its trace: judged inputs, cases and queries.
+
+    An interruption or a failure ends it early, with the findings so far.
+    """
     with deferred():
         first = _Shard(job, shard, quota, known, report)
         try:
@@ -120,7 +129,8 @@ class _Shard:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)
         self.walking: Oracle | None = None
-        """Oracle for walking, once it is chosen; it gets scores and labels in one query if the model allows it."""
+        """Oracle (judge) for local searches, None before the first one. It gets scores and labels in one query if the
+        model allows it."""
         self.confirms = self.screen is not None or not job.is_repeatable
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
@@ -128,7 +138,8 @@ class _Shard:
         self.remarks: list[Remark] = []
         self.clock = None if quota.seconds is None else Clock(quota.seconds)
         self.slice = self.confirm_slice = FIRST_SLICE
-        """Numbers of inputs judged, and of hits confirmed, at a time under a limit of time."""
+        """Under a limit of time, `slice` is the number of inputs judged in one call, and `confirm_slice` the number of
+        hits confirmed in one call."""
         self.n_walks = self.n_dry = self.n_whole = 0
         self.is_cut_short = False
         self.timer = Timer(REPORT_SECONDS)
@@ -159,7 +170,7 @@ class _Shard:
         )
 
     def _guarded(self, work: Callable[[], None]) -> tuple[StopReason | None, FairprobeError | None]:
-        """Do some work, and return the reason for its end, and the error if the model or any other part failed."""
+        """Call a function; return the reason if something ended it early, and the error if a part failed, else None."""
         try:
             with interruptible(), self.asker.quiet():
                 work()
@@ -198,7 +209,10 @@ class _Shard:
             self._explore(self.job.region.sample_codes(n, self.rng))
 
     def _explore(self, sample: Codes) -> tuple[int, bool]:
-        """Judge a global sample and walk from its cases. Return the number judged, and True if there was a case."""
+        """Judge sampled inputs and search locally from the cases among them.
+
+        Returns the number of judged inputs, and True if one of them was a case.
+        """
         settings, strategy = self.job.settings, self.strategy
         # If local search has found all that is near, only new draws can lead on.
         is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
@@ -246,7 +260,7 @@ class _Shard:
         self.n_whole = 2**self.n_dry - 1
 
     def _who_walks(self, cases: Codes) -> Oracle:
-        """Return the oracle for walking: it asks for scores and labels at once if the first cases allow it."""
+        """Return the oracle (judge) for local search. It gets labels from scores if both agree on the first cases."""
         members = self.oracle.families.of(cases[:CHECKED_BOTH])
         n_rows = 2 * int(members.sizes.sum()) + len(members.families)
         if self.hinter is None or not self.hinter.tells_labels or self._queries_left() < n_rows:
@@ -270,7 +284,11 @@ class _Shard:
         return self.judging
 
     def _hints(self, members: Members) -> Hints | None:
-        """Return hints for a strategy that needs them, if the quota has room for them and another input."""
+        """Return the hints (scores or gradients) about a batch for the strategy.
+
+        None if the strategy uses no hints, if the quota lacks queries for them and another input, or if the model
+        fails.
+        """
         if self.hinter is None:
             return None
         if not self.hinter.has_heard and self._queries_left() < (len(members) + 1) * len(members.families):
@@ -288,7 +306,7 @@ class _Shard:
     # Judging within the quota
 
     def _judge(self, members: Members) -> Judgement:
-        """Judge and record a batch, and end the shard if the quota is used up."""
+        """Judge and record a batch of families, and return the judgement; raise `_Done` once the quota is used up."""
         parts: list[Judgement] = []
         while True:
             room = self._room(members)
@@ -309,7 +327,7 @@ class _Shard:
         return Judgement.join(parts)
 
     def _room(self, members: Members) -> int:
-        """Return how many inputs the quota has room for, even if all were hits and asked about again."""
+        """Return how many inputs of a batch fit into the quota, even if all were hits that must be confirmed."""
         room = min(len(members), self.quota.n_inputs - self.recorder.n_judged)
         if self.quota.n_queries is None:
             return room
@@ -346,7 +364,10 @@ class _Shard:
     # Settling what was found
 
     def _settle(self, clock: Clock | None = None) -> None:
-        """Decide which hits are cases. Confirmed hits are recorded before the model is asked about more."""
+        """Turn waiting hits into cases, after asking the model about them again where that is needed.
+
+        Confirmed hits are recorded before the model is asked about more. The work stops when the clock is over.
+        """
         if self.screen is not None:
             self.screen.finish()
         if not self.confirms:
@@ -368,7 +389,10 @@ class _Shard:
                 self.confirm_slice *= 2
 
     def _is_done(self) -> bool:
-        """Return True if the quota is met. Hits are settled late, because large batches are cheaper."""
+        """Return True if the quota is met or the whole domain is judged; raise `_Done` if the time is over.
+
+        Hits are settled (confirmed and counted) late, because large batches are cheaper.
+        """
         quota, recorder = self.quota, self.recorder
         if self.clock is not None and self.clock.is_over:
             raise _Done(StopReason.MAX_SECONDS)
@@ -386,7 +410,7 @@ class _Shard:
         return recorder.has_covered_all()
 
     def _has_found(self, n: int) -> bool:
-        """Return True if n or more new cases were found. Duplicates are counted only if there are n hits."""
+        """Return True if n or more new cases were found. Duplicates are removed only once there are n hits."""
         recorder = self.recorder
         if recorder.n_new + recorder.n_waiting < n:
             return False

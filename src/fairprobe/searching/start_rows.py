@@ -23,7 +23,7 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class StartRows:
-    """The rows that lie in the domain, in their order."""
+    """The rows to start a search from: those of the given rows that lie in the domain, in their order."""
 
     domain: Domain
     """The searched domain. With `max_changes` it also holds values of the rows that are off its grid."""
@@ -35,7 +35,7 @@ class StartRows:
     """Number of rows left out because they are less plausible than required."""
 
     def plausible(self, density: Density, least: float) -> StartRows:
-        """Return the rows that are at least this plausible."""
+        """Return the rows with a plausibility of at least `least` by the density; refuse a `least` that none has."""
         likely = density.within(self.domain).plausibility_of(self.codes)
         kept = likely >= least
         if not kept.any():
@@ -49,7 +49,7 @@ class StartRows:
 
 
 def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
-    """Return the rows that lie in the domain, as inputs.
+    """Return the given rows that lie in the domain, as inputs to start a search from.
 
     A row whose sensitive value is not compared gets the first value that is, with the linked columns changed along. A
     number between two steps goes to the nearer one, unless values are to be kept.
@@ -72,7 +72,10 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
 
 
 def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame:
-    """Return rows in which an uncompared sensitive value becomes that of the first member that counts."""
+    """Return rows in which each sensitive value that is not compared is replaced by the first compared one that fits.
+
+    `own` has the codes of the rows' sensitive values, negative for a value that is not compared.
+    """
     others = np.flatnonzero((own < 0).any(axis=1))
     members = domain.families.of_frame(frame.iloc[others])
     present = members.present & np.asarray((members.members >= 0).all(axis=1))[:, None]
@@ -88,7 +91,9 @@ def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame
 
 
 def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
-    """Return the row with the fewest changes for each case, the first of several, and the number of changes.
+    """Return the position of the row nearest to each case, by number of differing values, and these numbers.
+
+    Of several equally near rows, the first one counts.
 
     Sensitive, derived and linked columns do not count, except for the roles of linked values.
     """

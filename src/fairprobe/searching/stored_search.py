@@ -43,11 +43,11 @@ ARRAYS = (
 FIGURES = ("shard", "n_judged", "n_sent", "varies_at", "remarks")
 
 ROWS = 250_000
-"""Number of cases in one frame. Chosen: a frame of a wide domain stays below 1 GB."""
+"""Largest number of cases in one frame that `merged` yields. Chosen: a frame of a wide domain stays below 1 GB."""
 
 
 class StoredSearch:
-    """Store of a search's shards for an engine."""
+    """Folder with the shards of one search: the engine reads finished shards from it and writes new ones to it."""
 
     def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries) -> None:
         self.run = run
@@ -82,7 +82,7 @@ class StoredSearch:
     # For the engine
 
     def load(self, shard: int) -> Trace | None:
-        """Return the shard if it is finished, or its stored part if the limits are the same; otherwise None."""
+        """Return the stored trace of a finished shard, or of a cut one if the limits are the same; otherwise None."""
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         finished = self._read(name)
         if finished is not None and self._is_affordable(finished):
@@ -130,7 +130,7 @@ class StoredSearch:
     # The end
 
     def note_end(self, found: Found, tally: Tally) -> None:
-        """Write down how the call ended."""
+        """Store how a call of `search` ended: its stop reason, its limits, its counts and its seconds."""
         names = ("n_cases", "n_judged", "n_distinct", "n_queries", "seconds")
         self.run.note_end(
             **{name: getattr(found, name) for name in names},
@@ -141,7 +141,10 @@ class StoredSearch:
         )
 
     def checked(self, found: Found) -> Found:
-        """Return the result with the remarks on the run; the model is asked the canary inputs again."""
+        """Return the result with the remarks on the stored run, after a check that the model has not changed.
+
+        The check asks about the canary inputs again. After an interruption it is left out.
+        """
         if found.stop_reason is not StopReason.INTERRUPTED:
             try:
                 self._canaries.check()
@@ -152,7 +155,7 @@ class StoredSearch:
 
 
 def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[str, Any]:
-    """Return all values that the shards of a search depend on, as plain values."""
+    """Return the values by which a stored search is recognised: all that its shards depend on, as plain values."""
     return {
         "model": digests.of_model(job.model, job.model_id),
         "data": {
@@ -176,7 +179,7 @@ def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[st
 
 
 def content_of(trace: Trace, domain: Domain) -> ShardContent:
-    """Return a shard as the content of its file."""
+    """Return the trace of a shard in the form that its file stores: columns of its cases, arrays and figures."""
     cases = trace.cases
     columns: dict[str, Any] = {f"case {name}": cases.case[:, place] for place, name in enumerate(domain.names)}
     columns |= {f"twin {name}": cases.twin[:, domain.names.index(name)] for name in domain.families.varying}
@@ -189,7 +192,7 @@ def content_of(trace: Trace, domain: Domain) -> ShardContent:
 
 
 def cases_of(content: ShardContent, domain: Domain) -> Cases:
-    """Return the cases of a shard."""
+    """Return the cases in the content of a shard's file."""
     columns = content.columns
     case = np.column_stack([columns[f"case {name}"] for name in domain.names])
     twin = case.copy()
@@ -201,7 +204,7 @@ def cases_of(content: ShardContent, domain: Domain) -> Cases:
 
 
 def trace_of(content: ShardContent, domain: Domain, keys: Keys) -> Trace:
-    """Return a shard from the content of its file."""
+    """Return the trace of a shard from the content of its file."""
     cases = cases_of(content, domain)
     about = {name: content.about[name] for name in FIGURES}
     return Trace(
@@ -216,7 +219,7 @@ def trace_of(content: ShardContent, domain: Domain, keys: Keys) -> Trace:
 
 
 class StoredCases:
-    """The cases in the shards of one run."""
+    """Reader of the cases of one stored search, shard by shard."""
 
     def __init__(self, path: str | Path) -> None:
         self.run = RunReader(path)
@@ -238,11 +241,14 @@ class StoredCases:
         }
 
     def finished(self) -> list[Entry]:
-        """Return all finished shards, in order."""
+        """Return the entries (name, path and hash of the file) of all finished shards, in order."""
         return [entry for name, entry in sorted(self.run.entries.items()) if name.isdigit()]
 
     def of_result(self) -> tuple[list[Entry], int | None]:
-        """Return the shards of the last result and its number of cases; if unfinished, the shards up to a gap."""
+        """Return the entries of the shards that the last result came from, and its number of cases.
+
+        After an interruption or a failure, return the finished shards up to the first missing one, and None.
+        """
         end = self.end
         if end is None or end["stop_reason"] in (StopReason.INTERRUPTED, StopReason.FAILED):
             entries = self.finished()
@@ -261,7 +267,7 @@ class StoredCases:
         return entries, end["n_cases"]
 
     def cases(self, entry: Entry) -> Cases:
-        """Return the cases of a shard."""
+        """Read the cases of the shard with this entry."""
         data = self.run.read(entry.name)
         if data is None:
             raise RunError(f"{self.run.remarks[-1].message}; make the search again, which runs this shard anew")
@@ -276,7 +282,7 @@ Part = tuple[StoredCases, list[Entry]]
 
 
 def merged(parts: Sequence[Part], most: int | None = None) -> Iterator[pd.DataFrame]:
-    """Yield the first distinct cases of some shards, in order, in frames of `ROWS` rows.
+    """Yield the distinct cases of some stored shards, the first `most` of them, in frames of up to `ROWS` rows.
 
     Only the keys of the cases stay in memory.
     """

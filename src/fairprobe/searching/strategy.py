@@ -1,4 +1,4 @@
-"""The base classes of strategies, and the region that they search.
+"""The base classes of search strategies, and the part of a domain that they search within a density.
 
 A strategy proposes inputs and is told the judgements; it never asks the model.
 """
@@ -37,7 +37,7 @@ class Region(Domain):
 
     @classmethod
     def of(cls, domain: Domain, density: Density, floor: float) -> Region:
-        """Return the part of a domain whose inputs are at least this likely."""
+        """Return the part of a domain whose inputs have a log probability of at least `floor` by the density."""
         region = object.__new__(cls)
         region.__dict__.update(domain.__dict__)
         region.density, region.floor, region.whole = density, floor, domain
@@ -87,7 +87,7 @@ class Hints:
 
 
 class Strategy(ABC):
-    """Local search from start cases. The loop samples globally, judges the proposed inputs, counts, and stops.
+    """Base class of strategies, which propose inputs near start cases. The shard samples, judges, counts and stops.
 
     One object lives as long as a shard, so it keeps what it has learned from earlier start cases.
     """
@@ -118,11 +118,11 @@ class Strategy(ABC):
         """Columns that can be moved."""
 
     def start(self, seeds: Codes) -> None:
-        """Start at these discriminatory inputs, one for each walker."""
+        """Begin a local search at these inputs (rows of codes, mostly discriminatory), one for each walker."""
         self._start(seeds.copy())  # a walker may write where it stands
 
     def ask(self) -> Codes:
-        """Return the next inputs to judge."""
+        """Return the next inputs to judge, as rows of codes."""
         return self._ask()
 
     def tell(self, judgement: Judgement, hints: Hints | None = None) -> None:

@@ -15,7 +15,7 @@ from fairprobe.store import Coverage, Distinct, Keys
 
 
 class Tally:
-    """Sum of the shards from 0 on, until a limit is reached."""
+    """Totals and distinct cases of a search, from its shards in order, until a limit is reached."""
 
     def __init__(self, domain: Domain, limits: Limits, n_queries: int = 0) -> None:
         self._domain = domain
@@ -48,7 +48,7 @@ class Tally:
 
     @property
     def counts(self) -> Counts:
-        """The counts of the run so far."""
+        """The numbers of distinct cases, judged inputs and queries so far."""
         return Counts(self.n_cases, self.n_judged, self.n_queries)
 
     def cases(self) -> Cases:
@@ -66,11 +66,11 @@ class Tally:
         return Known(self._distinct, self._coverage, self._n_barren)
 
     def skip(self, skipped: Skipped) -> None:
-        """Leave out the next shard and continue."""
+        """Count the next shard as left out, because it kept failing."""
         self.skipped, self.n_shards = (*self.skipped, skipped), self.n_shards + 1
 
     def add(self, trace: Trace) -> None:
-        """Add the next shard, up to the input where a limit is reached."""
+        """Add the trace of the next shard, up to the input at which a limit is reached."""
         cases, distinct = trace.cases, trace.distinct
         if distinct is None:  # it ran beside the shards before, so it may have found their cases again
             distinct = self._distinct
@@ -103,9 +103,10 @@ class Tally:
         self.n_shards += 1
 
     def _cut(self, trace: Trace, offsets: Codes) -> tuple[int | None, StopReason | None]:
-        """Return the input of this shard at which a limit is reached, and the reason.
+        """Return the number of the shard's inputs that count because a limit is then reached, and the stop reason.
 
-        If two limits are reached at once, the first one in this function counts.
+        Both are None if no limit is reached. `offsets` are those of the new cases. If two limits are reached at once,
+        the first one in this function counts.
         """
         limits, cuts = self._limits, list[tuple[int, StopReason]]()
         if limits.max_cases is not None and len(offsets) >= limits.max_cases - self.n_cases:

@@ -51,12 +51,12 @@ _ROWS_TRIED: Final = 100
 
 
 def names() -> tuple[str, ...]:
-    """Names of the subjects, in the paper's order."""
+    """Return the names of the subjects (the paper's six classifiers), in the paper's order."""
     return tuple(_SUBJECTS)
 
 
 def make(name: str) -> Any:
-    """Make a subject, which is a scikit-learn classifier that is not fitted yet."""
+    """Return the subject of this name as a scikit-learn classifier that is not fitted yet."""
     if name not in _SUBJECTS:
         raise SettingError(f"a subject must be one of {', '.join(_SUBJECTS)}, got {name!r}{nearest(name, _SUBJECTS)}")
     module, kind, settings = _SUBJECTS[name]
@@ -92,7 +92,10 @@ def _fit(name: str, made: Any, rows: Codes, labels: Codes) -> Any:
 
 
 def path_for(name: str, made: Any, rows: Codes, labels: Codes) -> Path:
-    """The cache file of a subject as made, fitted on these rows. Other settings or rows have another file."""
+    """Return the path of the file that caches a subject: the classifier `made`, fitted on these rows and labels.
+
+    Other settings, rows, labels or versions of scikit-learn and NumPy have another file.
+    """
     import platformdirs
     import sklearn
 
@@ -105,7 +108,7 @@ def path_for(name: str, made: Any, rows: Codes, labels: Codes) -> Path:
 
 
 def read(path: Path, made: Any, rows: Codes, labels: Codes) -> Any | None:
-    """Read a fitted subject, or give None if the file is missing, damaged or holds anything else."""
+    """Return the fitted subject in a file; None if the file is missing, damaged or holds another model than `made`."""
     from sklearn.exceptions import InconsistentVersionWarning
 
     from fairprobe.model import load_model
@@ -128,7 +131,7 @@ def read(path: Path, made: Any, rows: Codes, labels: Codes) -> Any | None:
 
 
 def write(path: Path, model: Any) -> None:
-    """Write a fitted subject, whole or not at all. If the folder cannot be written, warn."""
+    """Write a fitted subject to a file, whole or not at all. If the folder cannot be written, warn."""
     import skops.io
 
     data = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED)

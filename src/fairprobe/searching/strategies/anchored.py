@@ -15,11 +15,12 @@ LEAST_REACH = 0.005
 """Smallest reach, as a fraction of the range: a parameter that always leaves the region is still tried. Chosen."""
 
 WIDEN, NARROW = 1.3, 0.1
-"""Factors of a reach after a case and after a miss, such that about nine jumps in ten stay in the region. Measured."""
+"""`WIDEN`: factor of a walker's reach (its longest jump) after a case. `NARROW`: factor after a miss. Measured: about
+nine jumps in ten then stay in the discriminatory region."""
 
 FEWEST = 24
-"""Divisor of the number of walkers that begin at once at least. With `hurry` all begin, as small batches take as
-long."""
+"""Divisor of `n_walkers` that gives the smallest number of walkers that begin in a round, so that batches are not tiny.
+With `hurry` all begin, as small batches take as long."""
 
 TOGETHER = 10
 """Number of trials for which walkers from one start case share what they learn. Chosen."""
@@ -28,7 +29,8 @@ RENEW_EVERY = 20
 """Number of trials after which walkers are copied and lost ones are replaced. Chosen: they have then learned enough."""
 
 POOR = 0.15
-"""Fraction of these trials with a case below which new start cases are better than going on. Measured."""
+"""Fraction of cases among the inputs of the last `RENEW_EVERY` trials, below which new start cases are better than
+going on. Measured."""
 
 DRY = 0.95
 """Fraction of walkers at an already visited place above which new start cases are better. Measured."""
@@ -37,16 +39,18 @@ MOST_MISSES = 10
 """Number of misses in a row above which a walker is lost. Chosen."""
 
 BITS = 12
-"""Number of bits of a cell's number. Parameters after the twelfth share bits. Chosen: a rough map is enough."""
+"""Number of bits of a cell's number: one for each parameter, which says if the value is in the upper half of its range.
+Parameters after the twelfth share bits. Chosen: a rough map is enough."""
 
 REDRAWS = 4
 """Number of jumps that a walker draws together if its own is forbidden. Chosen."""
 
 CROWDED = 2
-"""Multiple of the mean number of visits above which a cell is over-represented. Chosen."""
+"""Multiple of the mean number of visits to a cell (see `Visits`) above which a cell is over-represented. Chosen."""
 
 N_PLACES = 1_000_003
-"""Prime modulo which inputs are distinguished by their keys; walkers rarely leave by a false match. Chosen."""
+"""Number of places in which visited inputs are noted, a prime: an input's place is its key modulo this number. Chosen:
+two inputs then rarely share a place."""
 
 
 CHOSEN, CELLS, PLACES, BEFORE, AFTER = range(5)
@@ -79,12 +83,14 @@ class Anchored(Strategy):
         self.misses = np.empty(0, dtype=np.int64)
         self._visits = Visits(domain)
         self._n_seeds = self._n_together = 0
-        """Number of start cases of all rounds; and of this round, if several walkers begin at each."""
+        """`_n_seeds`: number of start cases of all rounds. `_n_together`: number of start cases of this round with
+        `hurry`, when several walkers begin at each; otherwise 0."""
         self._sums = np.tri(len(self.columns))
         self._likely: Floats | None = None
         """Log probability of each walker's place, within a density; None if not known."""
         self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
-        """Number of drawn jumps, and of allowed ones, by parameter, in a restricted domain."""
+        """In a restricted domain, by parameter: `_drawn` is the number of drawn jumps, `_allowed` that of allowed
+        ones."""
 
     # Walkers come and go
 
@@ -113,14 +119,14 @@ class Anchored(Strategy):
         return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
 
     def take(self, walkers: Codes) -> None:
-        """Keep these walkers; one that is listed twice is copied."""
+        """Keep the walkers at these positions; one that is listed twice is copied."""
         self.position = self.position[walkers]
         self.reach = self.reach.take(walkers, axis=1)
         self.misses = self.misses[walkers]
         self._likely = None
 
     def admit(self, seeds: Codes, reach: Floats) -> None:
-        """Add walkers at these start cases."""
+        """Add a walker at each of these start cases, with this reach by parameter."""
         self.position = np.concatenate([self.position, seeds])
         self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
         self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
@@ -282,14 +288,18 @@ class Visits:
         self._stood = np.full(N_PLACES, -1, dtype=np.int32)
 
     def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
-        """Return masks of walkers at a visited place and in a crowded cell, and the visits to each one's cell."""
+        """Count visits, and return three arrays by walker.
+
+        They are a mask of the walkers at an already visited input, a mask of those in a crowded cell, and the number of
+        visits to the walker's cell.
+        """
         cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))
         visits = self._counts[cells]
         return ~self._are_first(codes), visits > CROWDED * self._counts[self._counts > 0].mean(), visits
 
     def _are_first(self, codes: Codes) -> Mask:
-        """Return a mask of the walkers that are first at their place; of several arriving together, one is first."""
+        """Return a mask: True for a walker whose input no walker visited before, for one if several arrive there."""
         places, each = self._keys.of(codes).sum(axis=1) % N_PLACES, np.arange(len(codes), dtype=np.int32)
         is_new = self._stood[places] == -1
         self._stood[places] = each

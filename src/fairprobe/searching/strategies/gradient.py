@@ -41,12 +41,12 @@ class Gradient(Guided):
             )
 
     def take(self, walkers: Codes) -> None:
-        """Keep these walkers; one that is listed twice is copied."""
+        """Keep the walkers at these positions; one that is listed twice is copied."""
         super().take(walkers)
         self.widening = self.widening.take(walkers, axis=1)
 
     def admit(self, seeds: Codes, reach: Floats) -> None:
-        """Add walkers at these start cases."""
+        """Add a walker at each of these start cases, with this reach by parameter."""
         super().admit(seeds, reach)
         self.widening = np.concatenate([self.widening, np.zeros((len(self.columns), len(seeds)))], axis=1)
 
@@ -57,7 +57,7 @@ class Gradient(Guided):
         return np.where(by_chance, draws % HEADSTRONG < HEADSTRONG / 2, slope < 0)
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
-        """Replace the gradients of walkers on a case by those at the case."""
+        """Replace the slopes of each walker whose last input was a case by the model's gradients at that case."""
         super().learn(judgement, jumps)
         if self.hints is None or self.hints.gradients is None:
             return

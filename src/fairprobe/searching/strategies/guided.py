@@ -13,7 +13,7 @@ from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategies.anchored import Anchored, Jumps
 
 NEAR = 0.2
-"""Distance from the boundary that is near enough, in gaps between the twins' scores. Chosen."""
+"""Distance of the twins' centre from the boundary that needs no correction, in gaps between their scores. Chosen."""
 
 CHANCE = 0.3
 """Random distance added when steps are compared, in gaps, because slopes are estimates. Chosen."""
@@ -40,12 +40,12 @@ class Guided(Anchored):
         self.boundary: float | None = None
         self._side: Any = None
         self.centre, self.gap = np.empty(0), np.empty(0)
-        """Centre of the scores of each walker's twins, and the gap between the scores."""
+        """`centre`: middle between the lowest and the highest score of each walker's family. `gap`: their distance."""
         self.slope = np.empty((len(self.columns), 0))
         """Change of the centre by one step up, by parameter, then walker."""
 
     def take(self, walkers: Codes) -> None:
-        """Keep these walkers; one that is listed twice is copied."""
+        """Keep the walkers at these positions; one that is listed twice is copied."""
         super().take(walkers)
         self.centre, self.gap = self.centre[walkers], self.gap[walkers]
         self.slope = self.slope.take(walkers, axis=1)
@@ -62,7 +62,10 @@ class Guided(Anchored):
     # Aiming
 
     def draw(self, walkers: Codes) -> Jumps:
-        """Return a jump, and a step of a second parameter that keeps the boundary between the twins."""
+        """Return two changes for each walker: a jump, and a step of another parameter that makes up for it.
+
+        The step keeps the decision boundary between the twins' scores.
+        """
         jumps = super().draw(walkers)
         if self.boundary is None or len(self.columns) == 1:
             return jumps
