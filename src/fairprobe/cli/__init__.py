@@ -1,6 +1,6 @@
-"""The command line. Each command has a file with its options, its steps and its output.
+"""The command line `fairprobe`. Each command has a file with its options, its steps and its output.
 
-`main` runs a command and returns the exit code. `app` makes commands of the files. `command` has the steps that
+`main` runs a command and returns the exit code. `app` makes a command of each file. `command` has the steps that
 commands share, and `options` their shared options. `data` and `values` read the inputs that options name, `files` reads
 tables and writes results, and `words` handles the wording of flags and messages.
 
@@ -25,11 +25,11 @@ from fairprobe.errors import FairprobeError
 FAILED = 3
 INTERRUPTED = 130
 PIPE_CLOSED = 141
-"""Exit code that a shell reports for a program whose reader has closed the pipe: 128 + SIGPIPE."""
+"""Exit code if the reader of the output has closed the pipe: 128 + SIGPIPE, as shells report it."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code."""
+    """Run the command that the arguments name, by default those of the process, and return its exit code."""
     from fairprobe.engine.interrupts import interrupt
 
     with contextlib.suppress(ValueError):  # a thread that is not the main one has no signals
@@ -58,7 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run a command without typer's own `main`, which has other exit codes and draws boxes around errors."""
+    """Run the command that the arguments name, print its errors, and return its exit code.
+
+    typer's own `main` is not used: it has other exit codes and draws boxes around errors.
+    """
     import typer
 
     from fairprobe.cli.app import command

@@ -1,4 +1,7 @@
-"""The commands and their help. Heavy packages are imported when a command runs, so that `--help` is quick."""
+"""The typer application: its list of commands and their help. A command's file is imported when it is requested.
+
+Heavy packages are therefore imported only if a command needs them, and `--help` is quick.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ COMMANDS = {
     "runs": "List, show, merge and export runs that were kept by --store.",
     "selfcheck": "Try it on models whose cases are known: some seconds.",
 }
-"""Line in the list of commands, by name of command and file. The file is imported when its command is requested."""
+"""Line of help in the list of commands, by name of the command, which is also the name of its file."""
 
 
 class _Group(TyperGroup):
-    """The list of commands, each made when it is requested."""
+    """Group of all commands of `COMMANDS`; each is made when it is requested."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -53,10 +56,13 @@ app = typer.Typer(
 
 
 class _Command(TyperCommand):
-    """A command whose help lists its options under headings, in plain text: rich's boxes would cost 60 ms."""
+    """A command whose help lists its options under headings, in plain text.
+
+    The boxes of the package rich would cost 60 ms, measured.
+    """
 
     old_flags: Mapping[str, str] = {}
-    """Flags of earlier versions, mapped to their present names."""
+    """Present flag for each flag of an earlier version, which is still accepted."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         parts = [argument.partition("=") for argument in args]
@@ -101,10 +107,10 @@ def root(
 
 @cache
 def _made(name: str) -> Any:
-    """Make a command of the file that has its name.
+    """Import the file of a command and return the command that typer can run.
 
-    The file has `run`, whose docstring is the help, and `OPTIONS`; if the command can be tried on shipped data, also
-    `EXAMPLE`.
+    The file has `run`, whose docstring is the help, and `OPTIONS`. If the command can be tried on shipped data, it also
+    has `EXAMPLE`, the options for that.
     """
     from fairprobe.cli.command import Request
 
@@ -135,7 +141,7 @@ command = typer.main.get_command(app)
 
 
 def options_of(text: str) -> dict[str, Any]:
-    """Return the options of a command line by name; an empty mapping if it is no command of fairprobe.
+    """Return the values of the options in a command line, by name; an empty dict if fairprobe has no such command.
 
     >>> {name: value for name, value in options_of("fairprobe audit --data a.csv --sensitive sex").items() if value}
     {'data': 'a.csv', 'sensitive': ['sex']}

@@ -1,4 +1,4 @@
-"""`fairprobe audit`."""
+"""The command `fairprobe audit`: audits a model by options and a config file, and writes a report."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_doma
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe audit` on its config and its page.
 
     Args:
-        config: settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options
-            override it; by default that of the current folder, where there is one.
-        trust_config: take what runs code, tells secrets or leads elsewhere from the config named.
+        config: a file of settings: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options
+            override it; by default that of the current folder, if there is one.
+        trust_config: also accept settings of the named config that run code, tell secrets or lead out of its folder.
         html: write the report as .html; an older file is overwritten.
     """
 
@@ -65,7 +65,7 @@ def run(request: Request) -> int:
 
 
 class AuditCommand(Command):
-    """One audit."""
+    """The command that runs an audit; in a dry run it also avoids code that only the config names."""
 
     name = "the audit"
     files: ClassVar = {"html": (".html",)}
@@ -84,7 +84,10 @@ class AuditCommand(Command):
         self.settings = AuditSettings(**self.keywords)
 
     def _is_harmless(self, given: dict[str, Any], taken: dict[str, str]) -> bool:
-        """Return True if loading the model runs no code that the config names."""
+        """Return True if a dry run may load the model, because no code that the config names would run.
+
+        `taken` has the possible harms of the config's settings. A domain that runs code raises a SettingError.
+        """
         if "domain" in taken and taken["domain"] != OUTSIDE:
             raise SettingError(
                 "--dry-run runs nothing of a config, got one whose domain is an object in Python: say --domain, or "
@@ -108,7 +111,7 @@ class AuditCommand(Command):
         }
 
     def load(self) -> None:
-        """Load the domain, the rows with their labels, and the model."""
+        """Load the domain, the rows with their labels, and the model unless a dry run must not load it."""
         source = self.request.source
         self.labels = None
         if source.label is None:
@@ -126,7 +129,7 @@ class AuditCommand(Command):
             note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
 
     def work(self) -> None:
-        """Run the audit; if it fails or is interrupted, the finished phases are kept."""
+        """Run the audit and write the page; after a failure or an interruption, the finished phases are kept."""
         # The report's command leaves out what only says where the results go.
         aside = dict.fromkeys((*o.NOT_SETTINGS, "out", "html"))
         command = self.request.again(seed=self.keywords["seed"], **aside)
@@ -147,11 +150,14 @@ class AuditCommand(Command):
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """Return all figures except the certificate, the cases and the plots, which the folder's audit.json has."""
+        """Return all figures as a dict for JSON, except the certificate, the cases and the plots.
+
+        The audit.json in the folder of --out has those as well.
+        """
         return {**super().figures(), "out": self.request["out"]}
 
     def blocks(self) -> Sequence[Block]:
-        """The verdict, the shares and the worst regions."""
+        """Return blocks with the verdict, the shares, the worst regions, and the number of other attempts."""
         blocks = list(super().blocks())
         others = 0 if self.result is None else len(self.result.content["about"]["attempts"]) - 1
         if others:
@@ -166,7 +172,7 @@ class AuditCommand(Command):
         return "nothing" if self.result is None else ", ".join(self.result.shares) or "no share"
 
     def again(self) -> Code | None:
-        """Return the command that the report shows."""
+        """Return a block with the command line that the report shows; None after a failure or an interruption."""
         if self.result is None or self.interrupted or self.failures:
             return None
         return Code(str(self.result.content["about"]["command"]), "The same again")
@@ -174,7 +180,7 @@ class AuditCommand(Command):
     # The dry run
 
     def bounds(self) -> dict[str, int | None]:
-        """Return the limits on queries for each population, the search and the explanation."""
+        """Return the largest number of rows sent to the model for each population, the search and the explanation."""
         settings = self.settings
         if not self.is_run:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
@@ -188,7 +194,7 @@ class AuditCommand(Command):
 
 
 def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:
-    """Return one limit, or a limit for each group that may be worse off.
+    """Return the limit in texts of --max-share, or a dict of limits by the group that may be worse off.
 
     >>> limits_of(["0.01"]), limits_of(["sex=Female: 0.01"])
     (0.01, {'sex=Female': 0.01})

@@ -1,4 +1,4 @@
-"""The steps of all commands that ask a model: loading, a dry run or the work, and showing the results."""
+"""The steps of all commands that ask a model: loading, the work or its dry run, and showing the results."""
 
 from __future__ import annotations
 
@@ -35,41 +35,46 @@ from fairprobe.oracle import Oracle
 from fairprobe.wording import duration, magnitude, percent
 
 MOST_MEASURED = 10_000
-"""Largest number of inputs judged at a time to measure a model's speed; chosen."""
+"""Largest number of inputs that one call judges to measure a model's speed; chosen."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """The options and arguments of one call of a command."""
+    """One call of a command: the values of its options, with the data and the domain that they name."""
 
     context: typer.Context
     given: dict[str, Any]
     """The values of the options, by name; None for an option that was not given."""
     options: Sequence[Option] = ()
+    """All options that the command has."""
 
     def __getitem__(self, name: str) -> Any:
         return self.given[name]
 
     @property
     def model_name(self) -> str:
-        """The model's name to show and write down, without secrets of an address."""
+        """The model as the option `--model` names it, without secrets that an address may hold."""
         return shown_source(self.given["model"])
 
     @cached_property
     def source(self) -> Source:
-        """Return the data and the domain that the options or the domain file name."""
+        """The source of the rows and the domain that the options name, completed by settings of the domain file."""
         return Source(**{name: self.given.get(name) for name in Source.__dataclass_fields__}).with_remembered()
 
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """Return all keyword arguments of a library function: given options, and defaults for all others."""
+        """Return all arguments of a library function that have a default, by name.
+
+        The value is that of the option of the same name if it was given ("none" becomes None), else the default.
+        """
         defaults = filled(function, {})
         given = {name: self.given[name] for name in defaults if self.given.get(name) is not None}
         return defaults | {name: None if value == NONE else value for name, value in given.items()}
 
     def destination(self, name: str, endings: Sequence[str]) -> Destination | None:
-        """Return the checked file that an option names; None if the option was not given.
+        """Return the destination that the option `name` names, after checking it; None if it was not given.
 
-        With `overwrite=False`, an existing file is refused.
+        `endings` are the allowed endings of the file. For `--out` of a command that has an option `--overwrite`, an
+        existing file is refused unless that option is given.
         """
         if self.given[name] is None:
             return None
@@ -77,7 +82,7 @@ class Request:
         return Destination.of(self.given[name], endings, flag(name), overwrite=overwrite)
 
     def again(self, **changes: Any) -> str:
-        """Return the command line of this call, with some options changed."""
+        """Return the command line that repeats the call with the options in `changes`; None leaves an option out."""
         words = self.context.command_path.split()
         changes |= {} if self.given.get("model") is None else {"model": self.model_name}
         for parameter in self.context.command.params:
@@ -93,14 +98,17 @@ class Request:
 
 
 class Command(ABC):
-    """A command that asks a model, in steps that `run` takes. `__init__` refuses wrong options before any loading."""
+    """Base class of commands that ask a model, whose steps `run` takes in order.
+
+    `__init__` refuses wrong options before anything is loaded.
+    """
 
     name: ClassVar[str]
-    """The work, as a noun with its article."""
+    """Name of the work with its article, such as "the search"."""
     files: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Allowed endings of the file that an option names, by option."""
+    """Allowed endings of the file that an option names, by name of the option."""
     keywords: dict[str, Any]
-    """Arguments of the library function."""
+    """Keyword arguments of the library function that does the work, by name."""
     domain: Domain
     model: Any
     result: Result | None = None
@@ -108,11 +116,11 @@ class Command(ABC):
     def __init__(self, request: Request) -> None:
         self.request = request
         self.failures: list[RunError] = []
-        """Errors of the work; results from before an error are shown and kept."""
+        """Errors that the work raised; results from before an error are still shown and written."""
         self.interrupted = False
         self.targets = {name: request.destination(name, endings) for name, endings in self.files.items()}
         self.written: dict[str, str] = {}
-        """Written file, by option."""
+        """Name of the file or folder that was written for an option, by name of the option."""
 
     @abstractmethod
     def load(self) -> None:
@@ -124,27 +132,33 @@ class Command(ABC):
 
     @abstractmethod
     def bounds(self) -> dict[str, int | None]:
-        """Return the largest number of rows that each part of the work sends to the model; None without a limit."""
+        """Return the largest number of rows that a part of the work sends to the model, by name of the part.
+
+        None means that the part has no limit.
+        """
 
     def figures(self) -> dict[str, Any]:
-        """Return the results for JSON."""
+        """Return the results of the work as a dict for JSON."""
         return {} if self.result is None else self.result.jsonable()
 
     def blocks(self) -> Sequence[Block]:
-        """Return the results as text for people. Remarks are left out, because they are shown as soon as they occur."""
+        """Return the results of the work as blocks for people.
+
+        Remarks are left out, because they are shown as soon as they occur.
+        """
         return [] if self.result is None else [each for each in self.result.blocks() if not isinstance(each, Remark)]
 
     def kept(self) -> str:
-        """Return the results that exist although the work failed or was interrupted, in words."""
+        """Return in words the results that exist after a failure or an interruption: the first sentence of `blocks`."""
         first = next((block.text for block in self.blocks() if isinstance(block, Sentence)), "nothing")
         return in_flags(first.rstrip("."))
 
     def code_of_result(self) -> int:
-        """Return the exit code of finished work: that of the result if it has one."""
+        """Return the exit code of work that ended without error: that of the result, or 0 if it has none."""
         return int(getattr(self.result, "exit_code", 0))
 
     def again(self) -> Code | None:
-        """Return the command that reproduces the result."""
+        """Return a block with the command line that reproduces the result; None after an interruption or a failure."""
         if self.interrupted or self.failures:
             return None
         changes = {"seed": self.keywords["seed"]} if "seed" in self.request.given else {}
@@ -153,14 +167,17 @@ class Command(ABC):
     # What the steps use
 
     def write(self, option: str, write: Callable[[Destination], object]) -> None:
-        """Call a function that writes the file of an option, if the option was given."""
+        """Call `write` with the destination that an option names, and note the file as written.
+
+        Do nothing if the option was not given.
+        """
         target = self.targets[option]
         if target is not None:
             write(target)
             self.written |= {} if target.stream is not None else {option: target.name}
 
     def load_model(self) -> Any:
-        """Load the model; a terminal shows meanwhile that this may take long."""
+        """Load and return the model that the options name; a terminal shows a spinner meanwhile."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
         given = {declared_name(each): as_given(each.argument, self.request[each.name]) for each in LOADING[1:]}
@@ -173,12 +190,12 @@ class Command(ABC):
             raise error from None
 
     def good_outcome(self, domain: Domain, rows: Any) -> Favourable | None:
-        """Return the outcome that the text of --favourable stands for."""
+        """Return the favourable outcome that the text of --favourable stands for; None if it was not given."""
         asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
         return favourable_in(self.request["favourable"], self.model, domain, rows, as_text=True, **asked)
 
     def check_linked(self) -> None:
-        """Refuse --linked if the domain has no links."""
+        """Raise a SettingError if --linked is given and the domain has no links."""
         if self.request["linked"] and not self.domain.links:
             raise SettingError(
                 "--linked needs a domain with links, got none: say them by --link, or in the --domain file"
@@ -187,7 +204,7 @@ class Command(ABC):
     # The steps
 
     def run(self) -> int:
-        """Run all steps and return the exit code."""
+        """Load, work (or plan the work, for --dry-run), show the results, and return the exit code."""
         is_dry = self.request["dry_run"]
         # Whatever a model or its module prints must not end up among the results.
         with notes(), redirect_stdout(sys.stderr):
@@ -220,7 +237,7 @@ class Command(ABC):
         return {**content, "interrupted": self.interrupted, "error": error}
 
     def _shown(self) -> list[Block]:
-        """Return the results with line numbers of the data's file, the written files, and the command to repeat it."""
+        """Return blocks for the terminal: results, names of written files, and the command to repeat the call."""
         blocks = [self._told(block) for block in self.blocks()]
         again = self.again() if blocks else None
         if self.written:
@@ -228,7 +245,7 @@ class Command(ABC):
         return blocks if again is None else [*blocks, again]
 
     def _told(self, block: Block) -> Block:
-        """Return a block in the words of the command line."""
+        """Return a block with flags in place of argument names, and the file's line number after a row number."""
         match block:
             case Sentence():
                 return replace(block, text=in_flags(block.text))
@@ -240,12 +257,12 @@ class Command(ABC):
         return block
 
     def _with_line(self, row: re.Match[str]) -> str:
-        """Return a row's index, with its line in the file for readers who open the file."""
+        """Return the matched text "row N" with the line where the row begins in the file of --data, if it is known."""
         lines, place = self.request.source.lines or [], int(row[1])
         return f"{row[0]} (line {lines[place]})" if place < len(lines) else row[0]
 
     def _finish(self) -> int:
-        """Report a failure or an interruption, and return the exit code."""
+        """Print failures or the interruption with the results that were kept, and return the exit code."""
         for failure in self.failures:
             say(f"error: {in_flags(failure)}", err=True)
         if self.interrupted or self.failures:
@@ -254,7 +271,7 @@ class Command(ABC):
         return self.exit_code()
 
     def exit_code(self) -> int:
-        """Return the exit code of this call, finished or not."""
+        """Return the exit code of the call: 130 if interrupted, that of the first error, or that of the result."""
         if self.interrupted:
             return INTERRUPTED
         return self.failures[0].exit_code if self.failures else self.code_of_result()
@@ -262,18 +279,24 @@ class Command(ABC):
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """Return the values of all options that affect the work, by name."""
+        """Return the values of the command's own options for the dry run, by name.
+
+        Options for the model and the data, and options that do not affect the work, are left out.
+        """
         shared = {option.name for option in INPUTS} | NOT_SETTINGS
         every = {**self.keywords, **{name: each for name, each in self.request.given.items() if each is not None}}
         return {each.name: every.get(each.name) for each in self.request.options if each.name not in shared}
 
     def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
-        """Return the largest duration in seconds of each part of the work, from the measured speed of the model."""
+        """Return the largest duration in seconds of each part of the work, by name of the part.
+
+        It is the part's largest number of rows times the measured time per row; None without a limit or a model.
+        """
         speed = None if self.model is None else self._seconds_per_query()
         return {part: None if n is None or speed is None else n * speed for part, n in bounds.items()}
 
     def _seconds_per_query(self) -> float:
-        """Return the seconds that the model takes for a row, measured for about a second."""
+        """Return the seconds that the model takes per row, measured for about a second on uniform inputs."""
         domain, rng = self.domain.without_constraints(), np.random.default_rng(0)
         asker = Asker(self.model, domain, output=self.keywords["output"], batch=self.keywords["batch"])
         oracle = Oracle(asker, self.keywords["threshold"])
@@ -281,7 +304,7 @@ class Command(ABC):
         return seconds / len(domain.families)
 
     def _plan(self) -> dict[str, Any]:
-        """Return the planned work and its largest cost as values for JSON."""
+        """Return the planned work, its settings and its largest numbers of rows and seconds as a dict for JSON."""
         bounds, domain = self.bounds(), self.domain
         about = {"sensitive": list(domain.sensitive), "n_twins": len(domain.combinations) - 1}
         return {
@@ -310,7 +333,7 @@ class Command(ABC):
 
 
 def domain_blocks(domain: Domain) -> list[Block]:
-    """Return a domain as text for people: its size, the compared values, its rules and its parameters."""
+    """Return blocks that describe a domain: its size, sensitive parameters, number of twins, rules and parameters."""
     told = domain.described()
     size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
     if domain.is_restricted:

@@ -1,4 +1,4 @@
-"""Settings of an audit from a file: `fairprobe.toml`, or [tool.fairprobe] in pyproject.toml.
+"""Reads the settings of an audit from a config file: `fairprobe.toml`, or [tool.fairprobe] in pyproject.toml.
 
 A key is the name of an option. The argument of the option declares the allowed values and their possible harm.
 """
@@ -25,11 +25,11 @@ PROJECT = "pyproject.toml"
 OUTSIDE = "lies outside of its folder"
 
 Keys = Mapping[str, Argument]
-"""The arguments that a file may set, by the name of their option."""
+"""The arguments that a config file may set, by the name of their option."""
 
 
 class Config:
-    """The settings of a file.
+    """The settings of an audit in a config file, after a check of every key, value and possible harm.
 
     The options may name the file. Otherwise, unless they name a model, it is `fairprobe.toml` of the current folder, or
     else its pyproject.toml. Settings that run code, tell secrets or lead out of the file's folder are refused unless
@@ -42,9 +42,9 @@ class Config:
         content = {} if self.file is None else _content(self.file, is_named=bool(given["config"]))
         checked = {name: value for name, value in self._checked(content).items() if given[name] is None}
         self.settings: dict[str, Any] = {}
-        """Settings of the file that no option overrides, by the option's name and in the option's form."""
+        """Values of the file that no option overrides, by name of the option, as if they were given by options."""
         self.dangers: dict[str, str] = {}
-        """Possible harm of each setting of the file that is not harmless, by the setting's name."""
+        """Words on the possible harm of each setting that is not harmless, by name of the option."""
         for name, value in checked.items():
             assert self.file is not None
             danger = danger_of(self.keys[name], value, self.file, is_named=bool(given["config"]))
@@ -59,7 +59,7 @@ class Config:
             )
 
     def _checked(self, settings: Any) -> dict[str, Any]:
-        """Return the settings after a check of every key and value."""
+        """Return the values of a config file by name of the option; an unknown key or a wrong value is refused."""
         if not isinstance(settings, dict):
             raise SettingError(f"{self.file}: [tool.fairprobe] must be a table, got {settings!r}")
         checked: dict[str, Any] = {}
@@ -78,13 +78,16 @@ class Config:
         return checked
 
     def in_keys(self, error: InputError) -> InputError:
-        """Return an error about a setting of the file, in the words of the file."""
+        """Return an error with the file and the key in place of an argument that the file sets; others unchanged."""
         name = error.argument
         return error.calling(name, f"{self.file}: {key_of(name)}") if name in self.settings and name else error
 
 
 def _found(named: str | None, model: str | None, *, is_trusted: bool) -> Path | None:
-    """Return the config file to use; None if there is none."""
+    """Return the path of the config file to use; None if there is none.
+
+    It is the `named` file. If neither a file nor a `model` is named, it is a config in the current folder.
+    """
     if is_trusted and named is None:
         raise SettingError(f"--trust-config must stand beside the config to trust, got none named, as {OWN}")
     if named is not None or model is not None:
@@ -93,7 +96,7 @@ def _found(named: str | None, model: str | None, *, is_trusted: bool) -> Path | 
 
 
 def _content(file: Path, *, is_named: bool) -> Any:
-    """Return the settings of fairprobe in a file."""
+    """Return the settings of fairprobe in a TOML file; for pyproject.toml, its table [tool.fairprobe]."""
     try:
         settings = read_toml(file)
     except OSError as error:
@@ -111,7 +114,10 @@ def _content(file: Path, *, is_named: bool) -> Any:
 
 
 def danger_of(argument: Argument, value: Any, file: Path, *, is_named: bool = True) -> str | None:
-    """Return the possible harm of a value, which only the user of the command may accept; None if it is harmless."""
+    """Return words on the harm that a value in a config file could do; None if it is harmless.
+
+    Only the user of the command may accept such a value. `is_named` is True if the user named the file.
+    """
     danger = None if argument.kind is None else argument.kind.danger
     if danger in (Danger.RUNS_CODE, Danger.TELLS_SECRETS) and value:
         return danger.value
@@ -127,7 +133,10 @@ def danger_of(argument: Argument, value: Any, file: Path, *, is_named: bool = Tr
 
 
 def _is_file(argument: Argument, value: str, file: Path) -> bool:
-    """Return True if a value names a model or a domain by a file; the loader decides in the same way."""
+    """Return True if the value of `model` or `domain` in a config file is the path of a file.
+
+    False means an address, a program or an object in Python. The loader decides in the same way.
+    """
     if ":" not in value:
         return True
     is_scheme = argument.annotation.startswith("ModelSource") and value.partition(":")[0].lower() in SCHEMES
@@ -135,7 +144,10 @@ def _is_file(argument: Argument, value: str, file: Path) -> bool:
 
 
 def key_of(name: str) -> str:
-    """Return the key of an option. Underscores are also accepted, but a message would take them for an argument."""
+    """Return the key that sets an option in a config file, with hyphens, as "max-share" for `max_share`.
+
+    A file may also write underscores. Messages use hyphens, because a name with underscores would become a flag.
+    """
     return name.replace("_", "-")
 
 
@@ -161,11 +173,14 @@ RULES: dict[str, Callable[[Any], bool]] = {
         _are_texts(value) or (isinstance(value, dict) and all(isinstance(each, list) for each in value.values()))
     ),
 }
-"""Function that checks a value, by the rule that the value must satisfy."""
+"""Function that returns True if a value of a config file satisfies a rule, by the words of the rule."""
 
 
 def _as_option(argument: Argument, value: Any, file: Path) -> Any:
-    """Return a value in the form of the option of that name."""
+    """Return a value of a config file as the option for the argument would give it.
+
+    Paths become relative to the current folder instead of the folder of the config file.
+    """
     kind = argument.kind
     assert kind is not None
     if kind.danger is Danger.NAMES_OBJECT and not _is_file(argument, value, file):

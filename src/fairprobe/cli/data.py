@@ -1,4 +1,4 @@
-"""Rows, labels and domain that the options name. The domain is given, or inferred from the rows."""
+"""Reads the rows, the labels and the domain that the options name; without --domain, infers it from the rows."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows and the domain come from, as the options say it.
+    """Options that name the data and the domain, and methods that load the rows, the labels and the domain from them.
 
     Args:
         data: a table of real rows, .csv, .csv.gz (UTF-8, commas, a header) or .parquet. The domain is inferred from it
             unless `domain` is given.
         domain: the domain: a TOML file (see fairprobe domain), or module:attribute in Python.
         label: the column to predict. It is left out of the inputs.
-        ignore: columns that are no inputs of the model.
+        ignore: columns that are not inputs of the model.
         sensitive: parameters that must not change the outcome.
         missing: a text that stands for a missing value in a CSV file, as "?".
-        constraint: a rule that every input keeps: "`capital-gain` == 0 or `capital-loss` == 0" (names that are no
+        constraint: a rule that every input must keep: "`capital-gain` == 0 or `capital-loss` == 0" (names that are not
             plain words in backticks; and, or, not, in, is missing, + - * /).
         link: what changes along with a sensitive value: "relationship~sex: Male=Husband, Female=Wife", with a
             semicolon before another role; for numbers "height~sex: Male+13, Female+0" or "tenure~age: 0.5 per unit".
-        hidden: sensitive parameters that the model does not take: only links can carry them.
-        sample_weight: the column of weights of the rows.
-        groups: the column that says which rows are of one person.
-        remembered: the options that the domain file says, not the command line.
+        hidden: sensitive parameters that the model does not take as input: only linked columns can carry them.
+        sample_weight: the column with a weight for each row.
+        groups: the column with a person's identifier for each row, if a person can have several rows.
+        remembered: names of the options whose values come from the domain file, not from the command line.
     """
 
     data: DataFile | None = None
@@ -60,7 +60,7 @@ class Source:
     remembered: Sequence[str] | None = None
 
     def with_remembered(self) -> Source:
-        """Return the source completed by the settings that the domain file stores, where no option overrides them."""
+        """Return a copy with settings that the domain file stores, such as the label, where no option gives them."""
         if self.data is None or self.domain is None or _is_object(self.domain):
             return self
         from fairprobe.domain.toml import read
@@ -74,7 +74,7 @@ class Source:
         return replace(self, **said, remembered=tuple(said))
 
     def load(self) -> tuple[Domain, pd.DataFrame | None]:
-        """Return the domain, and the rows of the data if there are any."""
+        """Return the domain, and a frame with the input columns of the rows of --data; None without --data."""
         if self.data is not None:
             rows = self.inputs_of(self.table())
             return self._domain_of(rows), rows
@@ -84,14 +84,14 @@ class Source:
         return self._domain_of(None), None
 
     def load_labelled(self) -> tuple[Domain, pd.DataFrame, pd.Series]:
-        """Return the domain, the rows of the data, and their labels."""
+        """Return the domain, a frame with the input columns of the rows of --data, and the label of each row."""
         if self.label is None:
             raise SettingError("--label must name the column of --data to predict, got none")
         rows, labels = self.rows_and_labels()
         return self._domain_of(rows), rows, labels
 
     def rows_and_labels(self) -> tuple[pd.DataFrame, pd.Series]:
-        """Return the rows of the data and their labels."""
+        """Return a frame with the input columns of the rows of --data, and the label of each row."""
         table = self.table()
         rows = self.inputs_of(table)
         if self.label not in table.columns:  # a domain file may remember another
@@ -99,7 +99,10 @@ class Source:
         return rows, labels_of(table, str(self.label), str(self.data))
 
     def table(self, path: str | None = None, *, is_ours: bool = False) -> pd.DataFrame:
-        """Return the table of --data, or of another file, such as one that fairprobe wrote."""
+        """Return all columns of the file of --data, or of the file `path`, as a frame.
+
+        With `is_ours`, fairprobe wrote the file, and the apostrophes that it put before some texts are removed.
+        """
         if path is None:
             return self._table
         if path.lower().endswith(".parquet"):
@@ -112,17 +115,20 @@ class Source:
         return read_frame(str(self.data), self.missing or ())
 
     def column(self, option: str) -> Any:
-        """Return the column of the data that --weights or --groups names, as an array; None if it is not given."""
+        """Return the column of --data that an option such as `groups` names, as an array; None if it was not given."""
         name = getattr(self, option)
         return None if name is None else self.table()[name].to_numpy()
 
     @cached_property
     def lines(self) -> list[int] | None:
-        """Return the line of the file where each row begins; None without data or for a file without lines."""
+        """The line number where each row begins in the CSV file of --data; None without --data or for Parquet."""
         return None if self.data is None else lines_of(self.data)
 
     def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the input columns of the model: all but the label, the weights, the groups and ignored ones."""
+        """Return a table without the columns of the label, the weights and the groups and without ignored columns.
+
+        The remaining columns are the inputs of the model.
+        """
         from fairprobe.domain.health import health_of_label, warn_of_health
 
         asked = [("ignore", name) for name in names(self.ignore or ())]
@@ -145,9 +151,10 @@ class Source:
         return DataError(f"{option} must be one of the columns {listed(table.columns)}; got {name!r}{near}")
 
     def _domain_of(self, rows: pd.DataFrame | None) -> Domain:
-        """Return the given domain or one inferred from the rows; --sensitive replaces the sensitive parameters.
+        """Return the domain that --domain names or, without it, one inferred from the rows.
 
-        Constraints, links and hidden parameters of the options are added to those of a given domain.
+        --sensitive replaces the sensitive parameters of a given domain. Constraints, links and hidden parameters of the
+        options are added to it.
         """
         from fairprobe.domain.health import health_of_data, health_of_rules, warn_of_health
 
@@ -176,7 +183,7 @@ class Source:
         return domain
 
     def _given(self, reference: str, compared: Compared) -> Domain:
-        """Return the domain that --domain names, with the additions of the other options."""
+        """Return the domain that --domain names, with the constraints, links and hidden parameters of the options."""
         domain = _named_domain(reference, compared)
         domain = domain.with_constraints(self.constraint) if self.constraint else domain
         domain = domain.with_links(self._links(domain.parameters)) if self.link else domain
@@ -192,7 +199,7 @@ class Source:
 
 
 LEFT_OUT = ("label", "sample_weight", "groups")
-"""Options whose columns are no inputs of the model."""
+"""Options that each name a column that is not an input of the model."""
 
 
 def _is_object(reference: str) -> bool:
@@ -201,7 +208,11 @@ def _is_object(reference: str) -> bool:
 
 
 def _named_domain(reference: str, compared: Compared) -> Domain:
-    """Return the domain of a file or of an object; --sensitive replaces its sensitive parameters."""
+    """Return the domain that the value of --domain names, a file or a Python object.
+
+    `compared`, from --sensitive, replaces its sensitive parameters. Links to parameters that are then no longer
+    sensitive are left out, with a note.
+    """
     from fairprobe.domain.toml import read
 
     given: Any = _domain_object(reference) if _is_object(reference) else read(reference)
@@ -223,7 +234,7 @@ def _named_domain(reference: str, compared: Compared) -> Domain:
 
 
 def _domain_object(reference: str) -> Domain:
-    """Return the domain behind `module:attribute`; a function is called to get it."""
+    """Return the domain that is the Python object `module:attribute`, or that this function returns."""
     found = load_object(reference, "--domain")
     if callable(found) and not isinstance(found, type):
         try:
@@ -236,7 +247,10 @@ def _domain_object(reference: str) -> Domain:
 
 
 def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str, Sequence[Any] | None]:
-    """Return the values to compare, by sensitive parameter; an unknown name is left for the domain to refuse."""
+    """Return the values to compare, by name of the sensitive parameter; None if they are not listed.
+
+    The texts in `compared` become values of the parameters. An unknown name stays, and the domain refuses it.
+    """
     by_name = {parameter.name: parameter for parameter in parameters}
     return {
         name: values_of(by_name[name], texts) if texts is not None and name in by_name else None
@@ -245,7 +259,7 @@ def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str,
 
 
 def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:
-    """The labels of rows, as plain numbers or strings; all must be known."""
+    """Return the column `label` of a frame as plain Python values; raise a DataError if a label is missing."""
     import pandas as pd
 
     column = frame[label]
@@ -259,7 +273,7 @@ def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:
 
 
 def check_columns(rows: pd.DataFrame, domain: Domain, what: str = "the data") -> None:
-    """Refuse rows whose columns are not the domain's parameters."""
+    """Raise a DataError unless the columns of the rows are the domain's parameters; `what` names the rows."""
     check_parameters(domain, rows, what)
     unknown = [str(name) for name in rows.columns if name not in domain.names]
     if unknown:

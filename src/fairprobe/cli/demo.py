@@ -1,4 +1,4 @@
-"""`fairprobe demo`: the census, a decision tree and every strategy, on one page."""
+"""The command `fairprobe demo`: searches a decision tree fitted on the census by several strategies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from fairprobe.searching.registry import choose_strategy
 
 SUBJECT = "decision-tree"
 N_INPUTS = 2_000_000
-"""Number of inputs that each strategy judges; chosen: about a second of work."""
+"""Number of inputs that each strategy judges, including repeats; chosen: about a second of work."""
 
 N_CASES = 3
 MOST_CASES, MOST_PEOPLE = 20_000, 2_000
-"""Largest numbers of cases, and of census rows, compared to find realistic cases; chosen for speed."""
+"""`MOST_CASES` and `MOST_PEOPLE`: largest numbers of cases and of census rows that are compared with each other.
+
+The comparison finds the cases that are most like people. Both are chosen for speed."""
 PAPER = ("uniform", "random", "semi-directed", "fully-directed")
-"""Strategies of the paper; the table also shows the strategy that suits the model."""
+"""Names of the paper's strategies; the demo also runs the strategy that suits the model."""
 
 OUTCOMES = {-1: "<=50K", 1: ">50K"}
 
@@ -86,7 +88,7 @@ def run(request: Request) -> int:
 
 
 def pick(found: Found, n: int) -> list[int]:
-    """Return the rows of a few cases that are most like real people of the census, each with another occupation."""
+    """Return the positions of the `n` cases most like real people of the census, each with another occupation."""
     people, _ = datasets.load_census(split="test")
     places = np.arange(0, found.n_cases, 1 + found.n_cases // MOST_CASES)
     cases = found.cases.iloc[places]
@@ -98,7 +100,7 @@ def pick(found: Found, n: int) -> list[int]:
 
 
 def sentence(found: Found, row: int) -> str:
-    """Return a case in words: the person with the model's output, then the twin of the other sex."""
+    """Return the case at a position in words: the person with the model's output, then the twin of the other sex."""
     before, after = (OUTCOMES.get(output, str(output)) for output in found.outputs[["case", "twin"]].iloc[row])
     words, other = (describe_census(frame.iloc[row].to_dict()) for frame in (found.cases, found.twins))
     told = ", ".join(words[name] for name in found.domain.names if name not in ("sex", "fnlwgt"))

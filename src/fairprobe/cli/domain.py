@@ -1,4 +1,4 @@
-"""`fairprobe domain`: a domain inferred from data, as a file to read, edit and pass as --domain."""
+"""The command `fairprobe domain`: infers a domain from data and writes it as a file to edit and pass as --domain."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ MOST_MEMBERS = 2_000_000
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe domain` besides those on the data.
 
     Args:
         mine: look for rules that the rows never break, for parameters that follow from another and for links, and
-            write them with a comment each.
-        out: write it as .toml; an older file is overwritten; by default, or as -, it goes to the standard output.
+            write each of them with a comment.
+        out: write the domain as .toml; an older file is overwritten; by default, or as -, it goes to the standard
+            output.
     """
 
     mine: Flag = False
@@ -92,7 +93,7 @@ def run(request: Request) -> int:
 
 
 class Mined:
-    """Rules, derived parameters and links that rows suggest for a domain inferred from them."""
+    """Rules, derived parameters and proposed links that were found in the rows from which a domain was inferred."""
 
     def __init__(self, domain: Domain, rows: pd.DataFrame) -> None:
         found, proposals = domain.mine_constraints(rows), domain.propose_links(rows)
@@ -103,18 +104,21 @@ class Mined:
             )
         aside = [rule for rule in found if rule.names & set(domain.sensitive)]
         self.given = domain.constraints
-        """Constraints from the options."""
+        """Constraints that the options gave."""
         self.derived = {rule: rule.derived for rule in found if rule.derived is not None and rule not in aside}
         self.rules = [rule for rule in found if rule not in aside and rule not in self.derived]
         self.domain = ruled = domain.with_derived(self.derived.values()).with_constraints(self.rules)
         """The domain with the derived parameters and the rules."""
         self.aside = {rule: _why_aside(rule, ruled, rows, proposals) for rule in aside}
-        """Unused rules that name sensitive parameters, each with its effect."""
+        """Found rules that are not used because they name sensitive parameters, each with words on the reason."""
         self.links = list(zip(proposals, proposals.evidence, strict=True))
-        """Proposed links, each with its evidence."""
+        """Proposed links, each with words on the evidence for it."""
 
     def commented(self, text: str) -> str:
-        """Return the domain's file, which holds no constraints yet, with the rules and proposals added."""
+        """Return the TOML text of a domain file with the constraints, the found rules and proposed links added.
+
+        `text` is the TOML text of the domain without constraints.
+        """
         head, mark, tables = text.partition("\n[")
         text = "\n".join([head.rstrip("\n"), *self._constraint_lines(), *self._link_lines()]) + f"\n{mark}{tables}"
         for rule, derived in self.derived.items():
@@ -143,7 +147,7 @@ class Mined:
                 yield f"# {line}".rstrip()
 
     def lines(self) -> list[str]:
-        """Return lines of text on the rules, derived parameters and links that were found."""
+        """Return one line of text for each rule, derived parameter and link that was found."""
         lines = [
             *(f"mined: {new.name} follows from {new.source}: {rule.evidence()}" for rule, new in self.derived.items()),
             *(f"mined: {rule.words()}" for rule in self.rules),
@@ -176,5 +180,5 @@ def _quoted(text: str) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text without line ends and without characters that a comment may not hold."""
+    """Return a text with a space in place of each line end or other unprintable character, for a TOML comment."""
     return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -1,4 +1,4 @@
-"""`fairprobe estimate`."""
+"""The command `fairprobe estimate`: estimates the share of discriminatory inputs in one or more populations."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe estimate` on populations and output.
 
     Args:
-        population: whose share: some of "rows", "domain", "valid" (the part of the domain that its constraints allow)
-            and "density" (what is fitted to the rows of `data`); by default all there are but the density.
-        by_parameter: also the share by sensitive parameter, alone and combined.
+        population: the inputs whose share is estimated: some of "rows", "domain", "valid" (the part of the domain that
+            its constraints allow) and "density" (fitted to the rows of `data`); by default all there are but the
+            density.
+        by_parameter: also estimate the share for each sensitive parameter and each combination of them.
         out: write the rows that are discriminatory as .csv or .parquet, with all outcomes; an older file is
             overwritten.
         plot: draw how the sample converges, as .svg; an older file is overwritten.
@@ -53,10 +54,10 @@ class Own:
 OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(estimate, but=("population",)), *o.PRINTED]
 
 BESIDE = ("sample_weight", "groups")
-"""Arguments of `estimate` that hold one value per row; their options name columns."""
+"""Arguments of `estimate` that hold one value per row; their options name columns of --data."""
 
 N_SHOWN = 3
-"""Number of rows shown in words; chosen."""
+"""Number of discriminatory rows that the output shows; chosen."""
 
 
 def run(request: Request) -> int:
@@ -70,7 +71,7 @@ def run(request: Request) -> int:
 
 
 class Estimate(Command):
-    """Command that estimates the shares of all given populations, one after the other."""
+    """The command that estimates the shares of all chosen populations, one after the other."""
 
     name = "the estimate"
     files: ClassVar = {"out": TABLES, "plot": (".svg",)}
@@ -90,15 +91,15 @@ class Estimate(Command):
         self.shares: dict[str, Share] = {}
         """Finished shares, by population."""
         self.breakdowns: dict[str, dict[str, Share]] = {}
-        """Shares by population, then set of sensitive parameters; empty unless --by-parameter is given."""
+        """Shares by population, then by set of sensitive parameters; empty unless --by-parameter is given."""
         self.verdict: Verdict | None = None
         self.unfinished: dict[str, Any] | None = None
-        """Figures of the population whose estimate was cut short."""
+        """Latest figures of the population that is being estimated or was cut short; None if there is none."""
 
     # What is estimated
 
     def load(self) -> None:
-        """Load the domain, the rows, the populations and the model."""
+        """Load the domain, the rows and the model, and choose the populations."""
         self.domain, self.rows = self.request.source.load()
         self.check_linked()
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
@@ -134,7 +135,7 @@ class Estimate(Command):
         return {name: every[name] for name in self.asked or there}
 
     def _arguments(self, name: str) -> dict[str, Any]:
-        """Return the arguments of `estimate` for one population. A limit on its queries or time ends its sample."""
+        """Return the keyword arguments of `estimate` for the population `name`, with the limit only if it binds it."""
         keywords = {**self.keywords, **(self.beside if name == "rows" else dict.fromkeys(self.beside))}
         is_limited = name == self.gate.population
         is_bound = is_limited or keywords["max_share"] is None  # without a limit, as `estimate` does by itself
@@ -144,13 +145,16 @@ class Estimate(Command):
         return {**keywords, "max_share": self.keywords["max_share"] if is_limited else None}
 
     def _plans(self) -> list[EstimatePlan]:
-        """Return the plan for judging each population, without asking the model."""
+        """Return the plan of `estimate` for each population, in order, without asking the model."""
         return [plan(self.domain, each, **self._arguments(name)) for name, each in self.populations.items()]
 
     # The work
 
     def work(self) -> None:
-        """Estimate one population after the other; finished shares survive a failure or an interruption."""
+        """Estimate one population after the other, then write rows and plot.
+
+        Finished shares are kept after a failure or an interruption.
+        """
         for name in self.populations:
             self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
             sets = self._estimate(name)
@@ -168,7 +172,7 @@ class Estimate(Command):
             note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot")
 
     def _estimate(self, name: str) -> dict[str, Share]:
-        """Return the shares of a population by set of sensitive parameters; the set of all comes last."""
+        """Return the shares of a population by set of sensitive parameters; the set of all parameters comes last."""
         with progress(f"{name}: ") as show:
 
             def watch(status: Status) -> None:
@@ -180,7 +184,10 @@ class Estimate(Command):
             return breakdown(self.model, self.domain, self.populations[name], sets=sets, **arguments)
 
     def _write_rows(self, target: Destination) -> None:
-        """Write the discriminatory rows, with their index and line in the file; with links, also the kind of twins."""
+        """Write the discriminatory rows as a table, with their index and their line in the file of --data.
+
+        If the share has linked and plain twins, a column says by which of them a row is discriminatory.
+        """
         import pandas as pd
 
         share, lines = self.shares["rows"], self.request.source.lines
@@ -198,7 +205,7 @@ class Estimate(Command):
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """The shares, the verdict and some rows."""
+        """Return the shares, the verdict, some discriminatory rows and unfinished figures as a dict for JSON."""
         fields = ("outcome", "condition", "sentence", "population", "max_share", "exit_code")
         return {
             "shares": _jsonable(self.shares),
@@ -209,7 +216,7 @@ class Estimate(Command):
         }
 
     def blocks(self) -> Sequence[Block]:
-        """Tables and sentences."""
+        """Return blocks with the shares, some discriminatory rows, the verdict and the cost; none without a share."""
         if not self.shares:
             return []
         rows, shares = self._first_rows(), side_by_side(self.shares).values()
@@ -225,30 +232,30 @@ class Estimate(Command):
         ]
 
     def _first_rows(self) -> list[str]:
-        """Return some discriminatory rows in words: by linked twins, or by plain twins if there are none."""
+        """Return up to `N_SHOWN` discriminatory rows in words, by linked twins or else by plain twins."""
         sides = self.shares["rows"].sides if "rows" in self.shares else []
         return next((side.rows_in_words(N_SHOWN) for side in sides if side.cases is not None), [])
 
     def kept(self) -> str:
-        """Return the names of the finished populations, and the figures of the unfinished one."""
+        """Return the names of the finished populations, and the figures of the unfinished one, as text."""
         parts = list(self.shares)
         if self.unfinished is not None and self.unfinished["n"]:
             parts.append(f"{self.unfinished['population']}: so far {self.unfinished['so_far']}")
         return "; ".join(parts) or "nothing"
 
     def code_of_result(self) -> int:
-        """The exit code of the verdict."""
+        """Return the exit code of the verdict; 0 without a limit."""
         return 0 if self.verdict is None else self.verdict.exit_code
 
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """Return the options, with the populations and the kinds of twins that they select."""
+        """Return the values of the options for the dry run, with the selected populations and kinds of twins."""
         settled = {"population": list(self.populations), "compared": self.sides, "gate": self.gate.population}
         return {**super().shown_settings(), **settled}
 
     def bounds(self) -> dict[str, int | None]:
-        """Return the limit on queries for each population."""
+        """Return the number of rows that each population may send to the model, by name of the population."""
         return {name: each.n_queries for name, each in zip(self.populations, self._plans(), strict=True)}
 
 

@@ -1,4 +1,4 @@
-"""`fairprobe explain`."""
+"""The command `fairprobe explain`: explains where discriminatory inputs are, and who is worse off."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe explain` on cases, population and output.
 
     Args:
-        cases: explain these, as fairprobe search --out writes them, and search for none.
-        population: whose inputs regions are measured on: "domain", "valid" (its allowed part) or "density" (fitted to
-            `data`); by default what the search keeps to.
+        cases: a file of cases to explain, as fairprobe search --out writes it; none are then searched for.
+        population: the inputs on which regions are measured: "domain", "valid" (its allowed part) or "density" (fitted
+            to `data`); by default those that the search may try.
         out: write all figures as .json; an older file is overwritten.
-        plots: draw influence, curves and directions as .svg files in it, over older ones.
+        plots: a folder for drawings of influence, curves and directions as .svg; older files are overwritten.
     """
 
     cases: ReadFile | None = None
@@ -63,7 +63,7 @@ OPTIONS = [
 ]
 
 NOT_ABOUT_SEARCH = ("linked", *_ALSO_OF_SEARCH)
-"""Options of a search that are also used when cases are given."""
+"""Options of a search that are also allowed if --cases is given."""
 
 
 def run(request: Request) -> int:
@@ -77,7 +77,7 @@ def run(request: Request) -> int:
 
 
 class Explain(Search):
-    """Command that explains cases, found by a search or given."""
+    """The command that explains cases, which a search finds or --cases gives."""
 
     name = "the explanation"
     files: ClassVar = {"out": (".json",), "plots": (FOLDER,)}
@@ -102,7 +102,7 @@ class Explain(Search):
     # What is explained
 
     def load(self) -> None:
-        """Load the domain, the rows and labels, the model, and the cases or the settings of a search."""
+        """Load the domain, the rows, their labels, the model and, with --cases, the cases."""
         super().load()
         self.compared = self.domain if self.keywords["linked"] else self.domain.without_links()
         source = self.request.source
@@ -121,7 +121,7 @@ class Explain(Search):
             self.cases = table[list(self.compared.names)]
 
     def _check_labels(self, classes: Any) -> None:
-        """Refuse labels that the model never gives: they cannot show whether it learned from them."""
+        """Raise a DataError if the model gives none of the labels; `classes` are those that it can give, if known."""
         if self.labels is None or classes is None or self.keywords["output"] == "value":
             return
         import pandas as pd
@@ -135,7 +135,7 @@ class Explain(Search):
             )
 
     def _population(self) -> Any:
-        """Return the `population` argument of `explain`; None for the search's own."""
+        """Return the argument `population` of `explain`; None for the inputs that the search may try."""
         asked = self.request["population"]
         if asked != "density":
             # Cases given are measured on what the search that --data ask for would have kept to.
@@ -147,7 +147,10 @@ class Explain(Search):
     # The work
 
     def work(self) -> None:
-        """Search, explain and write; the results from before a failure or an interruption are kept."""
+        """Search unless cases were given, explain the cases, and write figures and plots.
+
+        If the search fails or is interrupted, its cases are kept and are not explained.
+        """
         found, names = self.cases, ["seed", "batch"]
         if found is None:
             self.find()
@@ -175,24 +178,24 @@ class Explain(Search):
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """The explanation, and the figures of the search."""
+        """Return the figures of the explanation, with those of the search, as a dict for JSON."""
         search = None if self.found is None else {**self.found.jsonable(), "from": self.start}
         why = {} if self.result is self.found else Command.figures(self)
         return {**why, "search": search, "cases": self.request["cases"]}
 
     def blocks(self) -> Sequence[Block]:
-        """Return the explanation; if the work ended before it, the cases of the search."""
+        """Return blocks with the explanation; if the work ended before it, with the result of the search."""
         blocks = super().blocks()
         if self.result is None or self.result is self.found or self.request["favourable"] is not None:
             return blocks
         return [*blocks, Sentence("--favourable OUTCOME says which outcome is worse.")]
 
     def again(self) -> Code | None:
-        """Return the command that reproduces the result, as after a search; None if cases were given."""
+        """Return a block with the command line that repeats the explanation; None if it cannot be repeated."""
         return super().again() if self.cases is None else Command.again(self)
 
     # The dry run
 
     def bounds(self) -> dict[str, int | None]:
-        """Return the limits on queries of the search and of the explanation."""
+        """Return the largest number of rows that the search and the explanation send to the model, by their names."""
         return {**(super().bounds() if self.cases is None else {}), "explain": self.explaining["max_queries"]}

@@ -1,4 +1,4 @@
-"""Files that options name: tables are read strictly, and results are written completely or not at all."""
+"""Reads tables from the files that options name, and writes results to such files, completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD = 65_536
-"""Number of bytes at the start of a file that distinguish text from other content; chosen."""
+"""Number of bytes at the start of a CSV file that are searched for zero bytes, which no text has; chosen."""
 
 TABLES = (".csv", ".parquet")
 STDOUT = "-"
 FOLDER = "/"
-"""Marker among the endings of a destination that stands for a folder."""
+"""Entry among the allowed endings of a destination that means that it is a folder."""
 
 # Tables that are read: a file that is no clean table is refused with the line at fault
 
 
 def read_frame(path: str, missing: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a CSV or Parquet file; `missing` are markers of missing values besides those that pandas knows."""
+    """Read a CSV or Parquet file as a frame; `missing` are texts that mark missing values, besides those of pandas."""
     file = Path(path)
     kind = file.name.lower()
     if file.is_dir():
@@ -86,7 +86,7 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
 
 
 def _open(file: Path) -> IO[str]:
-    """Open a file as text; a file whose start is not text is refused."""
+    """Open a CSV file, compressed or not, as text; raise a DataError if its start is not UTF-8 text."""
     opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
     with opener(file, "rb") as raw:
         head = raw.read(HEAD)
@@ -96,7 +96,7 @@ def _open(file: Path) -> IO[str]:
 
 
 def lines_of(path: str) -> list[int] | None:
-    """Return the line of the file where each row of a table begins; None for a file without lines."""
+    """Return the line number, from 1 on, where each row of data begins in a CSV file; None for a Parquet file."""
     file = Path(path)
     if file.name.lower().endswith(".parquet"):
         return None
@@ -105,7 +105,7 @@ def lines_of(path: str) -> list[int] | None:
 
 
 def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row that is not blank, with the line where it begins."""
+    """Yield the line number where a row of CSV begins, and its cells, for each row that is not blank."""
     begins = 1
     for row in reader:
         if row:
@@ -114,7 +114,10 @@ def _rows(reader: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_table(file: Path, text: Iterable[str]) -> None:
-    """Refuse rows that are too short, which pandas would fill, and repeated columns, which it would rename."""
+    """Raise a DataError if the text of a CSV file has no row, a row of another length than the header, or a zero byte.
+
+    Repeated columns are refused as well. pandas would fill short rows and rename repeated columns.
+    """
 
     def lines() -> Iterator[str]:
         for number, line in enumerate(text, start=1):
@@ -160,12 +163,16 @@ class Destination:
     """A file, a folder, or the standard output, to which results are written."""
 
     name: str
+    """The destination as the user named it; "-" is the standard output."""
     stream: IO[str] | None = None
     """The standard output if it is the destination; otherwise None."""
 
     @classmethod
     def of(cls, name: str | None, endings: Collection[str], option: str, *, overwrite: bool = True) -> Destination:
-        """Return the checked destination that an option names. With `overwrite=False`, an existing file is refused."""
+        """Return the destination that `name`, the value of an option, names, after checking that it can be written.
+
+        A wrong ending, or with `overwrite=False` an existing file, raises a SettingError.
+        """
         if name is None:
             raise SettingError(f"{option} must name a file that ends in {' or '.join(endings)}, got none")
         if name == STDOUT and STDOUT in endings:
@@ -192,11 +199,11 @@ class Destination:
 
     @property
     def path(self) -> Path:
-        """The file itself if the name is a symbolic link to it."""
+        """The absolute path of the file or folder, with symbolic links followed."""
         return Path(self.name).resolve()
 
     def write_frame(self, frame: pd.DataFrame) -> None:
-        """Write a frame in the format of the file's ending; as CSV to the standard output."""
+        """Write a frame as CSV, or as Parquet if the name of the destination ends in .parquet."""
         if self.stream is not None:
             text = io.StringIO()
             write_csv(frame, text)
@@ -216,12 +223,12 @@ class Destination:
         self.stream.writelines(text.splitlines(keepends=True))  # not at once: a reader that leaves is then noticed
 
     def write_by(self, write: Callable[[Path], object]) -> None:
-        """Call a function that writes a temporary file, which then replaces the destination as a whole."""
+        """Call `write` with a temporary path; the file written there then replaces the destination as a whole."""
         write_results(self.path, write, self.name)
 
 
 def for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame that Parquet can hold: a column of numbers and strings becomes one of strings."""
+    """Return a frame that Parquet can hold: a column of values of several types becomes a column of strings."""
     objects = [name for name in frame.columns if frame[name].dtype == object]
     mixed = [name for name in objects if len(set(map(type, frame[name].dropna()))) > 1]
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})

@@ -1,4 +1,4 @@
-"""`fairprobe init`: a commented config of an audit, from a data file."""
+"""The command `fairprobe init`: writes a commented config file for an audit of the rows in a data file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe init`.
 
     Args:
         data: a table of rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
         model: the model: module:attribute, or a file.
         label: the column to predict; by default guessed by its name.
-        out: where to write it; by default fairprobe.toml.
-        overwrite: overwrite a file that is there.
+        out: the config file to write; by default fairprobe.toml.
+        overwrite: overwrite the file if it exists.
     """
 
     data: ReadFile
@@ -47,10 +47,10 @@ class Own:
 OPTIONS = o.options_of(Own, panel=o.WHAT, positional=("data",))
 
 KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in o.NOT_SETTINGS}
-"""Arguments that a config may set, by key."""
+"""Arguments that a config file may set, by name of the option."""
 
 FIRST = ("model", "data", "rows_are", "label", "ignore", "sensitive", "max_share", "favourable", "out", "seed")
-"""Keys at the start of the file, which most configs set."""
+"""Names of the settings at the start of the config file, which most configs set."""
 
 EXAMPLES = {
     "rows_are": ROLES[0],
@@ -61,20 +61,22 @@ EXAMPLES = {
     "link": ["relationship~sex: Male=Husband, Female=Wife"],
     "mask": [],
 }
-"""Example values of settings without a default, which show their form."""
+"""Example value of each setting without a default, which shows its form in a comment."""
 
 HINTS = {
     "data": ["Beside this file, unless the path is absolute."],
     "sensitive": ['As a table it lists the values to compare: sensitive = { sex = ["Female", "Male"] }'],
     "max_share": ['By who is worse off, with favourable: max_share = { "sex=Female" = 0.01 }'],
 }
-"""Comments on forms of values that only a file has."""
+"""Lines of comment for settings whose values have a form that only a config file has, by name of the setting."""
 
 SENSITIVE = r"sex|gender|race|ethnic\w*|religion|disab\w*|nationality|native.?country|birth.?place|colou?r|orientation"
-"""Pattern for names of columns that are probably sensitive. The user must add any other sensitive column."""
+"""Pattern of words in names of columns that are probably sensitive. The user must add any other sensitive column."""
 
 ALSO = r"age|marital.?status|pregnan\w*"
-"""Pattern for names that become a comment only: sensitive by law in places, but often permitted or with many values."""
+"""Pattern of words in names of columns that are mentioned only in a comment.
+
+They are sensitive by law in places, but often permitted or with many values."""
 
 LABEL = r"label|target|class|outcome|y|income|approved|default|decision"
 
@@ -116,13 +118,13 @@ def run(request: Request) -> int:
 
 
 def place(name: str, config: str) -> str:
-    """Return a file's path as a config states it: relative to the config's folder if the file is inside."""
+    """Return the path of a file for a config: relative to the config's folder if it lies inside, else absolute."""
     file, folder = Path(name).resolve(), Path(config).resolve().parent
     return (file.relative_to(folder) if file.is_relative_to(folder) else file).as_posix()
 
 
 def named(pattern: str, columns: Iterable[Any]) -> list[str]:
-    """Return the columns whose names contain a word of the pattern.
+    """Return the names of the columns that contain a word which matches the pattern, in any case.
 
     >>> named(SENSITIVE, ["Sex", "sextant", "native-country", "applicant_race"])
     ['Sex', 'native-country', 'applicant_race']
@@ -132,7 +134,10 @@ def named(pattern: str, columns: Iterable[Any]) -> list[str]:
 
 
 def config_text(known: dict[str, Any], rows: pd.DataFrame, command: str) -> str:
-    """Return the text of the file: the known settings, then all others as comments with a default or an example."""
+    """Return the text of a config file: known settings, and all others as comments with a default or an example.
+
+    `known` are values by name of the setting, `rows` the data, and `command` the command line that runs the audit.
+    """
     label = known["label"]
     also = [name for name in named(ALSO, rows.columns) if name not in (*known["sensitive"], label)]
     labels = [] if label is None else sorted(rows[label].dropna().unique().tolist(), key=str)

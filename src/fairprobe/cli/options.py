@@ -1,4 +1,4 @@
-"""Options of the command line, derived from the arguments of public functions, and the options that commands share."""
+"""Derives command-line options from the arguments of public functions, and defines options that commands share."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ PANELS = {
     "What is told": "date mask name report_cases selfcheck show_rows title",
     RESULTS: "dry_run favourable html json model_id out overwrite plot plots store",
 }
-"""Options under each heading in the help of every command."""
+"""Names of the options under each heading of a command's help, separated by spaces."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """An argument with its place and form on the command line."""
+    """An argument of a function as an option, or a positional argument, of the command line.
+
+    `panel` is the heading under which the help lists it.
+    """
 
     argument: Argument
     panel: str = WHAT
@@ -54,7 +57,10 @@ class Option:
         return self.argument.name
 
     def parameter(self) -> inspect.Parameter:
-        """Return the parameter of the function that typer makes a command of. An option that is not given is None."""
+        """Return the option as a parameter of the function that typer turns into a command.
+
+        Unless it is required, its value is None if the option is not given.
+        """
         argument, kind = self.argument, self.argument.kind
         assert kind is not None
         parser = PARSERS.get(kind.rule)
@@ -100,9 +106,10 @@ def options_of(
     panel: str = HOW,
     positional: Collection[str] = (),
 ) -> list[Option]:
-    """Return options for the arguments of a function that a text can express.
+    """Return an option for each argument of a function that a text can express, except those in `but`.
 
-    Options that `PANELS` does not list get the heading `panel`. `names` maps arguments to options with another name.
+    Options that `PANELS` does not list get the heading `panel`. `names` maps names of arguments to other names of their
+    options. Arguments in `positional` are given on the command line without a flag.
     """
     panel_of = {name: title for title, listed in PANELS.items() for name in listed.split()}
     options = []
@@ -119,33 +126,33 @@ LOADING = [
     *options_of(load_model, names={"source": "model", "weights": "model_weights"}, panel=WHAT),
     *options_of(connect, but=("url",), names={"answers": "answer"}, panel=SERVICES),
 ]
-"""Options that name the model and say how it is loaded."""
+"""Options that name the model and say how it is loaded or asked."""
 
 _SOURCE = options_of(Source, but=("sample_weight", "groups", "remembered"), panel=WHAT)
 
 COLUMNS = _SOURCE[2:]
-"""Options about data and domain that a domain file stores and that apply unless the command line overrides them."""
+"""Options about columns, sensitive parameters, constraints and links. A domain file can store their values."""
 
 INPUTS = [*LOADING, *_SOURCE]
 """Options for the model, the data and the domain."""
 
 
 def declared_name(option: Option) -> str:
-    """Return the name that the argument of an option has in the function that declares it."""
+    """Return the name of an option's argument in the function that declares it, which may differ from the option's."""
     return option.argument.old_names[-1] if option.argument.old_names else option.name
 
 
 NOT_SETTINGS = frozenset({"json", "dry_run", "config", "trust_config"})
-"""Options that do not affect the work: no config can hold them."""
+"""Names of the options that do not affect the work, and that no configuration file can set."""
 
 
 @dataclass
 class Printed:
-    """Options that say what is printed.
+    """Options of all commands that ask a model, on what they print.
 
     Args:
         json: print the figures as one JSON object.
-        dry_run: only say what would be done, and how long it would take at most.
+        dry_run: only print what would be done, and how long it would take at most.
     """
 
     json: Flag = False
@@ -154,10 +161,10 @@ class Printed:
 
 @dataclass
 class Seed:
-    """The option of commands that bring their own models.
+    """The option of commands that use models shipped with fairprobe.
 
     Args:
-        seed: another seed draws other inputs.
+        seed: the seed of the random inputs; another seed draws other inputs.
     """
 
     seed: int = 0

@@ -1,4 +1,4 @@
-"""`fairprobe replay`."""
+"""The command `fairprobe replay`: asks a model again about cases that an earlier run found."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 N_SHOWN = 3
 
 OF_DOMAIN = ("domain", "sensitive", "constraint", "link", "hidden")
-"""Options that define a domain; without them the run's own domain is used."""
+"""Options that define a domain; without them, the domain that the run stored is used."""
 
 OF_DATA = ("data", "label", "ignore", "missing")
 
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe replay` on its files.
 
     Args:
         run: the folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases of tests, or the
             cases of a search, .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
-        out: write what became of each case as .csv or .parquet; an older file is overwritten.
+        out: write the status of each case as .csv or .parquet; an older file is overwritten.
     """
 
     run: ReadFile
@@ -55,14 +55,14 @@ def run(request: Request) -> int:
     The domain and the question are those of the run, where it tells them; for the table of a search say --domain, or
     --data and --sensitive, as for the search.
 
-    Exit code 0 if all cases were fixed, 1 if some still hold, 4 if none is known to hold and some could not be asked,
-    or there was none to ask.
+    Exit code 0 if all cases were fixed, 1 if some still hold. It is 4 if none is known to hold and some could not be
+    asked, or if there was none to ask.
     """
     return Replay(request).run()
 
 
 class Replay(Command):
-    """Command that asks a model again about stored cases."""
+    """The command that asks a model again about stored cases."""
 
     name = "the replay"
     files: ClassVar = {"out": TABLES}
@@ -89,7 +89,10 @@ class Replay(Command):
         self.model = self.load_model()
 
     def _with_command(self, source: Source, command: str | None) -> Source:
-        """Return the source, with the data that the run's command names if none is given and the files exist."""
+        """Return the source of data, with --data and its options from the stored command line of the run.
+
+        The source stays unchanged if it has data already, or if the file in the command does not exist.
+        """
         if source.data is not None or command is None:
             return source
         from fairprobe.cli.app import options_of
@@ -101,7 +104,7 @@ class Replay(Command):
         return replace(source, **told)
 
     def _given_domain(self, source: Source) -> Domain | None:
-        """Return the domain of the options; None if they define none, so that the run's own domain applies."""
+        """Return the domain that the options define; None if they define none and every run stored its own."""
         if any(self.request[name] for name in OF_DOMAIN):
             return source.load()[0]
         if all(each.domain is not None for each in self.runs):
@@ -112,7 +115,10 @@ class Replay(Command):
         )
 
     def _question(self, run: SavedCases, given: Domain | None) -> tuple[Question, Domain]:
-        """Return the run's question and the domain to ask it in; options that contradict the question are refused."""
+        """Return the question of a run (sensitive parameters, links, output, threshold) and the domain to ask it in.
+
+        Options that contradict the question raise a SettingError.
+        """
         domain = given or run.domain
         assert domain is not None
         output, threshold = self.request["output"], self.request["threshold"]
@@ -136,7 +142,7 @@ class Replay(Command):
     # The work
 
     def work(self) -> None:
-        """Ask about the cases again, and write their status."""
+        """Ask the model about the cases of each run, and write the status of each case."""
         parts: list[Replayed] = []
         for run, (question, domain) in zip(self.runs, self.asked, strict=True):
             cases, lost, why = run.completed(self.rows, self.labels, domain.names)
@@ -146,7 +152,7 @@ class Replay(Command):
         self.write("out", lambda target: target.write_frame(self._table(result)))
 
     def _table(self, result: Replayed) -> pd.DataFrame:
-        """Return the status of each case; real rows are named by their index alone."""
+        """Return a frame with the name, status, reason and values of each case; real rows have no values."""
         values = result.cases[self._names(result)].astype(object)
         values[[str(label).startswith(ROW) for label in values.index]] = None
         table = values.rename_axis("case").reset_index()
@@ -161,14 +167,17 @@ class Replay(Command):
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """Return the counts, and the status of each case."""
+        """Return the numbers of cases by status, and the status of each case, as a dict for JSON."""
         result = self.result
         cases = [] if result is None else zip(result.cases.index, result.statuses, result.reasons, strict=True)
         told = [{"case": str(label), "status": str(status), "reason": why} for label, status, why in cases]
         return {"run": self.request["run"], **super().figures(), "cases": told}
 
     def blocks(self) -> Sequence[Block]:
-        """Return the counts, and the first cases that still hold; of real rows, only the sensitive values are shown."""
+        """Return blocks with the numbers of cases by status, and the first cases that still hold.
+
+        Of real rows, only the sensitive values are shown.
+        """
         blocks, result = list(super().blocks()), self.result
         if result is None:
             return blocks
@@ -183,6 +192,9 @@ class Replay(Command):
         return blocks
 
     def bounds(self) -> dict[str, int | None]:
-        """Return the queries for all cases; if the model may not repeat itself, each case is asked about twice."""
+        """Return the number of rows that all cases send to the model, under the name "cases".
+
+        It is doubled if the model may not repeat itself, because each case is then asked about twice.
+        """
         n_cases = sum(run.n_cases for run in self.runs)
         return {"cases": n_cases * len(self.domain.families) * (1 if is_repeatable(self.model) else 2)}

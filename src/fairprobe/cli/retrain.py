@@ -1,4 +1,4 @@
-"""`fairprobe retrain`."""
+"""The command `fairprobe retrain`: retrains a classifier until discriminatory inputs are rarer."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ EXAMPLE = "--model subject:decision-tree"
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe retrain` on its files.
 
     Args:
         held_out: a table of rows that the model has not seen, to choose and report by; by default 30% of `data`.
-        cases: cases to add, as fairprobe search --out writes them; else they are searched for.
+        cases: cases to add, as fairprobe search --out writes them; by default they are searched for.
         out: write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet.
         overwrite: overwrite the file of `out`, if it is there and a round is accepted.
         plot: draw share against accuracy of all rounds, as .svg; an older file is overwritten.
@@ -53,7 +53,7 @@ OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(retrain), *o.PRINTED]
 CENSUS = "fairprobe.datasets:census_domain"
 
 SHOWN_ANYWAY = ("round-failed", "not-retrained", "not-reported", "fitted-rows")
-"""Names of remarks that the result itself states."""
+"""Names of health checks whose remarks are not shown as warnings, because the result states them."""
 
 
 def run(request: Request) -> int:
@@ -67,7 +67,7 @@ def run(request: Request) -> int:
 
 
 class Retrain(Command):
-    """Command that retrains a model and shows the evidence."""
+    """The command that retrains a model and shows shares and accuracy before and after."""
 
     name = "retraining"
     files: ClassVar = {"out": SUFFIXES, "plot": (".svg",)}
@@ -107,7 +107,10 @@ class Retrain(Command):
             check_writable(self.model)
 
     def load_model(self) -> Any:
-        """Return the model. A subject is fitted on the census, or an unfitted classifier if the rows are others."""
+        """Load and return the model that --model names.
+
+        A subject (a model shipped with fairprobe) is fitted on the census. If --data is given, it is not yet fitted.
+        """
         prefix, _, name = self.request["model"].partition(":")
         if prefix != SUBJECT or self.request["data"] is None:
             return super().load_model()
@@ -149,7 +152,7 @@ class Retrain(Command):
     # The work
 
     def work(self) -> None:
-        """Retrain and write the results; errors are reported after the result, so that nothing is lost."""
+        """Retrain, and write the plot and the new model; a failure within the result is reported after it."""
         for check in SHOWN_ANYWAY:
             warnings.filterwarnings("ignore", check, HealthWarning)
         with progress() as show:
@@ -168,11 +171,11 @@ class Retrain(Command):
     # What came of it
 
     def figures(self) -> dict[str, Any]:
-        """The result and the exit code."""
+        """Return the figures of the result and the exit code as a dict for JSON."""
         return {**super().figures(), "exit_code": self.exit_code()}
 
     def blocks(self) -> Sequence[Block]:
-        """Return tables, and how to load the new model."""
+        """Return the blocks of the result, and the code that loads the new model if it was written."""
         result, out = self.result, self.targets["out"]
         blocks = list(super().blocks())
         if result is not None and out is not None and not result.accepted:
@@ -182,7 +185,10 @@ class Retrain(Command):
         return blocks
 
     def again(self) -> Code | None:
-        """Return the command that reproduces the result, with as many inputs as the time allowed."""
+        """Return a block with the command line that repeats the result; None after a failure or an interruption.
+
+        Numbers of inputs that differ from the usual ones are stated in the command.
+        """
         result = self.result
         if result is None or result.failure or self.interrupted:
             return None
@@ -194,21 +200,21 @@ class Retrain(Command):
         return Code(self.request.again(seed=result.seed, **changes), title)
 
     def code_of_result(self) -> int:
-        """Return the exit code: inconclusive if no round was shown to be better."""
+        """Return the exit code of finished work: 0 if a round was accepted, else 4 (inconclusive)."""
         return 0 if self.result is not None and self.result.accepted else EXIT_CODES[Outcome.INCONCLUSIVE]
 
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """Return the options, with the number of rows of each part and the tried ways to add rows."""
+        """Return the values of the options for the dry run, with numbers of rows and the ways to add rows."""
         planned = {name: each for name, each in self.planned.items() if name != "seconds"}
         return {**super().shown_settings(), **planned, "augment": ", ".join(planned["augmentations"])}
 
     def bounds(self) -> dict[str, int | None]:
-        """Return no limits on queries, because fits take most of the time."""
+        """Plan the retraining, and return an empty dict: fits take most of the time, so queries are not limited."""
         self.planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
         return {}
 
     def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
-        """Return the seconds of each step, extrapolated from a fit to some rows."""
+        """Return the expected seconds of each step, by name of the step, extrapolated from a fit to some rows."""
         return {**self.planned["seconds"]}

@@ -28,13 +28,13 @@ MEGABYTE = 1_000_000
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe runs`.
 
     Args:
         action: one of list, show, merge, export.
-        folders: run folders; for list, where they are (by default runs).
+        folders: run folders; for list, the folder that contains them (by default runs).
         out: for merge and export: write the cases as .csv or .parquet; an older file is overwritten.
-        json: print what list and show say as JSON.
+        json: print the output of list and show as JSON.
     """
 
     action: str
@@ -49,9 +49,9 @@ OPTIONS = o.options_of(Own, panel=o.RESULTS, positional=("action", "folders"))
 def run(request: Request) -> int:
     """List, show, merge and export runs that were kept by --store.
 
-    list names the runs of a folder; show says what a run is and where it stands, and checks every file; export writes
-    the cases of a search as it would have written them itself; merge writes the distinct cases of all finished shards
-    of one or more runs of one domain. Neither needs the model.
+    list names the runs of a folder. show says what a run is and where it stands, and checks every file. export writes
+    the cases of a search as it would have written them itself. merge writes the distinct cases of all finished shards
+    of one or more runs of one domain. None of them needs the model.
     """
     action, folders = request["action"], list(request["folders"] or ())
     if action not in ACTIONS:
@@ -77,14 +77,17 @@ def run(request: Request) -> int:
 
 
 def listed(folder: Path) -> list[dict[str, Any]]:
-    """Return the runs of a folder, and the folder itself if it is a run."""
+    """Return the facts of all runs in a folder and its subfolders, one dict per run, as `shown` returns them."""
     if not folder.is_dir():
         raise SettingError(f"runs list must be given a folder that exists, got {folder}")
     return [shown(path) for path in sorted(path.parent for path in folder.rglob(ABOUT))]
 
 
 def shown(path: str | Path, *, check: bool = False) -> dict[str, Any]:
-    """Return a run in plain values. With `check`, every file is read, and a damaged file raises an error."""
+    """Return the facts of the run in a folder, as `facts_of` returns them, or its path and the error in reading it.
+
+    With `check`, every file of the run is read, and a damaged file raises an error.
+    """
     try:
         with as_written(path):
             reader = RunReader(path)
@@ -98,7 +101,7 @@ def shown(path: str | Path, *, check: bool = False) -> dict[str, Any]:
 
 
 def facts_of(reader: RunReader) -> dict[str, Any]:
-    """Return a run's settings and progress."""
+    """Return facts on a run as a dict for JSON: its kind, state, settings, versions, and numbers of shards and rows."""
     shards = [entry for name, entry in reader.entries.items() if name.rpartition("-")[2].isdigit()]
     end = reader.end
     summaries = [summary_of(read_own(entry.path)) for entry in shards]
@@ -121,7 +124,7 @@ def facts_of(reader: RunReader) -> dict[str, Any]:
 
 
 def show(found: list[dict[str, Any]]) -> None:
-    """Write one line for each run."""
+    """Print a table with one line for each run; `found` are dicts of `shown`."""
     rows = []
     for each in found:
         if "error" in each:
@@ -135,7 +138,7 @@ def show(found: list[dict[str, Any]]) -> None:
 
 
 def show_end(run: dict[str, Any]) -> None:
-    """Write the settings of a run and its result."""
+    """Print the settings of a run, its result and its remarks; `run` is a dict of `facts_of`."""
     end = {name: value for name, value in (run["end"] or {}).items() if name != "shares"}
     facts = {"model": run["model"]["kind"], **run["settings"], **run["versions"], **end}
     for share in (run["end"] or {}).get("shares", []):
@@ -147,7 +150,10 @@ def show_end(run: dict[str, Any]) -> None:
 
 
 def write_cases(action: str, folders: list[str], target: Destination) -> None:
-    """Merge runs, or export the cases of one run."""
+    """Write the cases of one or more runs to a file, and print their number; `action` is "merge" or "export".
+
+    merge writes the distinct cases of all finished shards; export writes the cases of the result of one run.
+    """
     from fairprobe.searching.stored_search import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]

@@ -1,4 +1,4 @@
-"""`fairprobe search`."""
+"""The command `fairprobe search`: searches a model for discriminatory inputs and writes them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 @dataclass
 class Start:
-    """Options that say where a search starts, and how far it goes.
+    """Options on the inputs that a search starts from, and on how unlikely its inputs may be.
 
     Args:
-        start_from: where to start: "rows" (those of `data`), "density" (inputs drawn from what is fitted to them) or
-            "domain" (uniform inputs of the domain, as the paper); by default rows if there are any.
-        min_plausibility: the part of held-out rows that every input must be at least as likely as, by a density fitted
-            to `data`; None to go anywhere in the domain; by default 0.05 where there are rows, unless --from domain or
-            `max_changes` is given.
+        start_from: where to start: "rows" (those of `data`), "density" (inputs drawn from a density fitted to them) or
+            "domain" (uniform inputs of the domain, as in the paper); by default rows if there are any and the strategy
+            walks.
+        min_plausibility: the fraction of held-out rows that every input must be at least as likely as, by a density
+            fitted to `data`; None to go anywhere in the domain; by default 0.05 if there are rows, unless --from domain
+            or `max_changes` is given.
     """
 
     start_from: str | None = None
@@ -49,7 +50,7 @@ class Start:
 
 @dataclass
 class Own:
-    """Options of the command line alone.
+    """Options of `fairprobe search` on its output.
 
     Args:
         out: write the cases as .csv or .parquet; an older file is overwritten, and - is CSV on the standard output.
@@ -59,12 +60,12 @@ class Own:
 
 
 SEARCHING = [*o.options_of(Start), *o.options_of(search, but=("min_plausibility",))]
-"""Options of a search, which `explain` shares."""
+"""Options of a search, which `fairprobe explain` has as well."""
 
 OPTIONS = [*o.INPUTS, *SEARCHING, *o.options_of(Own), *o.PRINTED]
 
 N_SHOWN = 3
-"""Number of cases in the JSON; chosen."""
+"""Number of cases in the output of --json; chosen."""
 
 
 def run(request: Request) -> int:
@@ -78,7 +79,7 @@ def run(request: Request) -> int:
 
 
 class Search(Command):
-    """Command that searches a model for cases."""
+    """The command that searches a model for cases."""
 
     name = "the search"
     files: ClassVar = {"out": (*TABLES, STDOUT)}
@@ -94,7 +95,7 @@ class Search(Command):
             checked_choice("start_from", request["start_from"], STARTS)
 
     def load(self) -> None:
-        """Load the domain, the rows to start from, and the model."""
+        """Load the domain, the rows and the model, and fit a density to the rows if one is needed."""
         self.domain, self.rows = self.request.source.load()
         self.check_linked()
         self._check_start()
@@ -108,7 +109,7 @@ class Search(Command):
         self.model = self.load_model()
 
     def _check_start(self) -> None:
-        """Decide where the search starts; options that contradict each other are refused."""
+        """Set `start` to "rows", "density" or "domain"; options that contradict each other raise a SettingError."""
         start, least = self.request["start_from"], self.request["min_plausibility"]
         changes, strategy = self.keywords["max_changes"], self.keywords["strategy"]
         needs = {f"--from {start}": start in ("rows", "density"), "--min-plausibility": least is not None}
@@ -122,14 +123,14 @@ class Search(Command):
         self.start = start or ("rows" if walks and self.rows is not None else drawn)
 
     def work(self) -> None:
-        """Search, and write the cases; an interrupted run without cases leaves an older file unchanged."""
+        """Search, and write the cases; a failed or interrupted run without cases leaves an older file unchanged."""
         self.find()
         found = self.found
         if found is not None and (found.n_cases or not (self.failures or self.interrupted)):
             self.write("out", lambda target: target.write_frame(found.to_frame()))
 
     def find(self) -> None:
-        """Search; the cases found before a failure or an interruption are kept."""
+        """Search, and set `found` to the result, which after a failure or an interruption has the cases until then."""
         try:
             with progress() as watch:
                 self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
@@ -140,13 +141,16 @@ class Search(Command):
         self.interrupted = self.found is not None and self.found.stop_reason is StopReason.INTERRUPTED
 
     def figures(self) -> dict[str, Any]:
-        """The figures and the first cases."""
+        """Return the figures of the search, with where it started and its first cases, as a dict for JSON."""
         first = None if self.found is None else self.found.to_frame().head(N_SHOWN)
         cases = [] if first is None or first.empty else json.loads(first.to_json(orient="records"))
         return {**super().figures(), "from": self.start, "cases": cases}
 
     def again(self) -> Code | None:
-        """Return the command that judges as many inputs, for a search that a time limit or a person ended."""
+        """Return a block with the command line that repeats the search; None without a result.
+
+        If a time limit or a person ended the search, the command is limited to as many inputs as were judged.
+        """
         found = self.found
         if found is None or (self.failures and not found.n_cases):
             return None
@@ -161,19 +165,22 @@ class Search(Command):
         return Code(self.request.again(**changes), title)
 
     def code_of_result(self) -> int:
-        """Return the exit code: a search that had to leave out shards has failed in part."""
+        """Return the exit code of a finished search: 3 if shards (parts of the search) had to be left out, else 0."""
         return FAILED if self.found is not None and self.found.stop_reason is StopReason.INCOMPLETE else 0
 
     # The dry run
 
     def shown_settings(self) -> dict[str, Any]:
-        """Return the options, with the strategy that "auto" stands for."""
+        """Return the values of the options for the dry run, by name, with the strategy that "auto" stands for."""
         settings, limits = settled(**self.keywords)
         chosen = settled_strategy(settings, limits, self.model, self.keywords["output"])
         return {**super().shown_settings(), **asdict(chosen), "start_from": self.start}
 
     def bounds(self) -> dict[str, int | None]:
-        """Return the queries that the limits allow, or that all inputs of a small domain take."""
+        """Return the largest number of rows that the search sends to the model, under the name "search".
+
+        It follows from the limits, or from the number of inputs of a small domain; None without either.
+        """
         n_members, coverage = len(self.domain.families), Coverage.of(self.domain)
         bounds = [] if coverage is None else [coverage.left * n_members]
         if self.limits.max_judged is not None:
@@ -184,7 +191,7 @@ class Search(Command):
 
 
 def _density(domain: Domain, rows: pd.DataFrame, *, is_asked_for: bool) -> Density | None:
-    """Return a density fitted to the rows; None if the rows are too few and no option asks for a density."""
+    """Return a density fitted to the rows; None, with a note, if they are too few and no option asks for a density."""
     try:
         return Density.fit(domain, rows)
     except DataError as error:

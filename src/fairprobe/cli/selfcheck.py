@@ -1,4 +1,7 @@
-"""`fairprobe selfcheck`: checks on models with planted cases that fairprobe measures correctly on this machine."""
+"""The command `fairprobe selfcheck`: checks that fairprobe measures correctly on this machine.
+
+It uses models with planted cases, whose shares are therefore known.
+"""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ from fairprobe.domain import Category, Link, Ordinal, Parameter
 from fairprobe.errors import SettingError
 
 Compared = dict[str, list[str] | None]
-"""Texts of the values to compare, by sensitive parameter; None if the values are not listed."""
+"""Texts of the values to compare, by name of the sensitive parameter; None if all its values are compared."""
 
 
 def as_options(said: Mapping[str, str | Sequence[str]]) -> str:
-    """Return options in the form in which a command line gives them.
+    """Return the values of options, by name, as the text of a command line.
 
     >>> as_options({"label": "income", "missing": ["?", "n/a"]})
     "--label income --missing '?' --missing n/a"
@@ -40,7 +40,7 @@ def as_options(said: Mapping[str, str | Sequence[str]]) -> str:
 
 
 def names(texts: Iterable[str]) -> list[str]:
-    """Return names given one at a time or with commas between them.
+    """Return the names in some texts, each of which holds one name or several with commas between them.
 
     >>> names(["id,name", "zip"])
     ['id', 'name', 'zip']
@@ -49,7 +49,7 @@ def names(texts: Iterable[str]) -> list[str]:
 
 
 def compared_values(texts: Sequence[str]) -> Compared:
-    """Return the sensitive parameters, with the texts of the values to compare if they are listed.
+    """Return the names of sensitive parameters in texts of --sensitive, each with the values to compare, if listed.
 
     >>> compared_values(["sex,race", "age=25,45"])
     {'sex': None, 'race': None, 'age': ['25', '45']}
@@ -67,14 +67,17 @@ def compared_values(texts: Sequence[str]) -> Compared:
 
 
 def values_of(parameter: Parameter, texts: list[str]) -> list[Any]:
-    """Return the parameter's values that the texts stand for; an unknown text is kept for a later check to refuse."""
+    """Return the values of a parameter that some texts stand for.
+
+    A text that stands for no known value becomes a number or stays a text, which a later check refuses.
+    """
     known = parameter.categories or parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
     by_text = {str(value).lower() if isinstance(value, bool) else str(value): value for value in known}
     return [by_text.get(text, by_text.get(text.lower(), number_or_text(text))) for text in texts]
 
 
 def number_or_text(text: str) -> int | float | str:
-    """Return the number that a text stands for, or the text itself."""
+    """Return the int or float that a text stands for, or the text itself if it is no number."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -84,7 +87,7 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def whole(text: str) -> int:
-    """Return the whole number that a text stands for.
+    """Return the whole number that the text of an option stands for; any other text raises typer's BadParameter.
 
     >>> whole("1_000_000"), whole("1e6")
     (1000000, 1000000)
@@ -96,7 +99,7 @@ def whole(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """Return the number that a text stands for."""
+    """Return the number that the text of an option stands for; any other text raises typer's BadParameter."""
     value = number_or_text(str(text))
     if isinstance(value, str):
         raise typer.BadParameter(f"must be a number, got {text!r}")
@@ -104,16 +107,18 @@ def number(text: str) -> float:
 
 
 PARSERS: dict[str, Callable[[str], Any]] = {WHOLE: whole, NUMBER: number}
-"""Parser of a text, by the rule that the value must satisfy; a value without a parser stays a text."""
+"""Function that turns the text of an option into a value, by the rule of the argument's `Kind`.
+
+Values of other kinds stay texts."""
 
 
 def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a parser that also accepts "none"."""
+    """Return a parser that returns the text "none" in lower case if it is given, and otherwise calls `parser`."""
     return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
 def as_given(argument: Argument, value: Any) -> Any:
-    """Return the value of an option in the form that functions take: repeated NAME=VALUE becomes a mapping."""
+    """Return the value of an option as the library takes it: a list of NAME=VALUE becomes a dict, others stay."""
     if value is None or argument.kind is None or "=" not in (argument.kind.metavar or ""):
         return value
     made: dict[str, str] = {}
@@ -147,7 +152,9 @@ _SHIFT = re.compile(r"(.*\S)\s*([+-]\s*(?:\d+\.?\d*|\.\d+))", re.DOTALL)
 
 
 def parse_link(text: str, value: Callable[[str, str], Any]) -> Link:
-    """Return the link that a text describes; `value` gives the value of a parameter that a text stands for.
+    """Return the link that a text of --link describes.
+
+    `value` is a function from a parameter's name and a text to the parameter's value that the text stands for.
 
     >>> parse_link("relationship ~ sex: Male=Husband, Female=Wife", lambda name, text: text).words()
     'relationship with sex (Male Husband, Female Wife)'
@@ -198,7 +205,7 @@ def _once(text: str, cells: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def link_text(link: Link) -> str:
-    """Return a link by roles in the form of --link.
+    """Return a link with roles as a text that `parse_link` reads.
 
     >>> link_text(Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}, {"Male": "son, in law"}]))
     'relationship~sex: Male=Husband, Female=Wife; Male="son, in law"'
@@ -222,6 +229,6 @@ def _step(text: str) -> int | float:
 
 
 def _bare(text: str) -> str:
-    """Return a name without the quotes around it."""
+    """Return a name or value without spaces and quotes around it, with hidden separators restored."""
     text = text.strip().translate(SHOWN)
     return text[1:-1] if len(text) > 1 and text[0] in QUOTES and text[-1] == text[0] else text

@@ -18,22 +18,22 @@ from fairprobe.report.terminal import written
 from fairprobe.wording import for_terminal
 
 WIDTH = 80
-"""Half of the largest width of wrapped text, in columns of the terminal; chosen."""
+"""Half of the largest width of wrapped text, in characters; chosen."""
 
 NONE = "none"
-"""Text that stands for None on the command line: no limit, or any seed."""
+"""Text that stands for None on the command line: no limit, or a random seed."""
 
 ARGUMENTS: set[str] = set()
-"""Names of all arguments that have an option; each option adds its own."""
+"""Names of all arguments that have a command-line option; creating an `Option` adds its names."""
 
 _OTHER_FLAGS = {"n_select": "--select-inputs", "n_report": "--report-inputs", "start_from": "--from"}
 
 _MENTIONED = re.compile(r"\b(\w+)=(?:'(\w+)'|\{'(.+?)': \[\.\.\.\]\})|\b(\w+_\w+)\b")
-"""Pattern of an argument with its value, or of a name that cannot be plain English."""
+"""Pattern of an argument with its value in a message, as in output='label', or of a name with underscores."""
 
 
 def flag(argument: str) -> str:
-    """Return the option that sets an argument of the library.
+    """Return the command-line flag of the option that sets an argument of the library.
 
     >>> flag("max_cases"), flag("n_jobs"), flag("n_report")
     ('--max-cases', '--jobs', '--report-inputs')
@@ -42,7 +42,7 @@ def flag(argument: str) -> str:
 
 
 def in_flags(said: object) -> str:
-    """Return a message or an error of the library in the words of the command line.
+    """Return a message or an error of the library as text, with flags in place of names of arguments.
 
     >>> ARGUMENTS.update(["output", "max_cases"])
     >>> in_flags("raise max_cases, or use output='label'; age_group stays")
@@ -62,7 +62,7 @@ def in_flags(said: object) -> str:
 
 
 def help_of(argument: Argument) -> str:
-    """Return the help of an option: the first sentence on its argument, the form of its value, and its default.
+    """Return the help of an argument's option: the first sentence of its description, its form, and its default.
 
     >>> help_of(Argument("linked", "bool | None", None, "True compares linked twins, `pay` aside; None both. More."))
     '--linked compares linked twins, pay aside; neither both.'
@@ -82,7 +82,9 @@ def help_of(argument: Argument) -> str:
 
 
 def reworded(sentence: str, words: Mapping[str, str], called: Callable[[str], str]) -> str:
-    """Return a sentence of a docstring for readers who write no Python, with other words and names of arguments.
+    """Return a sentence of a docstring for readers who do not write Python.
+
+    `words` replaces True, False and None; the function `called` replaces names of arguments. Examples are left out.
 
     >>> reworded("None for all of `n_jobs`: ``{1: 2}``", {"None": "nothing"}, flag)
     'nothing for all of --jobs.'
@@ -98,7 +100,7 @@ def reworded(sentence: str, words: Mapping[str, str], called: Callable[[str], st
 
 
 def say_blocks(blocks: Iterable[Block], *, err: bool = False) -> None:
-    """Write blocks; on a terminal, sentences are wrapped."""
+    """Write blocks to the standard output, or with `err` to the standard error; a terminal gets wrapped sentences."""
     shown, stream = tuple(blocks), sys.stderr if err else sys.stdout
     if not shown:
         return
@@ -108,13 +110,13 @@ def say_blocks(blocks: Iterable[Block], *, err: bool = False) -> None:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Write a sentence."""
+    """Write a sentence to the standard output, or with `err` to the standard error."""
     say_blocks([Sentence(text)], err=err)
 
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Warnings inside become lines on the standard error, each once."""
+    """Context in which each distinct warning is written once, as a line on the standard error."""
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -131,7 +133,7 @@ def notes() -> Iterator[None]:
 
 
 def note(message: str) -> None:
-    """Show a remark of the command line in the form of the library's remarks."""
+    """Issue a message of the command line as a HealthWarning, as the library does for its own remarks."""
     warnings.warn(message, HealthWarning, stacklevel=2)
 
 
@@ -145,7 +147,7 @@ def on_terminal() -> bool:
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
-    """Show on a terminal that work is going on."""
+    """Context in which a terminal shows a spinner with a text; without a terminal, nothing is shown."""
     with progress() as show:
         show(Status(text))
         yield
@@ -153,9 +155,10 @@ def spinner(text: str) -> Iterator[None]:
 
 @contextmanager
 def progress(title: str = "") -> Iterator[Progress]:
-    """Yield a callable for the argument `progress` of a function, and show its status.
+    """Yield a callable for the argument `progress` of a library function, which shows each status that it receives.
 
-    On a terminal a status is shown, with a bar if the completed part is known. A result becomes a line in any log.
+    A terminal shows the status, with a bar if the completed fraction is known. Without a terminal, only a status that
+    is a result is written, as a line on the standard error. `title` stands before a status of unfinished work.
     """
     if not on_terminal():
         yield lambda status: say(status.text, err=True) if status.is_over else None

@@ -1,4 +1,4 @@
-"""The domain of a model's inputs: parameters, constraints, links, families and density."""
+"""The domain of a model's inputs: parameters, constraints, links, families (inputs with their twins) and density."""
 
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.density import Density

@@ -41,33 +41,37 @@ from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain_or_none
 
 MOST_LEVELS = 4_000_000
-"""Largest number of levels that a table lists one by one; chosen. A larger parameter is cut at the constants in
-rules."""
+"""Largest number of levels of a parameter whose levels are tabulated one by one; chosen. A larger parameter is cut at
+the constants in rules."""
 
 MOST_STATES = 20_000
+"""Largest number of states (sets of remaining rules) after one step through a block; chosen."""
 MOST_ENTRIES = 20_000_000
-"""Largest number of states of a step, and of entries of its table; chosen: 20 million entries take 160 MB."""
+"""Largest number of entries in the table of one step; chosen: 20 million entries take 160 MB."""
 
 DEAD = -1
+"""Placeholder for the state in which a rule is broken."""
 
 State = tuple[frozenset[Formula] | None, ...]
-"""The rules that remain for each case; None if one is broken. Several cases are followed at the same time."""
+"""For each case, the set of rules that remain; None if a rule is broken. Cases are sets of rules that are followed side
+by side."""
 
 
 class TooManyError(Exception):
-    """The error that a table would need too many states or values."""
+    """The error that the allowed inputs cannot be tabulated: there would be too many states, boxes or values."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A parameter divided into cells: runs of levels that no rule separates. Rules see a cell's first level."""
+    """A parameter divided into cells: runs of levels that no rule tells apart. Rules see a cell's first level."""
 
     column: int
     n_levels: int
     starts: Codes
-    """The first level of each cell."""
+    """The first level of each cell, in increasing order."""
     operands: Mapping[str, Operand]
-    """The value at the first level of each cell, by the name of the parameter or of a parameter derived from it."""
+    """The value at the first level of each cell, as rules compare it, by the name of the parameter or of one derived
+    from it."""
 
     @property
     def sizes(self) -> Codes:
@@ -75,20 +79,23 @@ class Variable:
         return np.diff(self.starts, append=self.n_levels)
 
     def cells(self, codes: Codes) -> Codes:
-        """The cell of each code."""
+        """Return the number of the cell that each code of this parameter is in."""
         if len(self.starts) == self.n_levels:
             return codes
         return np.searchsorted(self.starts, codes, side="right") - 1
 
     def value(self, cell: int) -> dict[str, Any]:
-        """Return the values at a cell by name; None where missing."""
+        """Return the values at a cell's first level, by name of the parameter or a derived one; None if missing."""
         return {name: plain_or_none(values[cell]) for name, values in self.operands.items()}
 
 
 def make_variable(
     column: int, parameter: Parameter, derived: Mapping[str, Sequence[Any]], rules: Sequence[Formula]
 ) -> Variable:
-    """The variable of a parameter; `derived` has, by name, the derived values for its levels."""
+    """Return a parameter divided into cells (runs of levels that no rule tells apart).
+
+    `derived` has, by name, the values of derived parameters for its levels. `rules` are the rules about the parameter.
+    """
     n = parameter.levels
     if n <= MOST_LEVELS:
         starts = np.arange(n)
@@ -105,7 +112,10 @@ def make_variable(
 
 
 def _cut(parameter: Parameter, leaves: Sequence[Operation]) -> Codes:
-    """Return the first level of each cell. Constants in rules cut the levels; rules cannot differ within a cell."""
+    """Return the first level of each cell of a parameter with too many levels to tabulate.
+
+    Constants in rules cut the levels, so that rules cannot differ within a cell.
+    """
     constants: list[float] = []
     for leaf in leaves:
         left, right = leaf.parts
@@ -123,30 +133,36 @@ def _cut(parameter: Parameter, leaves: Sequence[Operation]) -> Codes:
 
 @dataclass(frozen=True)
 class _Step:
-    """One step through a block: the atoms of one parameter, and the state that each atom leads to from each state."""
+    """One step through a block: the atoms (groups of cells) of one parameter, and the state that each atom leads to."""
 
     variable: Variable
     atom: Codes
-    """The atom of each cell."""
+    """The number of the atom that each cell belongs to. Cells of one atom lead to the same next state from every
+    state."""
     table: Codes
-    """The next state, by state and atom. Index -1 is the state of broken rules, both before and after the step."""
+    """The number of the next state, by state, then atom. The last state is that of broken rules, both before and after
+    the step."""
 
     @cached_property
     def weights(self) -> list[int]:
-        """Return the number of levels in each atom."""
+        """Return the number of the parameter's levels in each atom."""
         weights = np.zeros(self.table.shape[1], dtype=np.int64)
         np.add.at(weights, self.atom, self.variable.sizes)
         return [int(weight) for weight in weights]
 
     @cached_property
     def order(self) -> tuple[Codes, Codes, Codes]:
-        """Return the cells sorted by atom, where each cell ends in that order, and where each atom begins."""
+        """Return three arrays for drawing a level of an atom.
+
+        They are the cells sorted by atom, the cumulative number of levels at the end of each sorted cell, and the
+        number of levels before each atom.
+        """
         cells = np.argsort(self.atom, kind="stable")
         ends = np.cumsum(self.variable.sizes[cells])
         return cells, ends, np.concatenate([[0], np.cumsum(self.weights)])[:-1]
 
     def draw(self, atoms: Codes, rng: np.random.Generator) -> Codes:
-        """Draw one level of each atom uniformly."""
+        """Return, for each of the given atoms, one of its levels, drawn uniformly."""
         cells, ends, firsts = self.order
         place = firsts[atoms] + rng.integers(0, np.array(self.weights)[atoms])
         which = np.searchsorted(ends, place, side="right")
@@ -154,7 +170,7 @@ class _Step:
 
 
 class Block:
-    """Parameters that rules tie together, as a table of states."""
+    """Parameters that rules tie together, as a table of states that counts, draws and checks their allowed values."""
 
     def __init__(self, variables: Sequence[Variable], start: State) -> None:
         self.columns = [variable.column for variable in variables]
@@ -165,14 +181,17 @@ class Block:
             self.steps.append(step)
         self._known_ends: dict[tuple[int, int], NDArray[Any]] = {}
         self.ends: list[State] = [*states, (None,) * len(start)]
-        """The states after the last step: no rule is left, or one is broken."""
+        """The states after the last step: for each case, no rule is left (an empty set), or one is broken (None)."""
         self._alive: Mask = np.array([any(case is not None for case in end) for end in self.ends])
 
     # For one case: all rules at once
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """Return the number of allowed ways to the end, by step, then state."""
+        """Return the number of combinations of values that lead to an allowed end, by step, then state before the step.
+
+        The last list is for the ends: 1 for each allowed one, else 0.
+        """
         counts: list[list[int]] = [self._alive.astype(int).tolist()]
         for step in reversed(self.steps):
             ways = [[w * counts[0][to] for w, to in zip(step.weights, row, strict=True)] for row in step.table.tolist()]
@@ -181,15 +200,18 @@ class Block:
 
     @property
     def n(self) -> int:
-        """Return the number of allowed combinations of the block's values."""
+        """Return the number of allowed combinations of the values of the block's parameters."""
         return self.counts[0][0]
 
     def allows(self, codes: Codes) -> Mask:
-        """Boolean mask of the inputs that the block's rules allow."""
+        """Return a boolean mask of the inputs, given as codes, that the block's rules allow."""
         return self._alive.take(self.end(codes))
 
     def end(self, codes: Codes) -> Codes:
-        """Return the number of the end that each input reaches; the number of ends if all its cases are broken."""
+        """Return, for each input, the number of the end state (an index into `ends`) that its codes lead to.
+
+        It is the index of the last end if all its cases are broken.
+        """
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
             state *= step.table.shape[1]
@@ -198,7 +220,10 @@ class Block:
         return state
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
-        """Write allowed values into the block's columns, every combination with the same chance."""
+        """Fill the block's columns of `codes` in place with allowed values.
+
+        Every allowed combination of values is equally likely.
+        """
         if not len(codes):
             return
         state = np.zeros(len(codes), dtype=np.int64)
@@ -215,7 +240,10 @@ class Block:
             state = step.table[state, atoms]
 
     def _ends(self, place: int, state: int) -> NDArray[Any]:
-        """Return where the ways of each atom end when all ways from a state are numbered; fractions for big numbers."""
+        """Return the cumulative numbers of allowed combinations by atom, from one state before the step at `place`.
+
+        They are fractions of the total if it does not fit into 64 bits.
+        """
         if (place, state) not in self._known_ends:
             step, after = self.steps[place], self.counts[place + 1]
             ways = [w * after[to] for w, to in zip(step.weights, step.table[state].tolist(), strict=True)]
@@ -227,13 +255,14 @@ class Block:
     # For many cases: the ways through the table
 
     def ways(self, most: int) -> tuple[list[Mask], Codes, Codes]:
-        """Return all ways that leave the rules unbroken in some case. Values that lead to one state share a way.
+        """Return all ways through the table that leave the rules unbroken in some case: (sets of atoms, boxes, ends).
 
-        For each step there is a mask of its sets of atoms. Then come the number of the set, by way and step, and the
-        number of the end, by way.
+        Values that lead to one state share a way. The first part has, for each step, a boolean mask by set of atoms,
+        then atom. The second has the number of the set, by way, then step. The third has the number of the end state,
+        by way.
 
         Raises:
-            TooManyError: there are more than `most`.
+            TooManyError: there are more than `most` ways.
         """
         onwards = self._alive.astype(np.float64)
         edges: list[_Edges] = []
@@ -253,14 +282,17 @@ class Block:
 
 
 class _Edges(NamedTuple):
-    """The ways from the states before a step to those after it, sorted by the state where they begin."""
+    """The edges of one step from a state to a next state, sorted by the state where they begin.
+
+    Only edges from which an allowed end can be reached are kept.
+    """
 
     atoms: Mask
-    """Boolean mask by way, then atom: True where the atom takes the way."""
+    """Boolean mask by edge, then atom: True where the atom leads along the edge."""
     source: Codes
     target: Codes
     onwards: Floats
-    """The number of whole ways to the end from each state."""
+    """The number of ways from each state before the step to an allowed end, as floats."""
 
 
 def _edges(table: Codes, onwards: Floats) -> _Edges:
@@ -276,7 +308,7 @@ def _edges(table: Codes, onwards: Floats) -> _Edges:
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
-    """Return the step of a variable, and the states after it."""
+    """Return the step of a variable from the given states, and the list of the states after it."""
     n_cells = len(variable.starts)
     if len(states) * n_cells > MOST_ENTRIES:
         raise TooManyError
@@ -296,7 +328,10 @@ def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[Stat
 
 
 def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
-    """Return the groups of values that lead to the same state, and these states."""
+    """Return (number of a group for each cell, next state of each group) for a variable and a state before its step.
+
+    All cells of a group lead to the same next state.
+    """
     n_cells, mine = len(variable.starts), variable.operands.keys()
     rules = {rule for case in state if case is not None for rule in case if names_in(rule) & mine}
     leaves = dict.fromkeys(leaf for rule in rules for leaf in leaves_of(rule) if names_in(leaf) & mine)
@@ -327,7 +362,7 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
 def _left(
     case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Operation, bool]
 ) -> frozenset[Formula] | None:
-    """Return the rules of a case that remain once values are put in; None if one is broken."""
+    """Return the rules of a case that remain once a parameter's values are put in; None if one is broken."""
     if case is None:
         return None
     left = set(case - rules)
@@ -345,24 +380,27 @@ def _left(
 
 @dataclass(frozen=True)
 class Atoms:
-    """A parameter's levels divided into atoms, which no rule separates, and some sets of atoms."""
+    """The levels of a parameter divided into atoms (groups of levels that no rule tells apart), and some sets of atoms.
+
+    Each box uses one of these sets as its levels of the parameter.
+    """
 
     column: int
     n_levels: int
     starts: Codes
-    """First level of each run; all levels of a run have the same atom."""
+    """First level of each run of levels; all levels of a run belong to the same atom."""
     atom: Codes
-    """The atom of each run."""
+    """The number of the atom that each run of levels belongs to."""
     sets: Mask
-    """Boolean mask by set, then atom."""
+    """Boolean mask by set of atoms, then atom: True where the set contains the atom."""
 
     def of(self, levels: Codes) -> Codes:
-        """The atom of each level."""
+        """Return the number of the atom that each of the given levels belongs to."""
         return self.atom[np.searchsorted(self.starts, levels, side="right") - 1]
 
     @cached_property
     def counts(self) -> Codes:
-        """The number of levels in each set."""
+        """The number of levels in each set of atoms."""
         sizes = np.zeros(self.sets.shape[1], dtype=np.int64)
         np.add.at(sizes, self.atom, np.diff(self.starts, append=self.n_levels))
         return np.asarray(self.sets @ sizes)
@@ -370,12 +408,13 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Part:
-    """The inputs that one block of rules allows, as boxes that do not overlap."""
+    """The inputs that the rules of one block of parameters allow, as boxes that do not overlap."""
 
     atoms: tuple[Atoms, ...]
-    """The atoms of each free parameter in the block."""
+    """For each non-sensitive parameter of the block: its atoms (groups of levels that no rule tells apart), and sets of
+    them."""
     boxes: Codes
-    """Number of the parameter's set of atoms, by box, then parameter."""
+    """Number of the set of atoms that a box takes of a parameter, by box, then parameter."""
     allowed: Mask
     """Boolean mask by box, then combination of sensitive values: True where allowed. Each box allows at least one."""
 
@@ -383,7 +422,14 @@ class Part:
 def make_part(
     variables: Sequence[Variable], rules: Sequence[Formula], sensitive: Sequence[int], combinations: Codes, most: int
 ) -> Part:
-    """Return the boxes that rules over some parameters allow; `combinations` are codes of all sensitive values."""
+    """Return the inputs that the rules of one block allow, as boxes of its non-sensitive parameters.
+
+    `variables` are the block's parameters, `sensitive` the positions of sensitive parameters. `combinations` are the
+    codes of all combinations of their values, one row each.
+
+    Raises:
+        TooManyError: there are more than `most` boxes, or a table would be too large.
+    """
     first = Block([variable for variable in variables if variable.column in sensitive], (frozenset(rules),))
     cases = tuple(end[0] for end in first.ends)
     rest = Block([variable for variable in variables if variable.column not in sensitive], cases)

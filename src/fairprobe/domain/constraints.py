@@ -1,4 +1,4 @@
-"""Constraints as texts: rules that every allowed input must satisfy, read, written and checked against the parameters.
+"""Constraints as texts: rules that every allowed input satisfies; they are parsed and checked against parameters.
 
     `capital-gain` == 0 or `capital-loss` == 0
     relationship not in ('Husband', 'Wife') or `marital-status` == 'Married-civ-spouse'
@@ -69,11 +69,11 @@ class Rule:
 
     @cached_property
     def formula(self) -> Formula:
-        """Return the text as a tree, not yet checked against parameters."""
+        """Return the rule's text as a tree of comparisons, not yet checked against parameters."""
         return parse(self.text)
 
     def matches(self, frame: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Mask:
-        """Return a boolean mask of the rows that satisfy the rule.
+        """Return a boolean mask of the rows of a frame that satisfy the rule.
 
         The rule of a domain uses the orders of that domain's parameters. In a rule without a domain, texts have no
         order.
@@ -114,7 +114,10 @@ def _is_listed(side: Any, operands: Mapping[str, Operand]) -> bool:
 
 
 def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) -> tuple[Rule | Constraint, ...]:
-    """Return the constraints, with texts made into rules; anything that is neither text nor callable is refused."""
+    """Return constraints as a tuple, with texts made into rules that know the given parameters.
+
+    Anything that is neither a text, a rule nor a callable is refused.
+    """
     if isinstance(constraints, str) or not isinstance(constraints, Iterable):
         raise DomainError.about("constraints", f"must be a list of texts or callables, got {constraints!r}")
     texts = (each.text if isinstance(each, Rule) else each for each in constraints)
@@ -128,7 +131,7 @@ def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) 
 
 
 def rule_words(constraint: Rule | Constraint) -> str:
-    """Return the text of a rule, or the name of a function."""
+    """Return a constraint in words: the text of a rule, or the name of a function."""
     return constraint.text if isinstance(constraint, Rule) else getattr(constraint, "__name__", "a function")
 
 
@@ -136,7 +139,7 @@ def rule_words(constraint: Rule | Constraint) -> str:
 
 
 MAX_LENGTH = 10_000
-"""Largest number of characters of a rule; chosen: a person reads it, and longer texts are mistakes or attacks."""
+"""Largest number of characters of a rule; chosen: people read rules, so longer texts are mistakes or attacks."""
 
 MAX_DEPTH = 120
 """Largest depth of nested operations in a rule; chosen: far fewer than would exhaust Python's recursion."""
@@ -168,7 +171,7 @@ _GRAMMAR = (
 
 
 def parse(text: str) -> Formula:
-    """Return a rule's tree. A text outside the grammar is refused, with the place of the mistake."""
+    """Return the tree of a rule's text. A text outside the grammar is refused, with the place of the mistake."""
     if not isinstance(text, str) or not text.strip():
         raise DomainError(f"a constraint must be a text that is not empty, got {text!r}")
     if len(text) > MAX_LENGTH:
@@ -186,7 +189,10 @@ def parse(text: str) -> Formula:
 
 
 class _Reader:
-    """Reader of one rule. It walks Python's tree of the rule, in which `_` stands for every name and value."""
+    """Parser of one rule's text.
+
+    It walks the tree that Python's own parser makes of the rule, after `_` has replaced every name and value.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
@@ -202,7 +208,10 @@ class _Reader:
         return "_".ljust(len(text)).rjust(len(token[0]))
 
     def refusal(self, at: ast.expr | int, rule: str = _GRAMMAR, advice: str = "") -> DomainError:
-        """Return the error for a node of Python's tree, or for the token at or after a place."""
+        """Return the error for a rule's text, which names the position of the mistake.
+
+        `at` is a node of Python's tree, or a position: then the mistake is the token at or after it.
+        """
         token = self._token(at if isinstance(at, int) else at.col_offset)
         got, place = token[1], token.start(1)
         shown = self.text if len(self.text) <= 80 else self.text[max(0, place - 30) : place + 30]
@@ -212,11 +221,14 @@ class _Reader:
         return DomainError(f"constraint {shown!r}: {rule}, got {shown_token} at position {place + 1}{end}")
 
     def _token(self, place: int) -> re.Match[str]:
-        """Return the token at a place or after it, in the pattern's group; it is empty at the end."""
+        """Return the match of the token at or after a position of the rule's text; its group 1 is empty at the end."""
         return next(_TOKENS.finditer(self.text, min(place, len(self.text))))
 
     def formula(self, node: ast.expr) -> Formula:
-        """Return a node as a formula, which is true or false; a name alone means that its value is true."""
+        """Return a node of Python's tree as a formula, which is true or false.
+
+        A name alone means that the parameter's value is True.
+        """
         made = self._made(node)
         if isinstance(made, Name):
             return Operation("==", (made, Constant(True)))
@@ -235,7 +247,7 @@ class _Reader:
         return made
 
     def _made(self, node: ast.expr) -> Any:
-        """Return a node of Python's tree as a node of a rule; other kinds of nodes are refused."""
+        """Return a node of Python's tree as a node of a rule's tree; kinds of nodes outside the grammar are refused."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise RecursionError
@@ -274,7 +286,7 @@ class _Reader:
         raise self.refusal(node, "a number must be of a usual size")
 
     def _compared(self, node: ast.Compare) -> Formula:
-        """Return one comparison, or several in a row as in low <= x <= high, as a formula."""
+        """Return the formula of one comparison, or of several in a row, such as low <= x <= high."""
         sides = [node.left, *node.comparators]
         if len(node.ops) > 1 and not all(isinstance(sign, _COMPARISONS) for sign in node.ops):
             raise self.refusal(node, "only == != < <= > >= can stand in a row")
@@ -294,7 +306,10 @@ class _Reader:
         return negated(part) if isinstance(sign, (ast.NotIn, ast.IsNot, ast.NotEq)) else part
 
     def _among(self, item: Any, values: ast.expr) -> Formula:
-        """Return the formula that a value is in a list; Python's tree drops the brackets around a single value."""
+        """Return the formula that is true if a value is in a list of values.
+
+        Python's tree drops the brackets around a single value, so that they are looked up in the text.
+        """
         is_single = isinstance(values, (ast.Name, ast.UnaryOp)) and self.source[: values.col_offset].rstrip().endswith(
             "("
         )
@@ -311,7 +326,7 @@ class _Reader:
 
 
 def text_of(node: Any) -> str:
-    """Return a tree as a text that reads back as an equal tree.
+    """Return a rule's tree as a text that `parse` reads back as an equal tree.
 
     >>> text_of(parse("not (`a b` >= 3 and x in ('u', 'v')) or z is missing"))
     "not (`a b` >= 3 and x in ('u', 'v')) or z is missing"
@@ -353,7 +368,10 @@ def _value_text(value: Any) -> str:
 
 
 class _Binder:
-    """Checks a rule against parameters: its names and values must exist, and only like values are compared."""
+    """Checker of one rule against parameters: its names and values must exist.
+
+    Numbers are compared only with numbers, and listed values only with values of the same list.
+    """
 
     def __init__(self, text: str, parameters: Mapping[str, Parameter]) -> None:
         self.text = text
@@ -369,7 +387,7 @@ class _Binder:
         return self.parameters[name]
 
     def is_number(self, term: Any) -> bool:
-        """Return True if a term is a number instead of one of listed values."""
+        """Return True if a term of the rule is a number, False if it is a text, truth value or listed value."""
         if isinstance(term, Constant):
             return isinstance(term.value, (int, float)) and not isinstance(term.value, bool)
         if isinstance(term, Name):
@@ -380,7 +398,10 @@ class _Binder:
         return True
 
     def leaf(self, leaf: Operation) -> Operation:
-        """Return a comparison with the name first. Values that have an order are compared by their places in it."""
+        """Return a comparison checked against the parameters, with a name on the left.
+
+        Listed values that have an order are compared by their places in it.
+        """
         left, right = leaf.parts
         if not names_in(leaf):
             raise self.error("every comparison must name a parameter, got one of constants")
@@ -403,7 +424,10 @@ class _Binder:
         return in_order(leaf, self.order(leaf)) if leaf.symbol in ORDERS else leaf
 
     def order(self, leaf: Operation) -> tuple[Any, ...]:
-        """Return the order of the compared values."""
+        """Return the values of the compared `Ordinal` parameters in their common order.
+
+        Parameters without an order, or with different ones, are refused.
+        """
         sides = [self.parameter(side.name) for side in leaf.parts if isinstance(side, Name)]
         first, *others = [(side, tuple(listed_values(side))) for side in sides]
         for side, values in (first, *others):
@@ -417,7 +441,7 @@ class _Binder:
 
 
 def listed_values(parameter: Parameter) -> Sequence[Any]:
-    """Return the values of a parameter that is not a number, including values that are not compared."""
+    """Return the values of a parameter whose values are listed, including values that are not compared."""
     if isinstance(parameter, Derived):
         # All that may follow: real rows may have a value of the source that is not compared.
         return [value for value in dict.fromkeys(parameter.mapping.values()) if value is not None]
@@ -425,7 +449,7 @@ def listed_values(parameter: Parameter) -> Sequence[Any]:
 
 
 def bind(rule: Rule, parameters: Sequence[Parameter]) -> Formula:
-    """Return a rule's tree, checked against parameters."""
+    """Return a rule's tree, checked against the parameters of a domain; order comparisons of texts use their order."""
     binder = _Binder(rule.text, {parameter.name: parameter.own for parameter in parameters})
     bound = changed(rule.formula, binder.leaf)
     if isinstance(bound, bool):

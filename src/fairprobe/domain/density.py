@@ -36,26 +36,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HELD_OUT = 0.2
+"""Fraction of the rows that are held out to define plausibility; chosen."""
 MOST_HELD_OUT = 10_000
-"""Fraction of the rows that are held out to define plausibility, and the largest number of held-out rows; chosen."""
+"""Largest number of rows that are held out to define plausibility; chosen."""
 
 LEAST_ROWS = 20
+"""Smallest number of rows to which a density can be fitted; chosen."""
 FEW_HELD_OUT = 100
-"""Smallest number of rows for a fit; and number of held-out rows below which a remark calls plausibilities coarse;
-chosen."""
+"""Number of held-out rows below which a remark calls plausibilities coarse; chosen."""
 
 N_MASS = 50_000
-"""Number of samples that measure which fraction of the density the rules allow; chosen: known within 1%."""
+"""Number of samples that estimate the probability of the allowed inputs under the density; chosen: known within 1%."""
 
 BATCH = 10_000
+"""Largest number of inputs that are drawn from a density at a time; chosen."""
 
 FORMAT = 1
+"""Version of the format of density files."""
 KEY = b"fairprobe-density"
-"""Version of the file's format, and the key of its metadata."""
+"""Key of the description in a density file's Parquet metadata."""
 
 
 class Density:
-    """A density of inputs, fitted to rows; made by `Density.fit`.
+    """A probability density of inputs, fitted to rows; made by `Density.fit`.
 
     >>> import pandas as pd
     >>> from fairprobe import Density, Domain
@@ -78,15 +81,15 @@ class Density:
     ) -> None:
         self.domain = domain
         self.columns = _modelled(domain)
-        """The positions of the modelled parameters: all but the derived ones."""
+        """The positions in the domain of the modelled parameters: all but the derived ones."""
         self.bins = tuple(bins)
         self.factors = tuple(factors)
         """The factors, sorted so that each column follows its parents. Columns are numbered by their place in
         `columns`."""
         self.held_out = held_out
-        """Log probabilities of the held-out rows, sorted."""
+        """Log probabilities of the held-out rows under the density, sorted."""
         self.n_rows = n_rows
-        """Number of rows used in the fit."""
+        """Number of rows that the density was fitted to, without the held-out rows."""
         self.n_left_out = n_left_out
         """Number of rows left out because they are outside the domain or forbidden by a constraint."""
 
@@ -99,7 +102,7 @@ class Density:
         Args:
             domain: what an input may be; rows outside it, or that its constraints or links forbid, are left out.
             X: the rows, best those that the model was fitted to or is used on.
-            seed: says which rows are held out.
+            seed: seed of the random choice of the rows that are held out.
         """
         codes = checked_domain(domain).rows(X, may_be_empty=True).nearest_codes
         inside = domain.contains(codes)
@@ -121,7 +124,10 @@ class Density:
         return made
 
     def within(self, domain: Domain) -> Density:
-        """Return the density for another domain with the same parameters; its rules, links and roles may differ."""
+        """Return the density for another domain with the same parameters.
+
+        The other domain's constraints, links, and sensitive and hidden parameters may differ.
+        """
         if domain is self.domain:
             return self
         ours, theirs = ([_identity(each) for each in one.parameters] for one in (self.domain, checked_domain(domain)))
@@ -138,7 +144,7 @@ class Density:
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], domain: Domain | None = None) -> Density:
-        """Read a density from a file. Give the domain if it has constraints that are callables: a file holds none."""
+        """Read a density from a file that `to_parquet` wrote."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -169,7 +175,10 @@ class Density:
         return density
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the density to a file of counts per bin. The file holds no row and no code."""
+        """Write the density to a Parquet file.
+
+        The file holds the domain, counts per bin and level, and sorted log probabilities of held-out rows, but no row.
+        """
         import pyarrow.parquet as pq
 
         about, table = _content(self)
@@ -180,22 +189,28 @@ class Density:
 
     @property
     def digest(self) -> str:
-        """Return a hash of the density's whole content, as `to_parquet` stores it."""
+        """Return a SHA-256 hash, in hexadecimal, of the content of the file that `to_parquet` writes."""
         return str(_content(self)[0]["digest"])
 
     # What it says of rows
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
-        """`n` inputs drawn from the density, all of them allowed."""
+        """Return a frame of `n` inputs drawn from the density, all of them allowed."""
         rng = np.random.default_rng(checked_seed(seed))
         return self.domain.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
 
     def log_density(self, rows: pd.DataFrame | NDArray[Any]) -> pd.Series:
-        """The log probability of each row; minus infinity for a row outside the domain or forbidden."""
+        """Return the log probability of each row among the allowed inputs.
+
+        It is minus infinity for a row outside the domain or forbidden.
+        """
         return self._said(rows, self.log_chances, -math.inf, "log_density") - self._log_mass
 
     def plausibility(self, rows: pd.DataFrame | NDArray[Any]) -> pd.Series:
-        """The fraction of held-out rows that are at most as likely; 0 for a row outside the domain or forbidden."""
+        """Return, for each row, the fraction of held-out rows that are at most as likely under the density.
+
+        It is 0 for a row outside the domain or forbidden.
+        """
         return self._said(rows, self.plausibility_of, 0.0, "plausibility")
 
     def _said(self, rows: Any, of: Any, otherwise: float, name: str) -> pd.Series:
@@ -211,7 +226,7 @@ class Density:
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """Remarks on how far the density can be trusted."""
+        """Remarks on what limits the use of this density: few held-out rows, or many rows that were left out."""
         remarks = []
         n = len(self.held_out)
         if n < FEW_HELD_OUT:
@@ -226,7 +241,7 @@ class Density:
     # Inputs as codes
 
     def log_chances(self, codes: Codes) -> Floats:
-        """Return the log probability of inputs, before rules forbid some of them."""
+        """Return the log probability of each input, given as codes, as if no rule forbade any input."""
         bins: list[Codes] = []
         total: Floats = np.zeros(len(codes))
         for column, each, known in zip(self.columns, self.bins, self._translations, strict=True):
@@ -243,7 +258,11 @@ class Density:
 
     @cached_property
     def _translations(self) -> list[Codes | None]:
-        """Return the nearest own code of each code, by parameter; None for a parameter without extra values."""
+        """Return, for each modelled parameter, an array from a code to the domain's own code.
+
+        Codes of values that were added from rows get the nearest own code, or -1. It is None for a parameter without
+        them.
+        """
         translations: list[Codes | None] = []
         for parameter in (self.domain.parameters[column] for column in self.columns):
             known = None
@@ -254,17 +273,17 @@ class Density:
         return translations
 
     def plausibility_of(self, codes: Codes) -> Floats:
-        """Return the fraction of held-out rows that are at most as likely as each input, allowed or not."""
+        """Return, for each input, the fraction of held-out rows that are at most as likely; constraints are ignored."""
         return np.searchsorted(self.held_out, self.log_chances(codes), side="right") / len(self.held_out)
 
     def floor(self, plausibility: float) -> float:
-        """Return the smallest log probability of inputs with at least this plausibility."""
+        """Return the log probability that an input must reach to have at least the given plausibility."""
         plausibility = checked_fraction("min_plausibility", plausibility, from_zero=True)
         place = math.ceil(round(plausibility * len(self.held_out), 9))
         return -math.inf if place == 0 else float(self.held_out[place - 1])
 
     def sample_codes(self, n: int, rng: np.random.Generator, floor: float = -math.inf) -> Codes:
-        """Draw `n` allowed inputs from the density, with log probabilities of at least `floor`."""
+        """Draw `n` allowed inputs, as codes, from the density, with log probabilities of at least `floor`."""
         highest = -math.inf
 
         def may(codes: Codes) -> Mask:
@@ -286,7 +305,7 @@ class Density:
         return draw_until((n, len(self.domain.levels)), draw, may, check)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Codes:
-        """Draw inputs from the density, allowed or not."""
+        """Draw `n` inputs, as codes, from the density, whether or not constraints allow them."""
         bins: list[Codes] = [np.zeros(n, dtype=np.int64)] * len(self.columns)
         codes = np.zeros((n, len(self.domain.levels)), dtype=np.int64)
         for factor in self.factors:
@@ -310,7 +329,7 @@ class Density:
 
     @cached_property
     def _log_mass(self) -> float:
-        """Return the log probability that an input drawn from the density is allowed, estimated from a sample."""
+        """Return the log of the fraction of inputs drawn from the density that are allowed, from a sample."""
         if not self.domain.is_restricted:
             return 0.0
         allowed = self.domain.allows(self._draw(N_MASS, np.random.default_rng(0)))
@@ -319,7 +338,10 @@ class Density:
     # How it shows
 
     def describe(self) -> str:
-        """A line for each column: its number of bins, and its parents, the most informative first."""
+        """Return a text with a line for each column: its number of bins, and its parents.
+
+        The parents are the columns that its frequencies depend on, the most informative first.
+        """
         names = [self.domain.names[column] for column in self.columns]
         width = max(map(len, names))
         lines = [
@@ -337,7 +359,7 @@ class Density:
 
 
 def checked_density(density: Any, domain: Domain) -> Density:
-    """Return the density for this domain; anything that is not a density is refused."""
+    """Return the density for the given domain; an argument that is not a density is refused."""
     if not isinstance(density, Density):
         raise SettingError.about(
             "density", f"must be a fairprobe.Density, got {type(density).__name__}: see Density.fit(domain, X)"
@@ -358,7 +380,10 @@ def _identity(parameter: Parameter) -> tuple[Any, ...]:
 
 
 def _why_outside(domain: Domain, codes: Codes, inside: Mask) -> str:
-    """Return the end of a message that names the commonest reason why rows are left out."""
+    """Return the end of an error message that names the commonest reason why rows are left out.
+
+    `codes` has the rows' codes, `inside` marks the rows that are inputs of the domain.
+    """
     if inside.all():
         return ""
     outside = (codes < 0).sum(axis=0)
@@ -415,7 +440,7 @@ def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
 
 
 def _digest(about: dict[str, Any], table: pa.Table) -> str:
-    """Return a hash of the file's content, which detects a changed or truncated file."""
+    """Return a SHA-256 hash of a density file's content, which detects a changed or truncated file."""
     said = json.dumps({name: value for name, value in about.items() if name != "digest"}, sort_keys=True)
     digest = hashlib.sha256(said.encode())
     digest.update(json.dumps(table["part"].cast("string").to_pylist()).encode())

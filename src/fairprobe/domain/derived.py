@@ -21,14 +21,15 @@ from fairprobe.domain.values import check_value, checked_moves, in_dtype, natura
 
 @dataclass(frozen=True)
 class Derived(Listed):
-    """A parameter whose value another parameter decides, as `education` decides `education-num`.
+    """A parameter whose value another parameter, its source, decides, as `education` decides `education-num`.
 
     Its code is the code of its source. A real row keeps its own value of the column unless the source changes.
 
     Args:
         name: the column.
-        source: the parameter that it follows from.
-        mapping: the value for each of the source's; for None, where that is missing (missing too, by default).
+        source: the parameter whose value decides this one's.
+        mapping: the value for each value of the source; for None, where the source is missing (missing too, by
+            default).
 
     >>> years = Derived("education-num", "education", {"HS-grad": 9, "Bachelors": 13})
     >>> years.of(["Bachelors", "HS-grad", None])
@@ -37,9 +38,9 @@ class Derived(Listed):
 
     source: str
     mapping: Mapping[Any, Any]
-    """The value for each value of the source; for None, where that is missing (missing too, by default)."""
+    """The value for each value of the source; for None, where the source is missing (missing too, by default)."""
     by_code: Sequence[Any] = field(default=(), kw_only=True, repr=False, compare=False)
-    """The value for each code of the source, once the domain has both."""
+    """The value for each code of the source; filled in when a domain binds the two."""
 
     kind: ClassVar[str] = "derived"
     wraps: ClassVar[bool] = True
@@ -59,7 +60,7 @@ class Derived(Listed):
                 check_value(self.name, value)
 
     def bound(self, source: Parameter) -> Derived:
-        """Return the parameter with its value for every code of the source."""
+        """Return the parameter with `by_code` filled in: its value for every code of the given source."""
         values = [*map(plain_or_none, np.asarray(source.decode(np.arange(source.levels)), dtype=object))]
         absent = [repr(value) for value in values if value is not None and value not in self.mapping]
         shown = ", ".join(absent[:5]) + (" and others" if len(absent) > 5 else "")
@@ -75,11 +76,11 @@ class Derived(Listed):
 
     @cached_property
     def value_ids(self) -> Codes:
-        """Return a number for each code of the source; codes with equal numbers have the same derived value."""
+        """Return a number for each code of the source, equal for codes with the same derived value."""
         return np.array([self._first_codes[value] for value in self.by_code], dtype=np.int64)
 
     def words(self) -> str:
-        """Return the range of its values in words: the name of the source."""
+        """Return the parameter's possible values in words: the name of the source that they follow from."""
         return f"follows from {self.source}"
 
     def _categories(self) -> Sequence[Any]:
@@ -90,7 +91,7 @@ class Derived(Listed):
         return {value: code for code, value in reversed([*enumerate(self.by_code)])}
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """Return the first code of the source that gives each value; -1 for a value that no code gives."""
+        """Return the lowest code of the source that gives each derived value; -1 for a value that no code gives."""
         codes = [self._first_codes.get(plain_or_none(value), -1) for value in values]
         return np.array(codes, dtype=np.int64)
 
@@ -100,7 +101,10 @@ class Derived(Listed):
 
 @dataclass(frozen=True)
 class Extended(Parameter):
-    """A parameter with extra values, whose codes follow its own codes. No search draws extra values."""
+    """A parameter extended by extra values from real rows, whose codes follow its own codes.
+
+    No search draws extra values.
+    """
 
     base: Parameter
     extras: tuple[Any, ...]
@@ -114,7 +118,7 @@ class Extended(Parameter):
 
     @property
     def levels(self) -> int:
-        """Return the number of its own values and extra values."""
+        """Return the number of the parameter's own values and extra values."""
         return self.base.levels + len(self.extras)
 
     def _n_values(self) -> int:
@@ -122,11 +126,11 @@ class Extended(Parameter):
 
     @property
     def is_numeric(self) -> bool:
-        """Return True if all values are numbers."""
+        """Return True if all values, own and extra, are numbers or missing."""
         return self.base.is_numeric and all(value is None or isinstance(value, (int, float)) for value in self.extras)
 
     def decode(self, codes: Codes) -> Any:
-        """The values of a batch of codes, in the parameter's dtype where that can hold them."""
+        """Return the values of a batch of codes, in the parameter's dtype where it can hold them."""
         import pandas as pd
 
         more = codes >= self.base.levels
@@ -146,14 +150,17 @@ class Extended(Parameter):
         return as_floats(pd.Series(self.extras, dtype=object))
 
     def numbers(self, codes: Codes) -> Floats:
-        """The values as floats, missing ones as NaN."""
+        """Return the values of a batch of codes as floats, missing ones as NaN."""
         more = codes >= self.base.levels
         numbers = self.base.numbers(np.where(more, 0, codes))
         numbers[more] = self._numbers[codes[more] - self.base.levels]
         return numbers
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """Return the codes of values, own or extra. With `nearest`, any other number gets the nearest step."""
+        """Return the codes of values, own or extra; -1 for any other value.
+
+        With `nearest`, any other number gets the code of the nearest step.
+        """
         import pandas as pd
 
         codes = self.base.encode(values)
@@ -168,14 +175,14 @@ class Extended(Parameter):
 
 
 class Held(NamedTuple):
-    """A column of real rows as codes, and the parameter that has all of the column's values."""
+    """One column of real rows as codes, and a parameter extended so that it has all of the column's values."""
 
     parameter: Parameter
     codes: Codes
 
     @classmethod
     def of(cls, parameter: Parameter, column: Any) -> Held:
-        """Return the codes of a column. Values that the parameter lacks get codes after its own codes."""
+        """Return a column as codes; values that the parameter lacks get codes after its own codes."""
         import pandas as pd
 
         base, extras = (parameter.base, parameter.extras) if isinstance(parameter, Extended) else (parameter, ())
@@ -191,10 +198,10 @@ class Held(NamedTuple):
 
     @property
     def extras(self) -> tuple[Any, ...]:
-        """Return the values that the parameter lacks, in the order of their codes."""
+        """Return the column's values that the original parameter lacks, in the order of their codes."""
         return self.parameter.extras if isinstance(self.parameter, Extended) else ()
 
     def also(self, values: Any) -> Held:
-        """Return the codes of this column, followed by the codes of more values."""
+        """Return this column continued by more values: its codes, then theirs, and a parameter that has them all."""
         more = Held.of(self.parameter, values)
         return Held(more.parameter, np.concatenate([self.codes, more.codes]))

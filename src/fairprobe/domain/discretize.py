@@ -9,11 +9,12 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 
 FIRST_ROWS = 500
-"""Number of rows that show for most columns that they do not follow from each other; measured on public tables."""
+"""Number of first rows that are checked before all rows; on most columns of public tables they already show that one
+does not follow from the other."""
 
 
 def numbered(column: Any) -> Codes:
-    """Return the values of a column numbered from 0 in order of appearance; missing values share a number."""
+    """Return the values of a column as integers from 0 in order of appearance; missing values share a number."""
     import pandas as pd
 
     return np.asarray(pd.factorize(column, use_na_sentinel=False)[0], dtype=np.int64)
@@ -28,9 +29,9 @@ def as_floats(column: Any) -> Floats:
 
 
 def by_quantiles(numbers: Floats, n_parts: int, *, includes: str = "high") -> Codes:
-    """Return the quantile bin of each number; the bins have about equal counts, and the last bin holds NaN.
+    """Return the number of the quantile bin that each number is in, from 0; the last bin holds NaN.
 
-    `includes` says which end of its range a bin contains.
+    Bins have about equal counts.
     """
     known = numbers[~np.isnan(numbers)]
     ends = np.unique(np.quantile(known, np.arange(1, n_parts) / n_parts)) if len(known) else np.zeros(0)
@@ -39,25 +40,29 @@ def by_quantiles(numbers: Floats, n_parts: int, *, includes: str = "high") -> Co
 
 
 def joint_counts(one: Codes, other: Codes, shape: tuple[int, int]) -> Codes:
-    """Return the number of rows with each pair of numbers; rows with a negative number are left out."""
+    """Return a table of the given shape with the number of rows for each pair of numbers of two columns.
+
+    Rows with a negative number are left out.
+    """
     known = (one >= 0) & (other >= 0)
     pairs = one[known] * shape[1] + other[known]
     return np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int64)
 
 
 class Dependence(NamedTuple):
-    """The dependence of the values of one column, the target, on those of another, the source."""
+    """How far the values of one column, the target, follow from those of another, the source."""
 
     n: int
-    """Number of rows with both values."""
+    """Number of rows that have a value in both columns."""
     best: Codes
-    """Most frequent value of the target, by value of the source."""
+    """Most frequent value of the target, as a number, by value of the source."""
     n_broken: int
     """Number of rows whose target value is not `best`."""
     expected: float
     """Expected number of rows whose target value is not `best` if the columns were independent."""
     would_show: float
-    """Number of rows that could contradict the dependence; the first row of each source value cannot."""
+    """Expected number of rows that would contradict the dependence by chance; the first row of each source value
+    cannot."""
 
     @classmethod
     def of(cls, source: Codes, target: Codes, shape: tuple[int, int]) -> Dependence:
@@ -71,7 +76,10 @@ class Dependence(NamedTuple):
 
 
 def follows(source: Codes, target: Codes, least: float) -> bool:
-    """Return True if the target follows from the source in all rows and chance would show in `least` rows or more."""
+    """Return True if the target column follows from the source column in all rows, and this is not by chance.
+
+    It is by chance if fewer than `least` rows would contradict it in independent columns.
+    """
     for rows in (slice(FIRST_ROWS), slice(None)):
         last = np.zeros(int(source[rows].max()) + 1, dtype=np.int64)
         last[source[rows]] = target[rows]

@@ -1,4 +1,4 @@
-"""The domain: all allowed inputs, and the names of the sensitive parameters."""
+"""The domain: which inputs (rows) a model can get, and which of its parameters (columns) are sensitive."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 
 MIN_EXPECTED = 30.0
-"""Smallest expected number of rows that break a rule by chance for the rule to be mined; chosen: fewer prove too
-little."""
+"""Default of `mine_constraints`: a rule is mined only if at least this number of rows would break it by chance. Chosen:
+with fewer, rows that keep the rule prove too little."""
 
 
 class Domain:
@@ -108,7 +108,7 @@ class Domain:
             sensitive: the columns that must not change the outcome; as a mapping with the values to compare, or None
                 for all of them: ``{"sex": None, "age": [25, 45, 65]}``. A category that no row has, as a filter leaves
                 behind, is compared only if it is listed.
-            parameters: those that are not as they would be inferred; they replace the inferred by name.
+            parameters: parameters that replace the inferred ones with the same names.
             constraints: what must hold of an input: texts, rules, or callables of a frame.
             links: what changes along with a sensitive value.
             hidden: the sensitive columns that the model does not take.
@@ -142,7 +142,7 @@ class Domain:
 
     @classmethod
     def _of(cls, content: Content, constraints: Iterable[Constraint] = ()) -> Domain:
-        """Return the domain of a file's content, with more constraints."""
+        """Return the domain that a file's content describes, with additional constraints."""
         rules: list[Any] = [*content.constraints, *constraints]
         return cls(content.parameters, content.sensitive, rules, content.links, content.hidden)
 
@@ -158,23 +158,29 @@ class Domain:
         write(path, self)
 
     def with_constraints(self, constraints: Iterable[str | Rule | Constraint]) -> Domain:
-        """Return the domain with more constraints."""
+        """Return a copy of the domain with additional constraints, which forbid more inputs."""
         return self._but(constraints=self.constraints + checked(constraints))
 
     def without_constraints(self) -> Domain:
-        """Return the domain without constraints: the whole product of the parameters' domains."""
+        """Return a copy of the domain without constraints: the whole product of the parameters' domains."""
         return self._but(constraints=())
 
     def with_links(self, links: Iterable[Link]) -> Domain:
-        """Return the domain with more links. A link changes another column along with a sensitive value."""
+        """Return a copy of the domain with additional links.
+
+        A link changes another column along with a sensitive value.
+        """
         return self._but(links=self.links + tuple(links))
 
     def without_links(self) -> Domain:
-        """Return the domain without links: twins differ in the sensitive parameters alone."""
+        """Return a copy of the domain without links: twins then differ in the sensitive parameters alone."""
         return self._but(links=())
 
     def with_derived(self, derived: Iterable[Derived]) -> Domain:
-        """Return the domain with derived parameters, which replace the parameters with their names."""
+        """Return a copy of the domain in which derived parameters replace the parameters with their names.
+
+        A derived parameter's value follows from the value of another parameter, its source.
+        """
         by_name = {parameter.name: parameter for parameter in derived}
         for name in by_name:
             self[name]  # which refuses a name that is none's
@@ -183,11 +189,11 @@ class Domain:
         return self._but(parameters=all_bound(by_name.get(p.name, p) for p in self.parameters))
 
     def hiding(self, names: Iterable[str]) -> Domain:
-        """Return the domain with more sensitive parameters hidden from the model."""
+        """Return a copy of the domain in which more sensitive parameters, given by name, are hidden from the model."""
         return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *checked_part("hidden", names, self.sensitive)))))
 
     def holding(self, rows: pd.DataFrame) -> Domain:
-        """Return the domain extended by the values of these rows that its parameters lack.
+        """Return the domain with its parameters extended by the values of a frame of rows that they lack.
 
         Sensitive parameters, derived parameters, their sources, and numbers with a shift are not extended.
         """
@@ -199,16 +205,16 @@ class Domain:
         return self._but(parameters=tuple(held))
 
     def without_held(self) -> Domain:
-        """Return the domain without the values that `holding` added."""
+        """Return the domain without the parameter values that `holding` added from rows."""
         return self._but(parameters=tuple(parameter.own for parameter in self.parameters))
 
     @cached_property
     def own_levels(self) -> list[int]:
-        """Return the number of values of each parameter, without values that came from rows."""
+        """Return the number of values of each parameter, in domain order, without those that `holding` added."""
         return [parameter.own.levels for parameter in self.parameters]
 
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
-        """Return the domain in which twins differ in only some of the sensitive parameters."""
+        """Return the domain with only some of its sensitive parameters, given by name: twins differ in these alone."""
         kept = tuple(checked_sensitive(sensitive))
         checked_part("sensitive", kept, self.sensitive)
         return self._but(
@@ -262,7 +268,7 @@ class Domain:
         return propose(self, rows, error=error)
 
     def part(self, rules: Iterable[Rule]) -> Domain:
-        """Return the part of the domain for which rules are true, for counting and drawing. The part may be empty.
+        """Return the part of the domain for which additional rules are true, for counting and drawing; it may be empty.
 
         A constraint also decides which twins exist, but a rule here does not: it may leave out whole roles of a link.
         """
@@ -282,22 +288,25 @@ class Domain:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The parameters' names, in order."""
+        """The names of the parameters, in domain order (the order of the model's columns)."""
         return tuple(parameter.name for parameter in self.parameters)
 
     @cached_property
     def levels(self) -> Codes:
-        """The number of values of each parameter; 1 for a derived parameter, whose source decides its value."""
+        """The number of values of each parameter, in domain order.
+
+        It is 1 for a derived parameter, because its source decides its value.
+        """
         return self.restrictions.levels
 
     @property
     def size(self) -> int:
-        """The number of inputs, before constraints."""
+        """The number of inputs in the domain, whether or not constraints allow them."""
         return math.prod(self.levels.tolist())
 
     @cached_property
     def n_valid(self) -> int | None:
-        """Return the number of allowed inputs; None if there are too many to check each one."""
+        """Return the number of inputs that constraints and links allow; None if there are too many to check."""
         if self.restrictions.n is not None or self.size > ENUMERABLE:
             return self.restrictions.n
         blocks = (block_of_rows(number, BLOCK, self.levels.tolist()) for number in range(-(-self.size // BLOCK)))
@@ -305,18 +314,18 @@ class Domain:
 
     @cached_property
     def sensitive_columns(self) -> tuple[int, ...]:
-        """The positions of the sensitive parameters."""
+        """The positions of the sensitive parameters among all parameters, counted from 0."""
         return tuple(self.names.index(name) for name in self.sensitive)
 
     @cached_property
     def free_columns(self) -> tuple[int, ...]:
-        """The positions of the parameters that can be moved: neither sensitive nor derived."""
+        """The positions of the parameters that a search can move: neither sensitive nor derived."""
         fixed = {*self.sensitive_columns, *(column for column, _ in self.derived)}
         return tuple(column for column in range(len(self.parameters)) if column not in fixed)
 
     @cached_property
     def derived(self) -> tuple[tuple[int, int], ...]:
-        """The positions of the derived parameters, each with that of its source."""
+        """Return (position of a derived parameter, position of its source) for each derived parameter."""
         return tuple(
             (column, self.names.index(parameter.source))
             for column, parameter in enumerate(self.parameters)
@@ -325,17 +334,17 @@ class Domain:
 
     @cached_property
     def visible(self) -> tuple[str, ...]:
-        """The names of the columns that the model takes, in order."""
+        """The names of the columns that the model takes (all but the hidden ones), in domain order."""
         return tuple(name for name in self.names if name not in self.hidden)
 
     @property
     def seen(self) -> list[Parameter]:
-        """The parameters that the model takes, in order."""
+        """The parameters that the model takes (all but the hidden ones), in domain order."""
         return [self[name] for name in self.visible]
 
     @cached_property
     def families(self) -> Families:
-        """The families of the domain: who is compared with whom."""
+        """The families of the domain (each input with its twins), which state who is compared with whom."""
         return Families(self, self._links)
 
     @cached_property
@@ -344,19 +353,19 @@ class Domain:
 
     @cached_property
     def restrictions(self) -> Restrictions:
-        """The constraints, and the rules that the links' tables imply."""
+        """The conditions that allowed inputs satisfy: the constraints, and the rules that the links' tables imply."""
         rules = [bind(each, self.parameters) for each in self.constraints if isinstance(each, Rule)]
         callables = [each for each in self.constraints if not isinstance(each, Rule)]
         return Restrictions(self.parameters, rules + (self._links.rules if self._links else []), callables)
 
     @property
     def combinations(self) -> Codes:
-        """All combinations of the sensitive parameters' codes, in domain order, one per row."""
+        """All combinations of the sensitive parameters' codes, one per row, in domain order."""
         return self.families.combinations
 
     @property
     def n_families(self) -> int | None:
-        """The number of families with an allowed member; None if constraints leave it unknown."""
+        """The number of families with at least one allowed member; None if there are too many to check each one."""
         return self.families.n
 
     @property
@@ -367,7 +376,10 @@ class Domain:
     # Inputs as codes
 
     def completed(self, codes: Codes) -> Codes:
-        """The inputs with their derived columns filled in; the array itself if nothing is derived."""
+        """Fill the derived columns of inputs, given as codes, with the codes of their sources.
+
+        The result is a copy, or the given array itself if the domain has no derived parameters.
+        """
         if not self.derived:
             return codes
         completed = codes.copy()
@@ -376,7 +388,7 @@ class Domain:
         return completed
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
-        """`n` inputs drawn uniformly, as codes."""
+        """Draw `n` allowed inputs uniformly, as codes: one row per input, one column per parameter."""
         if not self.restrictions:
             return self.completed(uniform_rows(n, self.levels, rng))
         if not self.restrictions.callables:
@@ -384,7 +396,10 @@ class Domain:
         return self._sample_by_rejection(n, rng)
 
     def _sample_by_rejection(self, n: int, rng: np.random.Generator) -> Codes:
-        """Draw candidates until `n` of them are allowed, because callables must be called to know what they allow."""
+        """Draw candidates, as codes, and keep the allowed ones until there are `n`.
+
+        Callable constraints require it: they must be called to know which inputs they allow.
+        """
 
         def draw(n_kept: int, n_drawn: int) -> Codes:
             # While there is nothing yet, more at a time.
@@ -399,31 +414,35 @@ class Domain:
         return draw_until((n, len(self.levels)), draw, self.allows, check)
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
-        """`n` inputs drawn uniformly, as a frame."""
+        """Draw `n` allowed inputs uniformly, as a frame of values."""
         rng = np.random.default_rng(checked_seed(seed))
         return self.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
 
     def allows(self, codes: Codes) -> Mask:
-        """Boolean mask of the inputs that no constraint forbids."""
+        """Return a boolean mask of the inputs, given as codes, that no constraint or link forbids."""
         return self.restrictions.allows(codes, lambda some: self.decode(self.completed(some)))
 
     def contains(self, codes: Codes) -> Mask:
-        """Boolean mask of the codes from `encode` that are inputs: every value has a code, and nothing forbids it."""
+        """Return a boolean mask of the rows that are allowed inputs, from the codes that `encode` returns.
+
+        Such a row has a value of its parameter in every column, and neither a constraint nor a link forbids it.
+        """
         inside = np.asarray((codes >= 0).all(axis=1))
         inside[inside] = self.allows(codes[inside])
         return inside
 
     def decode(self, codes: Codes) -> pd.DataFrame:
-        """A frame of inputs from codes of any integer dtype; each column has its parameter's dtype."""
+        """Return a frame of values from codes of any integer dtype; each column has its parameter's dtype."""
         import pandas as pd
 
         columns = {p.name: p.decode(codes[:, i].astype(np.int64)) for i, p in enumerate(self.parameters)}
         return pd.DataFrame(columns, copy=False)
 
     def encode(self, rows: Any, *, nearest: bool = False) -> Codes:
-        """Codes of a frame, or of an array with its columns in domain order; -1 for a value outside the domain.
+        """Return the codes of rows, by row, then parameter; -1 for a value outside the domain.
 
-        A number between two steps of its grid is outside too; with `nearest` it gets the code of the nearer step.
+        The rows are a frame, or an array with its columns in domain order. A number between two steps of its grid is
+        outside too; with `nearest` it gets the code of the nearer step.
         """
         from fairprobe.domain.rows import frame_of
 
@@ -433,7 +452,7 @@ class Domain:
         return np.column_stack([self[name].encode(frame[name], nearest=nearest) for name in sources])
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The parameters' columns of rows, each in its parameter's dtype.
+        """Return the parameters' columns of a frame of rows, each column converted to its parameter's dtype.
 
         A column that does not fit the dtype stays as it is, because rows may lie outside the domain. A value that is
         not a category of a categorical is refused, because a model would take it for a missing one.
@@ -451,14 +470,14 @@ class Domain:
         called: Mapping[str, str] | None = None,
         may_be_empty: bool = False,
     ) -> Rows:
-        """Check real rows and all that belongs to them, once.
+        """Check real rows with their labels, weights and groups, and return them as one object.
 
         Args:
             X: the rows: a frame with a column for every parameter, in any order, or an array with its columns in
                 domain order.
             y: their labels; some may be missing.
-            sample_weight: a finite number for each, none negative, not all zero.
-            groups: whose each row is, by a name.
+            sample_weight: a finite number for each row, none negative, not all zero.
+            groups: the name of the person, household or other unit that each row belongs to.
             called: the caller's own names for these arguments, for messages, where they differ: {"X": "towards"}.
             may_be_empty: accept a frame without rows.
         """
@@ -467,7 +486,10 @@ class Domain:
         return rows_of(self, X, y, sample_weight, groups, called, may_be_empty)
 
     def as_frame(self, rows: Any) -> pd.DataFrame:
-        """A pandas frame of rows; the rows may be such a frame, one of polars, a table of pyarrow, or an array."""
+        """Return rows as a pandas frame.
+
+        They may be a frame of pandas or polars, a table of pyarrow, or an array with its columns in domain order.
+        """
         return as_pandas(rows, self.names)
 
     # How it compares and shows
@@ -492,7 +514,7 @@ class Domain:
         return self.parameters, self.sensitive, self.constraints, self.links, self.hidden
 
     def described(self) -> dict[str, Any]:
-        """The domain as plain values of JSON. `n_valid` is None where the allowed inputs are too many to count."""
+        """Return the domain as values for JSON; `n_valid` is None where the allowed inputs are too many to count."""
         return {
             "parameters": [
                 {"name": p.name, "kind": p.kind, "words": p.words(), "is_sensitive": p.name in self.sensitive}
@@ -516,7 +538,7 @@ class Domain:
 
 
 def checked_domain(domain: Any) -> Domain:
-    """The domain itself; anything else, such as a frame given by mistake, is refused."""
+    """Return the argument if it is a `Domain`; anything else, such as a frame given by mistake, is refused."""
     if not isinstance(domain, Domain):
         raise SettingError.about(
             "domain", f"must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame"

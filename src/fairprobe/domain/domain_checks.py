@@ -1,4 +1,4 @@
-"""Checks of the parts of a domain, and of their fit to each other."""
+"""Checks of the arguments of a domain, and of how its parts fit together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_COMBINATIONS = 1000
 
 
 def checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
-    """Return the values to compare by sensitive parameter; None stands for all values."""
+    """Return a mapping from each sensitive parameter to its values to compare; None stands for all values."""
     if isinstance(sensitive, str):
         raise DomainError.about(
             "sensitive", f"must be a list of names, got the string {sensitive!r}: write [{sensitive!r}]"
@@ -47,7 +47,7 @@ def checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
 def checked_parameters(
     parameters: Iterable[Parameter], compared: Mapping[str, Sequence[Any] | None]
 ) -> tuple[Parameter, ...]:
-    """Return the parameters, with each sensitive one restricted to the values to compare."""
+    """Return a domain's parameters, with each sensitive one restricted to the values to compare."""
     given = tuple(parameters)
     for parameter in given:
         if not isinstance(parameter, Parameter):
@@ -82,7 +82,7 @@ def all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
 
 
 def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of sensitive parameters; any other name is refused."""
+    """Return the names in `part` as a tuple; a name that is not a sensitive parameter's is refused."""
     if isinstance(part, str) or not isinstance(part, Iterable):
         raise DomainError.about(argument, f"must be a list of names, got {part!r}")
     names = tuple(part)
@@ -96,7 +96,7 @@ def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -
 
 
 def check_restrictions(domain: Domain) -> None:
-    """Refuse rules and links that allow no input, alone or together."""
+    """Refuse constraints and links of a domain that allow no input, alone or together."""
     if domain.restrictions.n == 0:
         size = magnitude(domain.size)
         for rule in [each for each in domain.constraints if isinstance(each, Rule)]:
@@ -116,7 +116,7 @@ def check_restrictions(domain: Domain) -> None:
 
 
 def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[Any] | None) -> Parameter:
-    """Return a sensitive parameter with the values to compare: the listed ones, or else all but the missing one."""
+    """Return a sensitive parameter restricted to the values to compare: the listed ones, or all but the missing one."""
     if not name_is_sensitive:
         return parameter
     if isinstance(parameter, Derived):
@@ -147,7 +147,7 @@ def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[
 
 
 def check_combinations(domain: Domain) -> None:
-    """Refuse sensitive parameters with fewer than two values, or with too many combinations of values."""
+    """Refuse a sensitive parameter with fewer than two values, or too many combinations of sensitive values."""
     levels = {name: domain[name].levels for name in domain.sensitive}
     for name, n in levels.items():
         if n < 2:

@@ -21,7 +21,8 @@ from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain_or_none
 
 Operand = NDArray[Any]
-"""Values of a parameter: numbers as floats, NaN where missing; anything else as objects, None where missing."""
+"""Values of one parameter for many inputs, as rules compare them: numbers as floats, NaN where missing; anything else
+as objects, None where missing."""
 
 
 # The tree
@@ -29,14 +30,20 @@ Operand = NDArray[Any]
 
 @dataclass(frozen=True)
 class Constant:
-    """A number, a text or a truth value; None is a missing value. For `in`, a tuple of values."""
+    """A constant in a rule's tree: a number, a text or a truth value; None for "missing".
+
+    The right side of `in` is a tuple of such values.
+    """
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Name:
-    """The value of a parameter. If the name has an order, the place of the value in that order."""
+    """The value of a parameter, by name, in a rule's tree.
+
+    If `order` is given, it stands for the place of the value in that order instead.
+    """
 
     name: str
     order: tuple[Any, ...] = ()
@@ -44,7 +51,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Operation:
-    """Arithmetic or a comparison of two terms, or `and`, `or` and `not` of formulas.
+    """An inner node of a rule's tree: arithmetic or a comparison of two terms, or `and`, `or`, `not` of formulas.
 
     The symbol `in` has a constant tuple on the right, and `is` a missing value.
     """
@@ -84,17 +91,17 @@ ORDERS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def missing(item: Term) -> Operation:
-    """The formula that is true where a value is missing."""
+    """Return the formula that is true where the value of a term is missing."""
     return Operation("is", (item, Constant(None)))
 
 
 def negated(formula: Formula) -> Operation:
-    """The formula that is true where another is false."""
+    """Return the formula that is true where the given formula is false."""
     return Operation("not", (formula,))
 
 
 def one_of(name: str, values: Sequence[Any]) -> Formula:
-    """The formula that is true where a parameter has one of the values; None stands for a missing value."""
+    """Return the formula that is true where a parameter has one of the values; None stands for a missing value."""
     known = tuple(value for value in values if value is not None)
     parts: list[Formula] = [Operation("in", (Name(name), Constant(known)))]
     if len(known) < 2:
@@ -103,20 +110,20 @@ def one_of(name: str, values: Sequence[Any]) -> Formula:
 
 
 def none_of(name: str, values: Sequence[Any]) -> Formula:
-    """The formula that is true where a parameter has none of the values; None stands for a missing value."""
+    """Return the formula that is true where a parameter has none of the values; None stands for a missing value."""
     one: Any = one_of(name, values)
     parts = one.parts if one.symbol == "or" else (one,)
     return joined("and", [Operation("!=", part.parts) if part.symbol == "==" else negated(part) for part in parts])
 
 
 def in_order(leaf: Operation, order: tuple[Any, ...]) -> Operation:
-    """A comparison of values by their places in an order."""
+    """Return a comparison of listed values changed into a comparison of their places in an order."""
     sides = (Constant(order.index(s.value)) if isinstance(s, Constant) else Name(s.name, order) for s in leaf.parts)
     return Operation(leaf.symbol, tuple(sides))
 
 
 def joined(word: str, formulas: Sequence[Formula]) -> Formula:
-    """Formulas joined by `and` or `or` at one level; a single one is left as it is."""
+    """Return formulas joined by `and` or `or` without nesting; a single one is returned unchanged."""
     flat: list[Formula] = []
     for each in formulas:
         flat += each.parts if isinstance(each, Operation) and each.symbol == word else [each]
@@ -124,7 +131,10 @@ def joined(word: str, formulas: Sequence[Formula]) -> Formula:
 
 
 def reckoned(symbol: str, left: Any, right: Any) -> Any:
-    """An operation on two terms. Two constants become one constant, so that equal meanings give equal trees."""
+    """Return an arithmetic operation on two terms, as a node of a rule's tree.
+
+    Two constants become one constant, so that equal meanings give equal trees.
+    """
     both = Operation(symbol, (left, right))
     if not (isinstance(left, Constant) and isinstance(right, Constant)):
         return both
@@ -140,7 +150,7 @@ def reckoned(symbol: str, left: Any, right: Any) -> Any:
 
 @lru_cache(maxsize=100_000)
 def names_in(node: Any) -> frozenset[str]:
-    """The names of the parameters in a tree."""
+    """Return the names of the parameters in a rule's tree."""
     if isinstance(node, Name):
         return frozenset([node.name])
     return frozenset().union(*map(names_in, getattr(node, "parts", ())))
@@ -152,7 +162,7 @@ def is_term(node: Any) -> bool:
 
 
 def leaves_of(formula: Formula) -> Iterator[Operation]:
-    """The comparisons in a formula."""
+    """Yield the comparisons in a formula, from left to right."""
     if isinstance(formula, Operation) and formula.symbol not in JOINS:
         yield formula
     elif isinstance(formula, Operation):
@@ -164,13 +174,16 @@ def leaves_of(formula: Formula) -> Iterator[Operation]:
 
 
 def evaluate(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
-    """Boolean mask of the n inputs for which a formula is true; `operands` has their values by name."""
+    """Return a boolean mask of the n inputs for which a formula is true; `operands` has their values by name."""
     with np.errstate(all="ignore"):
         return np.broadcast_to(_value_of(formula, operands), n)
 
 
 def _value_of(node: Any, operands: Mapping[str, Operand]) -> Any:
-    """Return the values of a term, or the truth values of a formula, as an array or as one value for all inputs."""
+    """Return the values of a term, or the truth values of a formula, for all inputs.
+
+    The result is an array, or one value that holds for all inputs.
+    """
     if isinstance(node, Name):
         values = operands[node.name]
         return np.array([_place(node, value) for value in values], dtype=np.float64) if node.order else values
@@ -193,7 +206,10 @@ def _value_of(node: Any, operands: Mapping[str, Operand]) -> Any:
 
 
 def _compared(symbol: str, left: Any, right: Any) -> Mask:
-    """Compare two sides. None and NaN are unequal to everything. Only numbers are compared by order."""
+    """Compare two arrays or values elementwise and return the truth values.
+
+    None and NaN are unequal to everything. Only numbers are compared by order.
+    """
     if symbol not in ("==", "!="):
         left, right = _as_number(left), _as_number(right)
     answer = np.asarray(COMPARISONS[symbol](left, right), dtype=bool)
@@ -211,12 +227,15 @@ def _is_object(values: Any) -> bool:
 
 
 def _place(name: Name, value: Any) -> float:
-    """The place of a value in a name's order; NaN for any other value."""
+    """Return the place of a value in the order of a name; NaN for any other value."""
     return float(name.order.index(value)) if value in name.order else math.nan
 
 
 def _as_number(value: Any) -> Floats | np.float64:
-    """Numbers as NumPy numbers, so that division by zero raises no error; NaN in the place of anything else."""
+    """Return values as NumPy floats, NaN in the place of anything that is not a number.
+
+    With NumPy's floats, a division by zero raises no error.
+    """
     if _is_object(value):
         return np.array([each if _is_number(each) else math.nan for each in value.tolist()], dtype=np.float64)
     return value if isinstance(value, np.ndarray) else np.float64(value if _is_number(value) else math.nan)
@@ -227,12 +246,12 @@ def _is_number(value: Any) -> bool:
 
 
 def is_listed(values: Operand) -> bool:
-    """Return True if there are values and none of them is a number."""
+    """Return True if an array has values that are not missing and none of them is a number."""
     return _is_object(values) and any(each is not None for each in values) and not any(map(_is_number, values))
 
 
 def operand(parameter: Parameter, codes: Codes) -> Operand:
-    """Return a parameter's values as rules see them: numbers as floats, anything else as objects."""
+    """Return the values of a parameter's codes as rules compare them: numbers as floats, anything else as objects."""
     if is_number(parameter):
         return parameter.numbers(codes)
     distinct, places = np.unique(codes, return_inverse=True)
@@ -249,7 +268,10 @@ def is_number(parameter: Parameter) -> bool:
 
 
 def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
-    """Return values as rules see them: None where one is missing."""
+    """Return values as rules compare them: numbers as floats, NaN where missing.
+
+    If any value is a text or truth value, all are objects, None where missing.
+    """
     told = [plain_or_none(value) for value in values]
     if all(value is None or _is_number(value) for value in told):
         return np.array([math.nan if value is None else value for value in told], dtype=np.float64)
@@ -262,7 +284,10 @@ def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
 
 
 def changed(formula: Formula, of_leaf: Callable[[Operation], Formula]) -> Formula:
-    """Return a formula with its comparisons replaced, simplified where the replacements are true or false."""
+    """Return a formula with each comparison replaced by what `of_leaf` returns for it.
+
+    It is simplified where the replacements are true or false.
+    """
     if isinstance(formula, bool):
         return formula
     if formula.symbol not in JOINS:
@@ -282,7 +307,10 @@ def changed(formula: Formula, of_leaf: Callable[[Operation], Formula]) -> Formul
 
 
 def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Operation, bool]) -> Formula:
-    """Return a formula simplified by known values (None if missing) and known truth values of comparisons."""
+    """Return a formula simplified by known values of parameters and known truth values of comparisons.
+
+    `values` has the known values by name, None if missing.
+    """
 
     def of_leaf(leaf: Operation) -> Formula:
         if leaf in truths:

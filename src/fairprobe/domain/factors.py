@@ -17,31 +17,33 @@ from fairprobe.arrays import Codes, Floats, WithoutTables
 from fairprobe.domain.parameters import Parameter
 
 MOST_BINS = 32
+"""Largest number of bins of a column; chosen."""
 
 LEAST_ROWS = 40
-"""Smallest number of rows in a bin of several levels, if the data have that many; chosen."""
+"""Smallest number of rows in a bin of several levels, if the data have enough rows; chosen."""
 
 STRENGTHS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 1e4, 1e5, 1e6, 1e9)
-"""Candidate weights of the prior, in rows; chosen to cover data of every size."""
+"""Candidate weights of a prior distribution, in rows; chosen to cover data of every size."""
 
 MOST_TABLE = 4_000_000
-"""Largest number of levels whose bins are looked up in a table; chosen: 32 MB."""
+"""Largest number of levels of a parameter whose bins are looked up in a table; chosen: 32 MB."""
 
 MOST_PARENTS = 3
+"""Largest number of other columns (parents) that a column's distribution may depend on; chosen."""
 
 MOST_CELLS = 500_000
-"""Largest number of cells in a factor's table; chosen: 4 MB."""
+"""Largest number of cells in the table of counts of one column and its parents; chosen: 4 MB."""
 
 LEAST_GAIN = 0.001
-"""Smallest gain in mean log probability per row for which a parent is added; chosen."""
+"""Smallest gain in mean log probability per row for which a column gets another parent; chosen."""
 
 MOST_ROWS = 20_000
-"""Largest number of rows used to choose parents; chosen for speed. The tables then use all rows."""
+"""Largest number of rows used to choose the columns' parents; chosen for speed. The tables then use all rows."""
 
 
 @dataclass(frozen=True)
 class Bins(WithoutTables):
-    """A parameter's levels in bins, each a run of places. An unordered parameter's levels are first put in an order.
+    """A parameter's levels divided into bins, each a run of places. Levels without an order are first put in one.
 
     Within a bin, a level's probability mixes its frequency among the rows with equal probability for all levels. The
     weights are fitted to the data, so that numbers that recur (a capital gain of 7,688) are more likely than others.
@@ -49,19 +51,19 @@ class Bins(WithoutTables):
 
     n_levels: int
     starts: Codes
-    """The first place of each bin."""
+    """The first place of each bin, in increasing order."""
     order: Codes | None
-    """The level at each place; None where places are levels."""
+    """The level at each place; None if each level's place is its number."""
     seen: Codes
-    """The places that occur in rows, in order."""
+    """The places that occur in the rows, in increasing order."""
     counts: Codes
     """Number of rows at each place of `seen`."""
     strength: float
-    """Weight, in rows per bin, of equal probability for all levels."""
+    """Weight, in rows per bin, of the prior that all levels of a bin are equally likely."""
 
     @classmethod
     def of_rows(cls, parameter: Parameter, codes: Codes) -> Bins:
-        """Bins made from the codes of rows."""
+        """Return the bins of a parameter, made from the codes of its values in rows."""
         n_levels = parameter.levels
         levels, counts = np.unique(codes, return_counts=True)
         order = None
@@ -99,25 +101,25 @@ class Bins(WithoutTables):
 
     @property
     def is_mixed(self) -> bool:
-        """Return True if some bin has several levels."""
+        """Return True if at least one bin has several levels."""
         return len(self) < self.n_levels
 
     @cached_property
     def _tables(self) -> tuple[Codes, Floats] | None:
-        """The bin of each code and its log probability there; None if there are too many codes."""
+        """Two tables by code, its bin and its log probability within this bin; None if there are too many codes."""
         if self.n_levels > MOST_TABLE:
             return None
         levels = np.arange(self.n_levels)
         return self._bin_at(_places(self.order, levels)), self._logs_of(levels)
 
     def bins_of(self, codes: Codes) -> Codes:
-        """The bin of each code; meaningless for a code below 0."""
+        """Return the number of the bin of each code; meaningless for a code below 0."""
         if not self.is_mixed:
             return codes
         return self._bin_at(_places(self.order, codes)) if self._tables is None else self._tables[0].take(codes)
 
     def log_parts(self, codes: Codes) -> Floats:
-        """The log probability of each code within its bin."""
+        """Return the log probability of each code within its bin."""
         return self._logs_of(codes) if self._tables is None else self._tables[1].take(codes)
 
     def _logs_of(self, codes: Codes) -> Floats:
@@ -128,7 +130,7 @@ class Bins(WithoutTables):
         return np.log((counts + self.strength / self.sizes[bins]) / (self.rows[bins] + self.strength))
 
     def draw(self, bins: Codes, rng: np.random.Generator) -> Codes:
-        """A level drawn from each bin."""
+        """Return, for each of the given bins, the code of one of its levels, drawn by their probabilities."""
         draws = rng.random((2, len(bins)))
         rows = self.rows[bins]
         ends = np.cumsum(self.counts)
@@ -141,9 +143,9 @@ class Bins(WithoutTables):
 
 
 def strongest(counts: Codes, totals: Codes, expected: Floats) -> tuple[float, float]:
-    """Return the prior weight with the highest leave-one-out likelihood, and the logarithm of that likelihood.
+    """Return (weight, log likelihood): the prior weight with the highest leave-one-out likelihood, and its logarithm.
 
-    `counts` of `totals` rows were seen, and `expected` are the prior probabilities.
+    `counts` of `totals` rows were seen in each cell, and `expected` are the cells' prior probabilities.
     """
     scores = [float((counts * np.log((counts - 1 + s * expected) / (totals - 1 + s))).sum()) for s in STRENGTHS]
     best = int(np.argmax(scores))
@@ -159,7 +161,7 @@ def _places(order: Codes | None, levels: Codes) -> Codes:
 
 
 def _runs(levels: Codes, counts: Codes, n_levels: int, missing: bool) -> Codes:
-    """Return the first level of each bin of an ordered parameter. A frequent level has its own bin.
+    """Return the first level of each bin of an ordered parameter; a frequent level has a bin of its own.
 
     The other bins have about equal numbers of rows.
     """
@@ -175,20 +177,20 @@ def _runs(levels: Codes, counts: Codes, n_levels: int, missing: bool) -> Codes:
 
 @dataclass(frozen=True)
 class Factor(WithoutTables):
-    """The distribution of a column's bins, given the bins of its parents."""
+    """The distribution of one column's bins (the child), given the bins of other columns (the parents)."""
 
     child: int
     parents: tuple[int, ...]
     """The parents, the most informative first. Where rows are few, the last ones matter less."""
     strengths: tuple[float, ...]
-    """Prior weights, in rows, of the distribution without the last parent. The first weight is for a factor without
-    parents."""
+    """Prior weights, in rows, one for no parent, then one for each parent added. A distribution is mixed with the one
+    without its last parent, which has this weight."""
     counts: Codes
     """The number of rows by the parents' bins in their order, then the child's bin."""
 
     @cached_property
     def chances(self) -> Floats:
-        """Return the probabilities of the child's bins, by the parents' bins combined into one number."""
+        """Return the probabilities of the child's bins, by combination of the parents' bins, then child's bin."""
         sums = [self.counts]
         for _ in self.parents:
             sums.append(sums[-1].sum(axis=-2))
@@ -204,31 +206,31 @@ class Factor(WithoutTables):
 
     @cached_property
     def _ends(self) -> Floats:
-        """Return cumulated probabilities; row r runs from r to r + 1, so that one search serves all rows."""
+        """Return cumulative probabilities; row r runs from r to r + 1, so that one search serves all rows."""
         ends = np.cumsum(self.chances, axis=1)
         ends /= ends[:, -1:]
         return (ends + np.arange(len(ends))[:, None]).ravel()
 
     def contexts(self, bins: Sequence[Codes]) -> Codes:
-        """The parents' bins combined into one number."""
+        """Return, for each row of data, the number of the combination of the parents' bins; `bins` are by column."""
         number: Codes = np.zeros(len(bins[self.child]), dtype=np.int64)
         for parent, n in zip(self.parents, self.counts.shape, strict=False):
             number = number * n + bins[parent]
         return number
 
     def log_chances(self, bins: Sequence[Codes]) -> Floats:
-        """The log probability of the child's bin in each row; `bins` are by column."""
+        """Return the log probability of the child's bin in each row of data; `bins` has each column's bins."""
         return self._logs.take(self.contexts(bins) * self.counts.shape[-1] + bins[self.child])
 
     def draw(self, bins: Sequence[Codes], rng: np.random.Generator) -> Codes:
-        """Bins of the child drawn given the parents' bins."""
+        """Draw a bin of the child for each row of data, given the parents' bins."""
         contexts, n = self.contexts(bins), self.counts.shape[-1]
         places = np.searchsorted(self._ends, contexts + rng.random(len(contexts)), side="right")
         return (places - contexts * n).clip(0, n - 1)
 
 
 class _Learner:
-    """Learns factors from the bins of rows, and scores them by leave-one-out likelihood."""
+    """Learner of the parents of each column from the bins of rows; factors are scored by leave-one-out likelihood."""
 
     def __init__(self, bins: Codes, sizes: Sequence[int]) -> None:
         self._bins = bins
@@ -239,7 +241,7 @@ class _Learner:
         self.parents: list[list[int]] = [[] for _ in sizes]
 
     def learn(self, child: int, parents: Sequence[int]) -> tuple[Factor, float]:
-        """The factor of a child and its parents, and its leave-one-out log likelihood."""
+        """Return the factor of a column and given parents, and its leave-one-out log likelihood."""
         columns = [*parents, child]
         sizes = [self._sizes[column] for column in columns]
         cells = np.ravel_multi_index(tuple(self._bins[:, column] for column in columns), sizes)
@@ -258,7 +260,11 @@ class _Learner:
         return Factor(child, tuple(parents), tuple(strengths), counts), score
 
     def find_parents(self, most: int) -> None:
-        """Add the parents of the tree of Chow and Liu, then always the best parent, while its gain is enough."""
+        """Choose at most `most` parents of each column.
+
+        The first parents are those of the tree of Chow and Liu. Then the best parent of all is added again and again,
+        while its gain is enough.
+        """
         n, least = len(self._sizes), LEAST_GAIN * len(self._bins)
         self._scores = [self.learn(column, [])[1] for column in range(n)]
         gains = np.array([self._gains(child, most) for child in range(n)])
@@ -278,7 +284,7 @@ class _Learner:
             gains[child] = self._gains(child, most)
 
     def _gains(self, child: int, most: int) -> Floats:
-        """Return the gain of each other column as an additional parent; 0 where it cannot be a parent."""
+        """Return the gain in log likelihood of each other column as an additional parent; 0 where it cannot be one."""
         gains, known = np.zeros(len(self._sizes)), self.parents[child]
         for other in range(len(gains)) if len(known) < most else ():
             n_cells = np.prod([self._sizes[column] for column in (*known, other, child)], dtype=np.float64)
@@ -293,9 +299,9 @@ class _Learner:
 
 
 def learned(bins: Codes, sizes: Sequence[int], most_parents: int = MOST_PARENTS) -> list[Factor]:
-    """Return factors for all columns of a table of bins, sorted so that parents come first.
+    """Return one factor for each column of a table of bins (by row, then column), sorted so that parents come first.
 
-    With at most one parent for each column, the factors form a tree.
+    `sizes` has the number of bins of each column. With at most one parent for each column, the factors form a tree.
     """
     some = bins[np.linspace(0, len(bins) - 1, MOST_ROWS).astype(np.int64)] if len(bins) > MOST_ROWS else bins
     learner = _Learner(some, sizes)

@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 
 
 ENUMERABLE = 2_000_000
-"""Largest number of inputs that a domain with constraints counts one by one; chosen: it takes a second."""
+"""Largest number of inputs of a domain with constraints that are counted one by one; chosen: it takes a second."""
 
 BLOCK = 65_536
+"""Number of inputs that are enumerated and checked at a time."""
 
 
 class Families:
-    """The families of a domain."""
+    """The families of a domain: each input with its twins, one member per combination of sensitive values."""
 
     def __init__(self, domain: Domain, links: Links | None = None) -> None:
         self._domain = domain
@@ -50,7 +51,7 @@ class Families:
         self._along: list[int] = [] if links is None else list(links.columns)
         levels = [range(domain.parameters[column].levels) for column in self._sensitive]
         self.combinations: Codes = np.array(list(itertools.product(*levels)), dtype=np.int64)
-        """The codes of the sensitive parameters, one member per row, in domain order."""
+        """The codes of the sensitive parameters: one row per member of a family, one column per sensitive parameter."""
 
     @property
     def is_plain(self) -> bool:
@@ -59,12 +60,18 @@ class Families:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if every member of every family counts."""
+        """Return True if every member of every family is compared.
+
+        It is so in a domain without constraints, links and hidden parameters.
+        """
         return self.is_plain and not self._domain.restrictions and not self._domain.hidden
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """The columns in which members may differ: sensitive ones, linked ones, and columns derived from either."""
+        """The names of the columns in which members of a family may differ.
+
+        They are the sensitive columns, the linked ones, and those derived from either.
+        """
         changed = {*self._sensitive, *self._along}
         changed |= {column for column, source in self._domain.derived if source in changed}
         others = [name for column, name in enumerate(self._domain.names) if column in changed]
@@ -72,31 +79,32 @@ class Families:
 
     @property
     def is_in_boxes(self) -> bool:
-        """Return True if `parts` can list the allowed members: nothing is forbidden, or all rules have tables."""
+        """Return True if `parts` can list the allowed members: nothing is forbidden, or tables exist for all rules."""
         if not self.is_plain or self._domain.hidden or self._domain.derived:
             return False
         return self.is_complete or self._domain.restrictions.n is not None
 
     def parts(self, most: int) -> list[Part]:
-        """Return boxes of non-sensitive parameters for each block of rules, with the members allowed in each box.
+        """Return, for each block of rules, boxes of inputs and the members of a family that are allowed in each box.
 
-        Parameters that no rule names are left out. A member is allowed if every part allows it.
+        A block is a set of parameters that rules tie together. A box is a set of levels of each non-sensitive parameter
+        of the block. Parameters that no rule names are left out. A member is allowed if every block allows it.
 
         Raises:
-            TooManyError: there are more than `most` in a part, or they cannot be told.
+            TooManyError: a block needs more than `most` boxes, or its boxes cannot be computed.
         """
         return self._domain.restrictions.parts(self._sensitive, self.combinations, most)
 
     def __len__(self) -> int:
-        """The number of members of a family, allowed or not."""
+        """The number of members of each family, allowed or not."""
         return len(self.combinations)
 
     # Inputs as codes
 
     def varied(self, codes: Codes) -> list[tuple[int, Codes]]:
-        """Return the columns in which members differ, each with its codes by member, then input.
+        """Return pairs of a column in which members of a family differ, and its codes by member, then input.
 
-        A column whose codes are alike for all inputs has one input only.
+        The array of codes has only one input if the codes are equal for all inputs.
         """
         varied = [
             (column, values[:, None]) for column, values in zip(self._sensitive, self.combinations.T, strict=True)
@@ -110,14 +118,17 @@ class Families:
         return varied + [(column, sources[source]) for column, source in self._domain.derived if source in sources]
 
     def members(self, codes: Codes) -> Codes:
-        """Return all members, allowed or not, as rows: the first member of every input, then the second, and so on."""
+        """Return all members of the inputs' families, allowed or not, as rows of codes.
+
+        The first member of every input comes first, then the second member of every input, and so on.
+        """
         members = np.repeat(codes[None], len(self), axis=0)
         for column, values in self.varied(codes):
             members[:, :, column] = values
         return members.reshape(-1, codes.shape[1])
 
     def member(self, codes: Codes, places: NDArray[np.integer]) -> Codes:
-        """Return each input changed into the member at the place given for it."""
+        """Return each input, as codes, changed into the member of its family at the place given for this input."""
         member = codes.copy()
         each = np.arange(len(codes))
         for column, values in self.varied(codes):
@@ -125,24 +136,24 @@ class Families:
         return member
 
     def place_of(self, own: Codes) -> Codes:
-        """The place of each row's sensitive codes among the combinations; -1 if a value is not compared."""
+        """Return the place of each row's sensitive codes in `combinations`; -1 if one of the values is not compared."""
         levels = [self._domain.parameters[column].levels for column in self._sensitive]
         places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
         return np.where((own < 0).any(axis=1), -1, places)
 
     def place(self, codes: Codes) -> Codes:
-        """The place of each input among the members of its own family."""
+        """Return the place of each input among the members of its own family, counted from 0."""
         return self.place_of(codes[:, self._sensitive].astype(np.int64))
 
     def of(self, codes: Codes) -> Members:
-        """The members of a batch of inputs."""
+        """Return the members of the families of a batch of inputs, given as codes."""
         return Members(self, self._domain.completed(codes))
 
     # What makes two inputs one
 
     @cached_property
     def key_levels(self) -> Codes:
-        """The number of values in each column of `canonical`; 1 in a sensitive column."""
+        """The number of values in each column of the arrays that `canonical` returns; 1 in a sensitive column."""
         levels = self._domain.levels.copy()
         levels[self._sensitive] = 1
         if self.links is not None:
@@ -150,9 +161,10 @@ class Families:
         return levels
 
     def canonical(self, codes: Codes) -> Codes:
-        """Return the coordinates that identify a family: equal for all its members, different for other families.
+        """Return one row of codes per input that identifies its family.
 
-        The values in the sensitive and the derived columns have no meaning.
+        All members of a family get equal codes, members of different families get different codes. The codes in the
+        sensitive and the derived columns have no meaning.
         """
         if self.links is None:
             return codes
@@ -161,9 +173,10 @@ class Families:
         return shared
 
     def inputs(self, canonical: Codes, places: Codes) -> tuple[Codes, Mask]:
-        """Return inputs from canonical coordinates, each as the member at its place, and a mask of those that exist.
+        """Return inputs as codes, and a mask of those that exist, from the codes that identify their families.
 
-        If that member does not exist, the input is the first member that does.
+        `places` has, for each family, the place of the wanted member. If that member does not exist, the input is the
+        first member that does. `canonical` comes from the method of that name.
         """
         codes = canonical.astype(np.int64)
         exist: Mask = np.ones(len(codes), dtype=bool)
@@ -192,21 +205,24 @@ class Families:
         return sum(int((self.of(codes).sizes > 0).sum()) for codes in self.enumerate(BLOCK))
 
     def enumerate(self, size: int) -> Iterator[Codes]:
-        """An input of every family, allowed or not, in blocks of at most `size`."""
+        """Yield one input of every family, as codes, in blocks of at most `size` inputs.
+
+        In a domain with links, the input is the first allowed member, and families without one are left out.
+        """
         return (self.block(number, size) for number in range(self.n_blocks(size)))
 
     def n_blocks(self, size: int) -> int:
-        """The number of blocks of `enumerate`."""
+        """The number of blocks that `enumerate` yields for a block size."""
         return -(-math.prod(self._enumerated_levels) // size)
 
     def block(self, number: int, size: int) -> Codes:
-        """One block of `enumerate`, from 0 on."""
+        """Return one block of the inputs that `enumerate` yields; blocks are numbered from 0."""
         codes = self._domain.completed(block_of_rows(number, size, self._enumerated_levels))
         return codes if self.is_plain else codes[self._are_first(codes)]
 
     @property
     def _enumerated_levels(self) -> list[int]:
-        """Return the number of values of each parameter that an enumeration visits."""
+        """Return the number of levels of each parameter that `enumerate` visits."""
         levels = self._domain.levels.copy()
         if self.is_plain:
             levels[self._sensitive] = 1
@@ -221,12 +237,15 @@ class Families:
     # Real rows
 
     def of_frame(self, frame: pd.DataFrame, sets: Sequence[Sequence[str]] | None = None) -> RowMembers:
-        """The members of real rows, whose values may lie off the grid, for some sets of sensitive parameters."""
+        """Return the members of the families of real rows, whose values may lie outside the domain.
+
+        `sets` are the sets of sensitive parameters that change, by name; by default one set of all.
+        """
         return RowMembers(self._domain, frame, sets or [self._domain.sensitive])
 
 
 class Members:
-    """The members of a batch of inputs; each property is computed once, when it is first read."""
+    """The members of the families of a batch of inputs; each property is computed once, when it is first read."""
 
     def __init__(self, families: Families, codes: Codes) -> None:
         self.families = families
@@ -237,17 +256,20 @@ class Members:
 
     @cached_property
     def rows(self) -> Codes:
-        """All members, allowed or not, as rows: the first member of every input, then the second, and so on."""
+        """All members of the batch's families, allowed or not, as rows of codes.
+
+        The first member of every input comes first, then the second member of every input, and so on.
+        """
         return self.families.members(self.codes)
 
     @cached_property
     def present(self) -> Mask | None:
-        """Boolean mask of the members that exist and are allowed, by member, then input; None if all are."""
+        """Boolean mask of the members that exist and are allowed, by member, then input; None if all members are."""
         return None if self.families.is_complete else self.allowed
 
     @cached_property
     def allowed(self) -> Mask:
-        """Like `present`, but a mask even if all members count."""
+        """Boolean mask of the members that exist and are allowed, by member, then input, even if all members are."""
         shape = (len(self.families), len(self.codes))
         allowed = self.families._domain.allows(self.rows).reshape(shape)
         links = self.families.links
@@ -274,21 +296,21 @@ class Members:
 
     @property
     def sizes(self) -> Codes:
-        """Return the number of members that count, for each family."""
+        """Return, for each input of the batch, the number of members of its family that exist and are allowed."""
         if self.present is None:
             return np.full(len(self.codes), len(self.families))
         return self.present.sum(axis=0)
 
     def head(self, n: int) -> Members:
-        """The members of the first inputs."""
+        """Return the members of the first `n` inputs of the batch."""
         return self if n >= len(self) else self.part(slice(n))
 
     def tail(self, n: int) -> Members:
-        """The members of all but the first inputs."""
+        """Return the members of all inputs of the batch but the first `n`."""
         return self.part(slice(n, None))
 
     def part(self, rows: slice | Codes) -> Members:
-        """Return the members of some inputs, reusing the masks that are already computed."""
+        """Return the members of some inputs, reusing the mask `present` if it is already computed."""
         some = Members(self.families, self.codes[rows])
         if "present" in self.__dict__:
             some.__dict__["present"] = None if self.present is None else self.present[:, rows]
@@ -296,7 +318,7 @@ class Members:
 
 
 class RowMembers:
-    """The members of a batch of real rows, for some sets of sensitive parameters that change.
+    """The members of the families of real rows, for given sets of sensitive parameters that change.
 
     A row is a member of its own family even if a constraint forbids the row, unless its sensitive value is not
     compared. The twins of a row must be allowed. Where only some sensitive parameters change, the row keeps its values
@@ -310,13 +332,14 @@ class RowMembers:
         codes = [self._column(name).codes for name in domain.sensitive]
         levels = [domain[name].levels for name in domain.sensitive]
         self.own: Codes = np.column_stack([np.where(c < n, c, NONE) for c, n in zip(codes, levels, strict=True)])
-        """The sensitive codes of each row; NONE where the value is not compared."""
+        """The sensitive codes of each row, one column per sensitive parameter; NONE where the value is not compared."""
         self._changed = [[name in names for name in domain.sensitive] for names in sets]
         self.members = self._needed()
-        """The sensitive codes of each member, the combinations first; NONE where the row's own value is kept."""
+        """The sensitive codes of each member: first the compared combinations, then members with NONE, where a row
+        keeps its own value that is not compared."""
 
     def _column(self, name: str) -> Held:
-        """A column of the rows as codes."""
+        """Return one column of the rows as codes, with a parameter that has all its values."""
         if name not in self._held:
             self._held[name] = Held.of(self._domain[name], self._frame[name])
         return self._held[name]
@@ -324,7 +347,10 @@ class RowMembers:
     # Which members there are
 
     def _needed(self) -> Codes:
-        """Return the combinations, then the members that keep a row's own uncompared value, if a set needs them."""
+        """Return the sensitive codes of the members that the sets need.
+
+        The combinations come first, then the members that keep a row's own value that is not compared.
+        """
         combinations = self._domain.combinations
         outside = np.asarray((self.own < 0).any(axis=0))
         if not outside.any():
@@ -345,7 +371,11 @@ class RowMembers:
 
     @cached_property
     def present(self) -> Mask:
-        """Boolean mask by member, then row: True where the member is compared in one of the sets, and counts."""
+        """Boolean mask by member, then row: True where the member belongs to the row's family and may be compared.
+
+        The member differs from the row at most in one of the sets of sensitive parameters, and is the row itself or an
+        allowed twin.
+        """
         wanted = np.logical_or.reduce([compared(self.members, self.own, changed) for changed in self._changed])
         for _, sensitive, roles in self._along:
             # Somebody must play every role; a row whose values do not go together is no member, not even of its own.
@@ -357,7 +387,10 @@ class RowMembers:
         return wanted
 
     def allowed_by(self, restrictions: Restrictions, mask: Mask) -> Mask:
-        """Return a boolean mask by member, then row: True where restrictions allow a member of `mask`."""
+        """Return a boolean array with one entry per True entry of `mask`, in its order.
+
+        `mask` chooses members of rows, by member, then row. An entry is True where the restrictions allow the member.
+        """
         places, rows = np.nonzero(mask)
 
         def column(name: str) -> tuple[Parameter, Codes]:
@@ -369,7 +402,10 @@ class RowMembers:
 
     @cached_property
     def kinds(self) -> Codes | None:
-        """Return a number by member, then row; members with equal numbers are equal rows to the model."""
+        """Return a number for each member of each row, by member, then row; equal numbers mean equal rows to the model.
+
+        Return None if no sensitive parameter is hidden, because then all members differ.
+        """
         if not self._domain.hidden:
             return None
         seen = [codes for name, codes in self._codes.items() if name not in self._domain.sensitive]
@@ -379,7 +415,7 @@ class RowMembers:
 
     @cached_property
     def _along(self) -> list[tuple[str, int, RowRoles]]:
-        """The linked column, the place of its sensitive parameter, and the values that play the roles, by link."""
+        """For each link: its column, the place of its sensitive parameter, and the values that play its roles."""
         links = self._domain.families.links
         along = [] if links is None else list(links.in_rows(self._column))
         self._held |= {name: roles.column for name, _, roles in along}
@@ -387,7 +423,7 @@ class RowMembers:
 
     @cached_property
     def _codes(self) -> dict[str, Codes]:
-        """The codes of the members, by member, then row, for each column in which members differ."""
+        """The codes of the members by member, then row, for each column, by name, in which members differ."""
         codes: dict[str, Codes] = {}
         for name, member in zip(self._domain.sensitive, self.members.T, strict=True):
             codes[name] = np.where(member[:, None] < 0, self._column(name).codes, member[:, None])
@@ -402,7 +438,10 @@ class RowMembers:
         return codes
 
     def _derived(self, name: str, source: str, codes: dict[str, Codes]) -> Codes:
-        """Return the derived codes where the source changes them; elsewhere the row keeps its own value."""
+        """Return the codes of a derived column in the members, by member, then row.
+
+        A row keeps its own value where the source of the derived column is unchanged.
+        """
         derived: Any = self._domain[name]
         distinct, places = np.unique(codes[source], return_inverse=True)
         own, n = self._column(name), len(self._frame)
@@ -415,20 +454,23 @@ class RowMembers:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Return the members that are present, one member of all rows after the other."""
+        """Return the members that `present` marks as a frame: one member of all rows after the other."""
         return self.joined(self.present)
 
     @property
     def index(self) -> pd.Index:
-        """The index of the rows."""
+        """The index of the frame of rows."""
         return self._frame.index
 
     def frame_of(self, rows: Codes) -> pd.DataFrame:
-        """Return some of the rows unchanged."""
+        """Return the rows at the given places, unchanged."""
         return self._frame.iloc[rows]
 
     def joined(self, mask: Mask) -> pd.DataFrame:
-        """Return the members that a mask chooses, one member of all rows after the other."""
+        """Return the members that a mask chooses, as a frame: one member of all rows after the other.
+
+        The mask is boolean, by member, then row.
+        """
         return self.as_members(*np.nonzero(mask))
 
     def twins(self) -> Iterator[tuple[NDArray[np.intp], pd.DataFrame]]:
@@ -438,7 +480,7 @@ class RowMembers:
             yield rows, self.as_members(np.full(len(rows), place), rows)
 
     def as_members(self, places: NDArray[np.integer], rows: NDArray[np.integer]) -> pd.DataFrame:
-        """Return some of the rows, each changed into the member given for it; values of its own are kept."""
+        """Return a frame of the rows at `rows`, each changed into the member at the same place of `places`."""
         changed = self._frame.iloc[rows].reset_index(drop=True)
         for name, codes in self._codes.items():
             column = self._column(name)
@@ -452,7 +494,7 @@ class RowMembers:
 
 
 def _with_values(column: pd.Series[Any], moved: Mask, held: Held, codes: Codes) -> pd.Series[Any]:
-    """A column with other values in some rows, in its dtype."""
+    """Return a column with the values of codes in the rows that `moved` marks, in the column's dtype where it fits."""
     import pandas as pd
 
     if moved.all():
@@ -464,7 +506,7 @@ def _with_values(column: pd.Series[Any], moved: Mask, held: Held, codes: Codes) 
 
 
 def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask:
-    """Boolean mask of the n inputs with at least two members that count and are different rows to the model."""
+    """Return a boolean mask of the n inputs with at least two members that may be compared and are different rows."""
     if kinds is not None:
         exists = np.ones(kinds.shape, dtype=bool) if present is None else present
         lowest = np.where(exists, kinds, np.iinfo(np.int64).max).min(axis=0)
@@ -473,7 +515,7 @@ def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask
 
 
 def compared(members: Codes, own: Codes, changed: Sequence[bool]) -> Mask:
-    """Return a mask of the compared members, by member, then input, if only some sensitive parameters change.
+    """Return a mask, by member, then input, of the members that are compared if only some sensitive parameters change.
 
     Members agree with the input in the parameters that do not change. In the others they have a value that is compared;
     the input itself need not have one. All are given by the codes of their sensitive parameters, allowed or not.
@@ -485,13 +527,19 @@ def compared(members: Codes, own: Codes, changed: Sequence[bool]) -> Mask:
 
 
 def seen_of(members: Codes, domain: Domain) -> Codes:
-    """A number for each member; members with equal numbers have equal visible sensitive values."""
+    """Number the members of a family by the sensitive values that the model sees.
+
+    Members that differ only in hidden parameters get the same number. `members` has one row of sensitive codes each.
+    """
     visible = [place for place, name in enumerate(domain.sensitive) if name not in domain.hidden]
     return np.unique(members[:, visible], axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def kinds_of(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
-    """Return numbers by member, then input, that are equal where all values visible to the model are equal."""
+    """Number the members, by member, then input, so that equal numbers mean equal rows to the model.
+
+    `members` numbers the members by their visible sensitive values, `seen` has the codes of the other visible columns.
+    """
     kinds = np.broadcast_to(members[:, None], shape)
     for part in seen:
         ids = np.unique(part, return_inverse=True)[1].reshape(shape)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 20_000
-"""Largest number of rows checked, evenly spread; chosen for speed."""
+"""Largest number of rows that are checked for kinds of columns and dependences; they are evenly spread. Chosen for
+speed."""
 
 LEAST_ROWS = 30
 """Smallest number of rows for which a column is called unique or dependent on another; chosen."""
@@ -37,7 +38,9 @@ MARKERS = frozenset(
 """Texts, in lower case, that files use for a missing value; chosen."""
 
 NEARLY_UNIQUE = 0.95
+"""Smallest fraction of different values in a column of ids, and of dates in a column of dates; chosen."""
 ID_NAME = re.compile(r"(?i:(^|[\W_])(id|idx|index|key|no|nr|uuid|guid|ssn))$|[a-z](Id|ID|Idx|Key)$")
+"""Pattern of names that columns of ids often have; chosen."""
 
 _DAY, _TIME = r"(0?[1-9]|[12]\d|3[01])", r"([ T]\d{1,2}:\d\d.*)?"
 DATE = re.compile(
@@ -45,19 +48,22 @@ DATE = re.compile(
     rf"|{_DAY}[-. ][A-Za-z]{{3,9}}[-., ]+\d{{4}}|[A-Za-z]{{3,9}} {_DAY},? \d{{4}}){_TIME}"
 )
 MOST_DATES = 200
-"""Largest number of different values checked to recognise dates; chosen."""
+"""Largest number of different values of a column that are checked to recognise dates, roughly; chosen."""
 
 LABELS = frozenset({"label", "labels", "target", "targets", "y", "y_true", "ground_truth", "outcome"})
+"""Names, in lower case, that columns of labels often have; chosen."""
 LABELS_OF_TWO = frozenset(
     {"class", "income", "approved", "default", "decision", "result", "churn", "survived", "hired"}
 )
-"""Names that labels often have; chosen. A column with a name of the second set counts only if it has two values."""
+"""Names, in lower case, that columns of labels have if they have two values; chosen."""
 MOST_LABELS = 20
+"""Largest number of different values of a column that may be the label; chosen."""
 
 MOST_VALUES = 1000
+"""Largest number of different values of a column that is checked for dependences; chosen."""
 MOST_COLUMNS = 100
-"""Largest number of columns for which all pairs are compared; with more, only pairs with a sensitive one. Chosen for
-speed."""
+"""Largest number of columns for which all pairs are checked for dependences; with more, only pairs with a sensitive
+column. Chosen for speed."""
 EXPECTED = 20
 """Smallest number of rows that would contradict a dependency by chance for it to be reported; chosen."""
 ERROR = 0.01
@@ -67,13 +73,13 @@ MOST_PAIRS = 5
 
 
 def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """Remarks on the rows from which a domain was inferred."""
+    """Return remarks on the rows from which a domain was inferred, and on the domain's rules that they break."""
     of_rules = health_of_rules(frame, domain)  # first, as it may refuse
     return health_of_columns(frame, domain) + of_rules
 
 
 def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """Health checks of the columns of rows. Columns that a link or `Derived` computes from others are passed over."""
+    """Return remarks on the columns of rows: suspicious values, kinds of columns, and columns that determine others."""
     rows = _spread(frame)
     remarks: list[Remark] = []
     for parameter in domain.parameters:
@@ -87,7 +93,7 @@ def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """Remarks on rules that rows break. A rule that no row keeps is refused."""
+    """Return remarks on the domain's rules that rows break. A rule that no row keeps is refused."""
     remarks = []
     for rule in domain.constraints:
         if isinstance(rule, Rule):
@@ -101,13 +107,13 @@ def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:
-    """Issue remarks as warnings."""
+    """Issue remarks as Python warnings of the category `HealthWarning`."""
     for name, message in remarks:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=stacklevel)
 
 
 def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
-    """Remarks on inputs that determine the label."""
+    """Return remarks on input columns that determine the label in all rows."""
     rows, numbers = _spread(frame), numbered(_spread(label))
     remarks = []
     for name in rows.columns:
@@ -122,19 +128,19 @@ def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
 
 
 def _spread(rows: Any) -> Any:
-    """At most `MOST_ROWS` rows, evenly spread, in their order."""
+    """Return at most `MOST_ROWS` of the given rows, evenly spread, in their order."""
     if len(rows) <= MOST_ROWS:
         return rows
     return rows.iloc[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
 
 
 def _texts(parameter: Parameter) -> list[str]:
-    """The values that are text."""
+    """Return the values of a parameter that are text; empty for a number."""
     return [value for value in getattr(parameter, "values", ()) if isinstance(value, str)]
 
 
 def _of_values(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
-    """Remarks on values that may stand for no value, and on a column with one value."""
+    """Yield remarks on values of a column that may stand for "missing", and on a column with a single value."""
     for value in _texts(parameter):
         if value.strip().lower() in MARKERS:
             n = int((column == value).sum())
@@ -153,7 +159,7 @@ def _of_values(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]
 
 
 def _of_kind(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
-    """Remarks on a column that looks like dates, an id or the label."""
+    """Yield remarks on a column that looks like dates as text, an id or the label."""
     n, n_values = len(column), parameter.levels - parameter.missing
     if _are_dates(_texts(parameter)):
         yield Remark(
@@ -183,7 +189,7 @@ def _are_dates(texts: Sequence[str]) -> bool:
 
 
 def _is_id(column: pd.Series[Any], parameter: Parameter) -> bool:
-    """Return True if nearly all rows differ, and the name or the values suggest that the column numbers the rows."""
+    """Return True if nearly all rows differ in a column, and its name or values suggest that it numbers the rows."""
     n_values = column.nunique()
     if n_values < NEARLY_UNIQUE * len(column):
         return False
@@ -226,7 +232,10 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield pairs of dependent columns, a sensitive one first, with the dependency in words."""
+    """Yield dependent pairs of columns as (name, other name, dependency in words), a sensitive column first.
+
+    The dependency is "determines", for example.
+    """
     names = set(sensitive)
     for one, other in combinations(columns, 2):
         one, other = (other, one) if other in names and one not in names else (one, other)

@@ -1,4 +1,4 @@
-"""Infer parameters from a frame of inputs."""
+"""Inference of parameters (kinds, bounds, values and dtypes) from a frame of inputs."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIDE = 100
-"""Number of levels above which a search also moves by 1% and 10% of the range; chosen."""
+"""Number of levels above which a parameter's moves are 1% and 10% of its range instead of one step; chosen."""
 
 MOST_DECIMALS = 6
+"""Largest number of decimals of the values for which a grid is as fine as the values; chosen."""
 
 MOST_CODES = 12
-"""Largest number of levels of a whole number that may be codes of categories; chosen, as for proxies."""
+"""Largest number of levels of an integer parameter whose values may be codes of categories; chosen, as for proxies."""
 
 MOST_SHOWN = 5
 """Largest number of values without rows that a remark names; chosen."""
 
 
 def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> list[Parameter]:
-    """A parameter for each column; given parameters replace inferred ones of the same name."""
+    """Return a parameter for each column of a frame; given parameters replace inferred ones of the same name."""
     _check_frame(frame)
     by_name = {parameter.name: parameter for parameter in given}
     unknown = [name for name in by_name if name not in frame.columns]
@@ -66,10 +67,11 @@ def infer_parameter(column: pd.Series[Any]) -> Parameter:
 def only_seen(
     frame: pd.DataFrame, parameters: Iterable[Parameter], sensitive: Mapping[str, Sequence[Any] | None]
 ) -> dict[str, Sequence[Any] | None]:
-    """Return the values to compare of inferred parameters.
+    """Return the sensitive parameters with their values to compare, without values that no row has.
 
-    A category, or a code of one, that no row has is compared only if the caller lists it: the model has never seen it,
-    so its answer is arbitrary. `unseen_remarks` names the values that are left out.
+    `parameters` are the inferred ones. A category, or a number that may be the code of one, that no row has is compared
+    only if the caller lists it: the model has never seen it, so its answer is arbitrary. `unseen_remarks` names the
+    values that are left out.
     """
     compared = dict(sensitive)
     for parameter in parameters:
@@ -82,7 +84,7 @@ def only_seen(
 
 
 def unseen_values(frame: pd.DataFrame, parameter: Parameter) -> list[Any]:
-    """The values of a parameter that no row has. For a number with more than `MOST_CODES` values the list is empty."""
+    """Return the values of a parameter that no row has; empty for a number with more than `MOST_CODES` values."""
     if not isinstance(parameter, (Category, Ordinal)) and parameter.levels > MOST_CODES:
         return []
     codes = np.setdiff1d(np.arange(parameter.levels - parameter.missing), parameter.encode(frame[parameter.name]))
@@ -90,7 +92,7 @@ def unseen_values(frame: pd.DataFrame, parameter: Parameter) -> list[Any]:
 
 
 def unseen_remarks(frame: pd.DataFrame, parameter: Parameter) -> Iterator[Remark]:
-    """Remarks that name values of a sensitive parameter which no row has, compared or left out."""
+    """Yield remarks that name values of a sensitive parameter that no row has, whether compared or left out."""
     compared = unseen_values(frame, parameter)
     declared = infer_parameter(frame[parameter.name])
     apart = [value for value in unseen_values(frame, declared) if parameter.encode([value])[0] < 0]
@@ -110,7 +112,7 @@ def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integ
 
 
 def _number(name: str, values: Any, missing: bool, dtype: str) -> Parameter:
-    """An Integer if all numbers are whole, even as floats; otherwise a Real with a grid as fine as the data."""
+    """Return an Integer if all numbers of a column are whole, even as floats; otherwise a Real on a grid."""
     if not np.isfinite(values).all():
         raise DataError(f"column {name!r} must hold finite numbers, got an infinite one")
     low, high = float(values.min()), float(values.max())
@@ -124,7 +126,7 @@ def _number(name: str, values: Any, missing: bool, dtype: str) -> Parameter:
 
 
 def _resolution(values: Any, span: float, blur: float) -> float:
-    """Return the power of ten that divides all values; about a thousandth of the range if there is none."""
+    """Return a grid's step: the largest power of ten below 1 that divides all values, or a thousandth of the range."""
     for decimals in range(1, MOST_DECIMALS + 1):
         if np.abs(values - np.round(values, decimals)).max() <= min(blur, 10.0 ** -(decimals + 1)):
             return float(10.0**-decimals)

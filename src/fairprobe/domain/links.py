@@ -31,19 +31,21 @@ MOST_LEVELS = 1_000_000
 """Largest number of levels of a column that a table of roles may link; chosen: the table lists every level."""
 
 WHOLE = 1e-6
+"""Largest rounding error, in steps, of a shift that counts as a whole number of steps; chosen."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A change of `column` along with `sensitive`, given by exactly one of `roles`, `shift` and `per`.
+    """A change of the value of `column` along with that of `sensitive`, given by one of `roles`, `shift` and `per`.
 
     Args:
-        column: what changes along.
-        sensitive: the parameter that it changes with.
-        roles: one mapping of sensitive values to the column's for each role, or these by the role's name. A value in
-            none of them keeps itself; an empty cell is a member that does not exist.
-        shift: for each sensitive value, what is added to a number.
-        per: what is added for each unit of a numeric sensitive parameter, rounded to whole steps.
+        column: the column that changes along with the sensitive parameter.
+        sensitive: the sensitive parameter that the column changes with.
+        roles: a list with one mapping for each role, from sensitive values to values of the column; or a mapping from
+            each role's name to such a mapping. A value that no role names does not change. For an empty value there is
+            no twin.
+        shift: the number that is added to the column's number for each sensitive value.
+        per: the number that is added for each unit of a numeric sensitive parameter, rounded to whole steps.
 
     >>> Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}]).words()
     'relationship with sex (Male Husband, Female Wife)'
@@ -74,18 +76,21 @@ class Link:
             self.hold_to(is_number, f"per must be a number other than 0, got {self.per!r}")
 
     def hold_to(self, holds: bool, rule: str) -> None:
-        """Refuse the link if `holds` is False; `rule` states the broken rule."""
+        """Raise a DomainError about this link if `holds` is False; `rule` states the broken rule."""
         if not holds:
             raise DomainError(f"the link of {self.column!r} to {self.sensitive!r} {rule}")
 
     def check_names(self, named: Iterable[Any], known: Sequence[Any], of: str) -> None:
-        """Refuse a name that is not among the values of a parameter."""
+        """Refuse the link if one of the values that it names is not among the known values of the parameter `of`."""
         for value in named:
             near = "" if value in known else nearest(value, known)
             self.hold_to(value in known, f"must name values of {of!r}, got {value!r}{near}")
 
     def cells(self) -> list[tuple[int, Any, Any]]:
-        """Return the cells of the table: the role's number, the sensitive value, and the value that plays the role."""
+        """Return the cells of the table of roles.
+
+        Each is a triple of the role's number, a sensitive value, and the value that plays the role with it.
+        """
         return [(place, key, player) for place, role in enumerate(self.roles.values()) for key, player in role.items()]
 
     def _checked_roles(self) -> dict[str, dict[Any, Any]]:
@@ -106,7 +111,7 @@ class Link:
         return roles
 
     def words(self) -> str:
-        """The link in a line."""
+        """Return the link as a text in one line."""
         if self.roles is not None:
             cells = [", ".join(f"{key} {value}" for key, value in role.items()) for role in self.roles.values()]
             how = "; ".join(cells)
@@ -129,21 +134,21 @@ def _role_name(role: Any) -> str:
 
 
 def plain_values(parameter: Parameter, codes: Codes | None = None) -> list[Any]:
-    """Return the values of codes, or all values of a parameter by code; None where missing."""
+    """Return the values of codes as plain Python values, or all values of a parameter by code; None where missing."""
     codes = np.arange(parameter.levels) if codes is None else codes
     values = np.asarray(parameter.decode(codes), dtype=object)
     return [plain_or_none(value) for value in values]
 
 
 class RowRoles(NamedTuple):
-    """The roles of a batch of real rows in one link."""
+    """The roles that the values of a linked column play in a batch of real rows."""
 
     column: Held
-    """The linked column, which may also hold every value that plays a role."""
+    """The linked column as codes, with a parameter that has the rows' values and every value that plays a role."""
     goes_together: Mask
-    """Boolean mask of the rows whose value is possible with their sensitive value."""
+    """Boolean mask of the rows whose value in the linked column is possible with their sensitive value."""
     played: Codes
-    """Code of the value that plays the row's role, by sensitive code, then row; NONE where no value plays it."""
+    """Code of the linked value that plays the row's role, by sensitive code, then row; NONE where there is none."""
 
 
 # One link between two parameters
@@ -181,11 +186,14 @@ class _Table:
         return self.role[sensitive, own]
 
     def played(self, roles: Codes, sensitive: Codes) -> Codes:
-        """Return the code that plays each role, by sensitive code, then role; NONE if no value plays it."""
+        """Return the code of the value that plays each role, by sensitive code, then role; NONE if there is none."""
         return self.player[sensitive[:, None], roles[None]]
 
     def rules(self) -> Iterator[Formula]:
-        """Yield rules that forbid a named value with each sensitive value for which the table does not name it."""
+        """Yield the rules that the table implies, as formulas.
+
+        A value that the table names may occur only with the sensitive values for which the table names it.
+        """
         link = self.link
         for player in dict.fromkeys(player for *_, player in link.cells()):
             keys = [key for _, key, value in link.cells() if value == player]
@@ -193,7 +201,10 @@ class _Table:
             yield Operation("or", (is_other, one_of(link.sensitive, keys)))
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
-        """Return the roles of real rows. A value that the column lacks is kept with every sensitive value."""
+        """Return the roles of real rows, whose linked and sensitive columns are given.
+
+        A value that the column's parameter lacks is kept with every sensitive value.
+        """
         places = {value: place for place, value in enumerate(self.known)}
         others = [places.get(value, len(self.known)) for value in sensitive.extras]
         own = np.array([*range(self.n_compared), *others])[sensitive.codes]
@@ -205,7 +216,10 @@ class _Table:
 
 
 class _Shift:
-    """A link that shifts numbers by whole steps, which can be undone. A member past a bound does not exist."""
+    """A link that shifts the numbers of a column by whole steps, by sensitive value.
+
+    Shifts can be undone. A member of a family whose number would lie past a bound does not exist.
+    """
 
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
         self._link = link
@@ -238,7 +252,7 @@ class _Shift:
         return float(np.rint(steps))
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
-        """The role of each code: the code without its shift. A missing value has the last role."""
+        """Return the role of each code: the code without its shift. A missing value has the last role."""
         roles = own - self._shift[sensitive] + self._highest
         return np.where(own >= self._n_values, self.n_roles - 1, roles) if self._parameter.missing else roles
 
@@ -251,11 +265,11 @@ class _Shift:
         return played
 
     def rules(self) -> Iterator[Formula]:
-        """No rules: a shift forbids nothing."""
+        """Yield no rules, because a shift forbids nothing."""
         return iter(())
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
-        """Return the roles of real rows. Numbers are shifted on the grid and off it; a missing value stays missing."""
+        """Return the roles of real rows; numbers off the grid are shifted too, and a missing value stays missing."""
         base: Any = self._parameter
         values = column.parameter.numbers(column.codes)
         own = np.array([*self._shift, *map(self._steps, sensitive.extras)], dtype=np.float64)[sensitive.codes]
@@ -275,7 +289,7 @@ class _Shift:
 
 
 class Links:
-    """All links of a domain."""
+    """All links of a domain, checked against its parameters."""
 
     def __init__(self, links: Sequence[Link], parameters: Sequence[Parameter], sensitive: Sequence[str]) -> None:
         self.links = tuple(links)
@@ -291,16 +305,19 @@ class Links:
 
     @cached_property
     def rules(self) -> list[Formula]:
-        """The rules that the tables imply."""
+        """The rules that the links' tables of roles imply, as formulas."""
         return [rule for each in self._made for rule in each.rules()]
 
     def canonical(self, codes: Codes) -> Codes:
-        """Return the role by input, then linked column; NONE if the input's values contradict the link."""
+        """Return the number of the role by input, then linked column; NONE if the input contradicts the link."""
         places = zip(self._made, self.columns, self._places, strict=True)
         return np.column_stack([each.canonical(codes[:, column], codes[:, place]) for each, column, place in places])
 
     def played(self, roles: Codes, combinations: Codes) -> Codes:
-        """Return the code that plays the role, by combination, input and linked column; NONE if no value plays it."""
+        """Return the code that plays the role, by combination of sensitive values, input, and linked column.
+
+        It is NONE if no value plays the role. `roles` are by input, then linked column.
+        """
         parts = [
             each.played(np.maximum(roles[:, i], 0), combinations[:, place])
             for i, (each, place) in enumerate(zip(self._made, self._with, strict=True))
@@ -308,17 +325,17 @@ class Links:
         return np.where((roles >= 0)[None], np.stack(parts, axis=2), NONE)
 
     def played_by(self, link: int, roles: Codes, sensitive: int) -> Codes:
-        """Return the codes that play roles of one link with a sensitive value; NONE if no value plays the role."""
+        """Return the codes that play roles of one link with one sensitive code; NONE if no value plays the role."""
         return self._made[link].played(roles, np.array([sensitive]))[0]
 
     def in_rows(self, held: Callable[[str], Held]) -> Iterator[tuple[str, int, RowRoles]]:
-        """Yield, for each link, its column, the place of its sensitive parameter, and the roles of real rows."""
+        """Yield, for each link: its column, the place of its sensitive parameter, and the roles of real rows."""
         for link, place, each in zip(self.links, self._with, self._made, strict=True):
             yield link.column, place, each.in_rows(held(link.column), held(link.sensitive))
 
 
 def _made(link: Any, parameters: Mapping[str, Parameter], sensitive: Sequence[str]) -> _Table | _Shift:
-    """The link checked against the parameters, as a table or a shift."""
+    """Return a link checked against the parameters of its domain, as a table of roles or a shift."""
     if not isinstance(link, Link):
         raise DomainError(f"a link must be a fairprobe.Link, got {link!r}")
     known = ", ".join(sensitive) + nearest(link.sensitive, sensitive)

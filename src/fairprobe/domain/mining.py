@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 UNSEEN = 0.2
-"""Largest expected number of rows for rare unseen values to join forbidden ones, relative to the expected rows of
-these; chosen."""
+"""Largest expected number of rows of pairs of values that are unseen but too rare for a rule, as a fraction of the
+expected rows of forbidden pairs beside them. Below it, these pairs are forbidden too. Chosen."""
 
 MOST_NEAR = 12
-"""Largest number of rules that are checked together for implying another; chosen for speed."""
+"""Largest number of known rules that are checked together for implying another rule; chosen for speed."""
 
 
 @dataclass(frozen=True)
@@ -54,24 +54,27 @@ class MinedRule(Rule):
     support: int = field(kw_only=True)
     """Number of rows for which the premise of the rule holds."""
     expected: float = field(kw_only=True)
-    """Expected number of rows that break the rule if its columns were independent."""
+    """Number of rows that would be expected to break the rule if its columns were independent."""
     n_broken: int = field(kw_only=True)
-    """Number of rows that break the rule."""
+    """Number of rows of the data that break the rule."""
     derived: Derived | None = field(default=None, kw_only=True)
-    """The derived parameter, if the rule says that one parameter follows from another."""
+    """The derived parameter, if the rule says that one parameter's value follows from another's; else None."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names of the parameters in the rule."""
+        """Return the names of the parameters that the rule compares."""
         return names_in(self.formula)
 
     def evidence(self) -> str:
-        """Return the evidence for the rule in words."""
+        """Return the evidence for the rule in words.
+
+        It has the numbers of rows that the rule concerns, that would break it by chance, and that break it.
+        """
         seen = f"{self.n_broken:,} {'does' if self.n_broken == 1 else 'do'}" if self.n_broken else "none does"
         return f"{self.support:,} rows, about {self.expected:,.0f} expected to break it by chance, {seen}"
 
     def words(self) -> str:
-        """The rule and its evidence in one line."""
+        """Return the rule and its evidence in one line."""
         return f"{self.text}: {self.evidence()}"
 
     def __repr__(self) -> str:
@@ -81,7 +84,7 @@ class MinedRule(Rule):
 
 
 def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, error: float) -> list[MinedRule]:
-    """Return the rules that rows keep; see `Domain.mine_constraints`."""
+    """Return the rules that the rows (almost) never break, with their evidence; see `Domain.mine_constraints`."""
     standard = _checked(min_expected, tolerance, error)
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     if len(frame) < rows_needed(standard.min_expected):
@@ -94,7 +97,10 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
 
 
 def rows_needed(min_expected: float) -> int:
-    """Return the number of rows needed to find a rule about two values that half of the rows have each."""
+    """Return the number of rows needed to find a rule about two values that half of the rows have each.
+
+    `min_expected` is the number of rows that must be expected to break a rule by chance.
+    """
     return int(np.ceil(4 * min_expected))
 
 
@@ -109,7 +115,7 @@ def _checked(min_expected: Any, tolerance: Any, error: Any) -> Standard:
 
 
 class _Pair(NamedTuple):
-    """Two columns with the number of rows for each pair of atoms, seen and expected by chance."""
+    """Two columns with the number of rows for each pair of atoms (values or ranges), seen and expected by chance."""
 
     one: Column
     other: Column
@@ -124,7 +130,7 @@ class _Pair(NamedTuple):
 
 
 def _forbidden(seen: Codes, expected: Floats, standard: Standard, error: float) -> Mask:
-    """Return a boolean mask of the pairs of atoms that rows lack although independent columns would give them."""
+    """Return a boolean mask, by pair of atoms, of pairs that rows lack although independent columns would give them."""
     from scipy.special import pdtr
 
     support = np.minimum.outer(seen.sum(axis=1), seen.sum(axis=0))
@@ -136,7 +142,10 @@ def _forbidden(seen: Codes, expected: Floats, standard: Standard, error: float) 
 
 
 def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
-    """Return a mask of unseen pairs too rare for a rule alone, which join forbidden ones if few others remain."""
+    """Return a mask of pairs of atoms that no row has, but that are too rare to be forbidden alone.
+
+    They are forbidden along with others of the same row of the table, if few pairs of this row remain allowed.
+    """
     unseen = (seen == 0) & ~rare
     weight = (expected * unseen).sum(axis=1) <= UNSEEN * (expected * rare).sum(axis=1)
     n_left = (~rare & ~unseen).sum(axis=1)
@@ -144,7 +153,10 @@ def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
 
 
 def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[_Pair, Mask, Mask]]:
-    """Yield pairs of columns with two sets of atoms; no atom of one set occurs with an atom of the other."""
+    """Yield triples of two columns and a set of atoms (values or ranges) of each.
+
+    No rows, or almost none, have an atom of both sets, although independent columns would give such rows.
+    """
     pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
     n_looked_at = sum(int((pair.expected >= standard.min_expected).sum()) for pair in pairs)
     for pair in pairs:
@@ -155,7 +167,7 @@ def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple
 
 
 def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
-    """Yield rectangles that rows keep. One that too many rows break is cut into its unseen part and single cells."""
+    """Yield the rectangles (set of atoms, other set) of forbidden pairs that the rows keep."""
     for some, others in _cover(forbidden, pair.expected):
         cells = np.ix_(some, others)
         support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
@@ -169,7 +181,7 @@ def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Ma
 
 
 def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
-    """Yield rectangles that together cover exactly the forbidden cells of a table, the heaviest first."""
+    """Yield rectangles (mask of rows, mask of columns) that together cover exactly the forbidden cells of a table."""
     left = forbidden.copy()
     while left.any():
         open_weight = weight * left
@@ -181,13 +193,16 @@ def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
 
 
 def _around(forbidden: Mask, left: Mask) -> Iterator[tuple[Mask, Mask]]:
-    """Yield for each row of a table the rectangle of its forbidden cells and all rows where they are forbidden."""
+    """Yield, for each row of a table with cells left, a rectangle of forbidden cells: masks of rows and columns.
+
+    Its columns are those that are forbidden in the row, and its rows are all rows where these columns are forbidden.
+    """
     for row in np.unique(forbidden[left.any(axis=1)], axis=0):
         yield np.asarray(forbidden[:, row].all(axis=1)), row
 
 
 def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
-    """Return the rule that forbids a rectangle: the premise first, then the conclusion."""
+    """Return the rule that forbids two sets of atoms together: the premise first, then the conclusion."""
     sides = sorted([(pair.one, some), (pair.other, others)], key=lambda side: _place(*side))
     (premise, is_premise), (conclusion, is_excluded) = sides
     parts = premise.literal(is_premise, prefer_allowed=False), conclusion.literal(is_excluded, prefer_allowed=True)
@@ -196,7 +211,11 @@ def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
 
 
 def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
-    """Return a sort key for the sides of a rule: the conclusion has fewer allowed atoms, or else more rows."""
+    """Return a sort key for the two sides of a rule, given as a column and its forbidden atoms.
+
+    The conclusion is a numeric column, or the side with fewer allowed than forbidden atoms, or else the one with more
+    rows.
+    """
     if column.numbers is not None:
         return True, 0
     return bool(forbidden.sum() >= (~forbidden).sum()), int(column.counts[forbidden].sum())
@@ -208,7 +227,7 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
 def _chosen(
     domain: Domain, frame: pd.DataFrame, candidates: Sequence[Candidate], standard: Standard
 ) -> list[MinedRule]:
-    """Return the candidates that rows keep and other rules do not imply. Rules with a sensitive parameter come last."""
+    """Return the candidates that rows keep and other rules do not imply, as rules with their evidence."""
     sensitive = set(domain.sensitive)
     order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
     kept: list[MinedRule] = []
@@ -229,7 +248,7 @@ def _chosen(
 
 
 def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
-    """Return True if other rules are known to imply a formula."""
+    """Return True if the known rules are found to imply a formula."""
     if formula in known or _compares_two(formula):
         return formula in known
     names = names_in(formula)
@@ -239,5 +258,5 @@ def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> b
 
 
 def _compares_two(formula: Formula) -> bool:
-    """Return True if a formula compares parameters with each other, which makes tables slow."""
+    """Return True if a formula compares parameters with each other, which makes tables of states slow."""
     return any(len(names_in(leaf)) > 1 for leaf in leaves_of(formula))

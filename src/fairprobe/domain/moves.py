@@ -1,4 +1,4 @@
-"""Moves: the steps of a walker from one input to a neighbour. `anchored` and related strategies jump instead."""
+"""Moves: the steps of a search's walker from one input to a neighbour in one parameter."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ class Moves:
         self._downs, self._n_downs = _table([[m for m in p.moves if m < 0] for p in parameters])
         self._ups, self._n_ups = _table([[m for m in p.moves if m > 0] for p in parameters])
         self.sizes_vary = bool((self._n_downs > 1).any() or (self._n_ups > 1).any())
-        """True if a move needs a third draw, for its size."""
+        """True if a parameter has several moves in one direction, so that a move needs a third draw, for its size."""
         self._only_moves = np.column_stack([self._ups[:, 0], self._downs[:, 0]]).ravel()
         self._row_starts = np.empty(0, dtype=np.int64)
 
     def steps(self, chosen: Codes, down: Mask, size_draws: Floats | None) -> Codes:
-        """Return the step of each walker from its chosen parameter, the sign, and a uniform draw for the size."""
+        """Return the step of each walker, in levels: the number by which its chosen parameter moves.
+
+        `chosen` is the parameter's place in `columns`, `down` is True for a move down. `size_draws` are uniform between
+        0 and 1, or None if sizes do not vary.
+        """
         if size_draws is None:
             return self._only_moves.take(chosen + chosen + down)
         low = self._downs[chosen, (size_draws * self._n_downs[chosen]).astype(np.int64)]
@@ -34,7 +38,10 @@ class Moves:
         return np.where(down, low, high)
 
     def apply(self, codes: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
-        """Return the moved inputs, and a mask of the inputs moved down. A move past a bound is reflected."""
+        """Return the moved inputs as codes, and a boolean mask of the inputs that were moved down.
+
+        A move past a bound is reflected; in a parameter without order it continues at the other end.
+        """
         moved = codes.copy()
         if len(self._row_starts) != len(codes):
             self._row_starts = np.arange(0, codes.size, codes.shape[1])

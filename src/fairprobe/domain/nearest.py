@@ -17,7 +17,7 @@ PAIRS = 500_000
 
 
 def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Floats]:
-    """The nearest row of each input, the first of several, and its distance."""
+    """Return (position of the nearest row, distance) for each input; of several nearest rows, the first counts."""
     columns = list(domain.free_columns)
     if not columns:
         return np.zeros(len(inputs), dtype=np.int64), np.zeros(len(inputs))
@@ -41,12 +41,15 @@ def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Flo
 
 
 def coordinates(domain: Domain, codes: Codes) -> Codes:
-    """The compared coordinates of inputs: their roles in columns that are neither sensitive nor derived."""
+    """Return the codes of inputs that distances compare, by input, then column that can be moved.
+
+    Sensitive and derived columns are left out, and roles replace the values of linked columns.
+    """
     return domain.families.canonical(codes.astype(np.int64))[:, list(domain.free_columns)]
 
 
 class Gower:
-    """Gower's distance between coordinates of inputs, with numbers scaled by the range of rows or of the domain."""
+    """Gower's distance between inputs, with numbers scaled by the range of given rows or of the domain."""
 
     def __init__(self, domain: Domain, rows: Codes | None = None) -> None:
         columns = domain.free_columns
@@ -56,7 +59,7 @@ class Gower:
         levels = domain.families.key_levels[list(columns)]
         missing = np.array([domain.parameters[column].missing for column in columns], dtype=bool)
         self.last = np.where(missing, levels - 1, -1)
-        """The code of a missing value, by column; -1 where there is none."""
+        """The code of a missing value, by column; -1 in a column without missing values."""
         self._spans = (
             levels - missing - 1
             if rows is None
@@ -64,30 +67,33 @@ class Gower:
         )
 
     def scaled(self, codes: Codes) -> Floats:
-        """The scaled levels of numeric columns; NaN for a missing value."""
+        """Return the levels of numeric columns, divided by the columns' ranges, by input, then numeric column.
+
+        They are NaN where a value is missing.
+        """
         numbers = codes[:, self.numbers]
         return np.where(numbers == self.last[self.numbers], np.nan, numbers / np.maximum(1, self._spans[self.numbers]))
 
     def by_column(self, ours: Codes, theirs: Codes) -> Floats:
-        """The distance of each pair in each column."""
+        """Return the distance in each column between inputs paired by position, by pair, then column."""
         apart = (ours != theirs).astype(np.float64)
         for place, here, there in zip(self.numbers, self.scaled(ours).T, self.scaled(theirs).T, strict=True):
             apart[:, place] = _apart(here, there)
         return apart
 
     def distance(self, ours: Codes, theirs: Codes) -> Floats:
-        """The distance of each pair: the mean over the columns."""
+        """Return the distance between inputs paired by position: the mean over the columns."""
         return self.by_column(ours, theirs).sum(axis=1) / max(1, ours.shape[1])
 
 
 def _span(column: Codes, last: int) -> int:
-    """Return the range of a column's levels, without the missing one."""
+    """Return the range (highest minus lowest level) of a column's levels, without the missing one."""
     known = column[column != last]
     return int(known.max() - known.min()) if len(known) else 1
 
 
 def _apart(here: Floats, there: Floats) -> Floats:
-    """The distance of each pair in one column of numbers; 1 where one of the two is missing."""
+    """Return the distance of each pair of scaled numbers in one column; 1 where one of the two is missing."""
     apart = np.abs(here - there)
     if np.isnan(here).any() or np.isnan(there).any():
         apart = np.where(np.isnan(apart), np.isnan(here) != np.isnan(there), apart)

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 MAX_LEVELS = 10**12
 
 MOST_BLUR = 0.25
-"""Largest tolerance around a grid number, in steps; chosen: with a larger one, rounding could confuse neighbours."""
+"""Largest rounding error of a grid number that is accepted, in steps; chosen: with more, neighbours could be
+confused."""
 
 
 @dataclass(frozen=True)
 class Parameter(ABC):
-    """The base class of Integer, Real, Category and Ordinal."""
+    """The base class of the kinds of parameters: Integer, Real, Category and Ordinal."""
 
     name: str
     missing: bool = field(default=False, kw_only=True)
@@ -42,18 +43,18 @@ class Parameter(ABC):
 
     kind: ClassVar[str]
     wraps: ClassVar[bool] = False
-    """True if a move past the last level continues at the first."""
+    """True if a move past the last level continues at the first; otherwise it is reflected."""
 
     @abstractmethod
     def _n_values(self) -> int: ...
 
     @abstractmethod
     def decode(self, codes: Codes) -> Any:
-        """The values of a batch of codes, as an array of this parameter's dtype."""
+        """Return the values of a batch of codes, as an array of this parameter's dtype."""
 
     @abstractmethod
     def numbers(self, codes: Codes) -> Floats:
-        """The values as floats, missing ones as NaN; only for a numeric parameter."""
+        """Return the values of a batch of codes as floats, missing ones as NaN; only for a numeric parameter."""
 
     def _encode(self, series: Any, nearest: bool) -> Codes:
         raise NotImplementedError
@@ -62,7 +63,7 @@ class Parameter(ABC):
         return self.kind
 
     def words(self) -> str:
-        """Return the possible values in words.
+        """Return the parameter's possible values in words.
 
         >>> Integer("age", 17, 90).words()
         '17 to 90'
@@ -71,12 +72,12 @@ class Parameter(ABC):
 
     @property
     def levels(self) -> int:
-        """The number of values, including the missing one."""
+        """The number of values of the parameter; "missing" counts as one if it is allowed."""
         return self._n_values() + self.missing
 
     @property
     def own(self) -> Parameter:
-        """The parameter without values that were added from rows."""
+        """The parameter without values that `Domain.holding` added from rows."""
         return self
 
     @property
@@ -86,11 +87,14 @@ class Parameter(ABC):
 
     @property
     def affine(self) -> tuple[float, float] | None:
-        """(offset, scale) if value = offset + scale * code exactly, else None."""
+        """The pair (offset, scale) if value = offset + scale * code exactly, else None."""
         return None
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """The codes of values; -1 for a value outside. A number between two steps is outside, unless `nearest`."""
+        """Return the codes of values; -1 for a value that the parameter does not have.
+
+        A number between two steps gets -1 too; with `nearest`, it gets the code of the nearer step.
+        """
         import pandas as pd
 
         series = pd.Series(values)
@@ -100,7 +104,7 @@ class Parameter(ABC):
         return codes
 
     def typed(self, column: pd.Series) -> pd.Series:
-        """A column of real rows in this parameter's dtype if that changes no value, or else as it is."""
+        """Return a column of real rows in this parameter's dtype if that changes no value, or else unchanged."""
         import pandas as pd
 
         typed = in_dtype(column, self._pandas_dtype())
@@ -121,7 +125,7 @@ class Parameter(ABC):
         return pd.CategoricalDtype(list(self._categories()), ordered=not self.wraps)
 
     def _categories(self) -> Sequence[Any]:
-        """Return all categories if the dtype is a pandas categorical."""
+        """Return all categories of the column's pandas categorical dtype; empty for a number."""
         return ()
 
     def _hold_to(self, holds: bool, rule: str) -> None:
@@ -132,7 +136,7 @@ class Parameter(ABC):
             raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
 
     def _check(self, dtype: str) -> None:
-        """Check the fields that all kinds share and set the default `dtype`."""
+        """Check the fields that all kinds of parameters share; an empty `dtype` becomes the default given."""
         self._check_name()
         self._check_levels()
         self._set(moves=checked_moves(self.name, self.moves))
@@ -149,7 +153,7 @@ class Parameter(ABC):
         self._hold_to(n <= MAX_LEVELS, f"at most {MAX_LEVELS:,} levels are allowed, got {n:,}: widen the step")
 
     def _dtype_fits(self) -> bool:
-        """Return True if the dtype can hold the values."""
+        """Return True if a column of the dtype holds the first, last and missing value unchanged."""
         import pandas as pd
 
         codes = np.unique([0, self._n_values() - 1, self.levels - 1])
@@ -166,7 +170,7 @@ class Parameter(ABC):
 
 
 class _Number(Parameter):
-    """A number on a grid of steps."""
+    """A parameter whose values are numbers on a grid of equal steps."""
 
     low: Any
     high: Any
@@ -308,7 +312,10 @@ class Real(_Number):
 
     @cached_property
     def _decimals(self) -> int:
-        """Decimals for rounding: few enough to give 0.3 for 3 * 0.1, and enough to separate two steps."""
+        """Number of decimals to which grid values are rounded.
+
+        They are few enough to give 0.3 for 3 * 0.1, and enough to separate two steps.
+        """
         largest = max(self.step, abs(self.low), abs(self.high))
         return max(0, 14 - math.floor(math.log10(largest)), 1 + math.ceil(-math.log10(self.step)))
 
@@ -320,12 +327,12 @@ class Real(_Number):
 
 
 class Listed(WithoutTables, Parameter):
-    """One of the values listed; a code is a value's place in the list."""
+    """A parameter with listed values; a value's code is its place in the list."""
 
     @property
     @abstractmethod
     def by_code(self) -> Sequence[Any]:
-        """The value of each code; None where it is missing."""
+        """The values of the parameter by code; the value at a code is None if that code means "missing"."""
 
     @abstractmethod
     def _categories(self) -> Sequence[Any]: ...
@@ -335,12 +342,12 @@ class Listed(WithoutTables, Parameter):
 
     @property
     def is_numeric(self) -> bool:
-        """Return True if all its categories are numbers, including those that are not listed to be compared."""
+        """Return True if all categories are numbers, including categories that are not among the parameter's values."""
         return all(isinstance(value, (bool, int, float)) for value in self._categories())
 
     @cached_property
     def _table(self) -> Any:
-        """The values by code, as an array in the parameter's dtype."""
+        """The parameter's values by code, as an array in the parameter's dtype."""
         import pandas as pd
 
         values = list(self.by_code)
@@ -360,7 +367,7 @@ class Listed(WithoutTables, Parameter):
         return np.array(values, dtype=self.dtype) if is_plain else pd.array(values, dtype=self.dtype)
 
     def decode(self, codes: Codes) -> Any:
-        """The values of a batch of codes."""
+        """Return the values of a batch of codes, in this parameter's dtype."""
         import pandas as pd
 
         values = self._table.take(codes)
@@ -371,17 +378,17 @@ class Listed(WithoutTables, Parameter):
         return np.array([math.nan if value is None else float(value) for value in self.by_code])
 
     def numbers(self, codes: Codes) -> Floats:
-        """The values as floats, missing ones as NaN."""
+        """Return the values of a batch of codes as floats, missing ones as NaN."""
         return self._number_table[codes]
 
 
 @dataclass(frozen=True)
 class _Named(Listed):
-    """A parameter whose values are its own list."""
+    """A parameter whose values are the list given by the user, in the order of their codes."""
 
     values: Sequence[Any]
     categories: Sequence[Any] = field(default=(), kw_only=True)
-    """All categories of a pandas categorical, where the values are only some of them."""
+    """All categories of the column's pandas categorical dtype, if `values` has only some of them."""
 
     def __post_init__(self) -> None:
         self._set(values=checked_values(self.name, self.values))
@@ -410,7 +417,7 @@ class _Named(Listed):
 
 @dataclass(frozen=True)
 class Category(_Named):
-    """One of the values, in no order; a move past the last goes on from the first.
+    """A parameter with listed values that have no order; a move past the last value goes on from the first.
 
     Args:
         name: the column.
@@ -430,7 +437,7 @@ class Category(_Named):
 
 @dataclass(frozen=True)
 class Ordinal(_Named):
-    """One of the values, in their order.
+    """A parameter with listed values, whose order in the list has a meaning.
 
     Args:
         name: the column.

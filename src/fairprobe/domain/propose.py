@@ -28,47 +28,53 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 ALMOST = 0.02
-"""Fraction of a value's rows above which the value occurs under a sensitive value; chosen."""
+"""Fraction of a value's rows that must have a sensitive value for the two to count as occurring together; chosen."""
 LEAST_ROWS = 20
-"""Smallest number of rows for which a value gets a profile; chosen."""
-LIKENESS, LEAST_TOLD = 0.5, 0.2
-"""Fractions of a player's profile that its match must explain: in the mean of both directions, and in each one;
+"""Smallest number of rows with a value, under one sensitive value, for which the value is matched with others;
 chosen."""
+LIKENESS, LEAST_TOLD = 0.5, 0.2
+"""The first is the smallest fraction of a player's profile that its match must explain in the mean of both directions.
+The second is the smallest in each direction. Both are chosen."""
 DOUBT = 2.0
-"""Standard errors by which a match must beat any other match of the same player; chosen."""
+"""Number of standard errors by which a match must be better than any other match of the same value; chosen."""
 LEAST_GAIN = 0.01
-"""Gain in mean log probability by which a match must also beat any other match; chosen."""
+"""Mean log likelihood ratio by which a match must also be better than any other match; chosen."""
 WHOLE = 0.98
-"""Fraction of two sensitive values' rows above which their only players match without a profile; chosen."""
+"""Smallest fraction of the rows of each of two sensitive values that their only player must have to match without a
+profile; chosen."""
 
 MOST_GROUPS = 20
+"""Largest number of levels of a sensitive parameter for which links are proposed; chosen."""
 MOST_VALUES = 1000
+"""Largest number of levels of a linked text column; chosen."""
 MOST_NUMBERS = 50
-"""Largest number of sensitive values, of values in a text column, and of values in a numeric column; chosen."""
+"""Largest number of levels of a linked numeric column; chosen."""
 
 N_BINS = 8
+"""Number of bins that a profile divides a numeric column into; chosen."""
 MOST_KINDS = 30
-"""Largest number of bins of a number, and of common names in a column, that profiles distinguish; chosen."""
+"""Largest number of common values that a profile distinguishes in a text column; rarer ones are one kind; chosen."""
 BY_CHANCE = 0.001
-"""P-value below which a column is part of a player's profile; chosen."""
+"""P-value, for a column, below which it counts in a player's profile; chosen."""
 PRIOR = 20.0
-"""Weight, in rows, of the prior that a value is as common among a player's rows as elsewhere; chosen."""
+"""Weight, in rows, of the prior that a value is as common among a player's rows as among all of its sensitive value;
+chosen."""
 
 
 class Proposals(list[Link]):
-    """A list of links to read and edit; `evidence` has the reason for each."""
+    """A list of proposed links to read and edit; `evidence` has the reason for each, as text."""
 
     def __init__(self, links: Iterable[Link] = (), evidence: Iterable[str] = ()) -> None:
         super().__init__(links)
         self.evidence = tuple(evidence)
 
     def words(self) -> list[str]:
-        """A line for each link with its reason."""
+        """Return a line for each proposed link: the link in words, and the reason for it."""
         return [f"{link.words()}: {why}" for link, why in zip(self, self.evidence, strict=True)]
 
 
 def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] | None = None) -> Proposals:
-    """Return the links that rows suggest, for some columns or all; see `Domain.propose_links`."""
+    """Return the links that rows suggest, for all columns or only the named ones; see `Domain.propose_links`."""
     error = checked_fraction("error", error)
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     tables = [
@@ -88,7 +94,7 @@ def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] |
 
 
 def _linkable(domain: Domain) -> Iterator[Parameter]:
-    """Yield the parameters that a table of roles can link."""
+    """Yield the parameters of a domain that a proposed link can change along with a sensitive value."""
     fixed = {*domain.sensitive, *(link.column for link in domain.links)}
     for own in (parameter.own for parameter in domain.parameters if parameter.name not in fixed):
         most = MOST_VALUES if isinstance(own, (Category, Ordinal)) else MOST_NUMBERS
@@ -101,16 +107,16 @@ def _linkable(domain: Domain) -> Iterator[Parameter]:
 
 @dataclass(frozen=True)
 class _Table:
-    """The number of rows with each value of a column under each sensitive value."""
+    """The number of rows with each value of one column under each value of one sensitive parameter."""
 
     sensitive: Parameter
     parameter: Parameter
     groups: Codes
     """Code of each row's sensitive value; -1 if it is missing or not compared."""
     values: Codes
-    """Code of each row's value; -1 if it is missing, because a missing value plays no role."""
+    """Code of the column's value in each row; -1 if it is missing, because a missing value plays no role."""
     seen: Codes
-    """The number of rows by value, then sensitive value."""
+    """Number of rows, by code of the column's value, then code of the sensitive value."""
 
     @classmethod
     def of(cls, sensitive: Parameter, parameter: Parameter, frame: pd.DataFrame) -> _Table:
@@ -120,7 +126,11 @@ class _Table:
         return cls(sensitive, parameter, groups, values, joint_counts(values, groups, shape))
 
     def players(self, error: float) -> list[_Player]:
-        """Return pairs of a value and a sensitive value where it occurs, if it is surely absent under another."""
+        """Return the players: pairs of a value and a sensitive value with which it occurs.
+
+        A pair is returned only if the value is surely absent under another sensitive value. `error` is the probability
+        that a value seems absent although it is independent of the sensitive parameter.
+        """
         from scipy.special import pdtr
 
         n_value, n_group = self.seen.sum(axis=1, keepdims=True), self.seen.sum(axis=0, keepdims=True)
@@ -134,7 +144,7 @@ class _Table:
 
 
 class _Player(NamedTuple):
-    """A value that occurs under a sensitive value, both given by their codes."""
+    """A value of a column and a sensitive value with which it occurs, both given by their codes."""
 
     value: int
     group: int
@@ -145,20 +155,22 @@ class _Player(NamedTuple):
 
 @dataclass(frozen=True)
 class _Profile:
-    """The difference, in the other columns, between a player's rows and other rows of its sensitive value."""
+    """A player described by the other columns: how its rows differ from other rows of its sensitive value."""
 
     kinds: Codes
-    """Kind of each row's value, by row, then column; kinds are numbered through over all columns."""
+    """Kind (bin or common value) of each of the player's rows, by row, then other column; kinds are numbered through
+    over all columns."""
     columns: Codes
-    """The column of each kind."""
+    """The number of the column that each kind belongs to."""
     others: Floats
-    """The share of each kind among the other rows of the player's sensitive value."""
+    """Smoothed fraction of the other rows of the player's sensitive value that have each kind."""
     lift: Floats
-    """Log ratio of each kind's share among the player's rows to its share among the other rows."""
+    """Log ratio of each kind's fraction among the player's rows to its fraction among the other rows; 0 in a column
+    that does not set the player apart."""
     free: float
-    """Degrees of freedom of the lift."""
+    """Degrees of freedom of the lift: numbers of kinds minus 1, summed over the columns that set the player apart."""
     part: float
-    """Fraction of the rows of the sensitive value that the player has."""
+    """Fraction of the rows with the player's sensitive value that have the player's value."""
 
     @classmethod
     def of(cls, table: _Table, kinds: Codes, player: _Player) -> _Profile:
@@ -185,12 +197,18 @@ class _Profile:
         return cls(kinds[rows], columns, others, np.where(apart[columns], lift, 0.0), float(free[apart].sum()), part)
 
     def gains(self, by: _Profile) -> Floats:
-        """The log likelihood ratio of each row under the lift of a player."""
+        """Return, for each row of this player, the log likelihood ratio under the lift of another player.
+
+        It compares rows with the lift of `by` to rows without it.
+        """
         total = np.bincount(self.columns, weights=self.others * np.exp(by.lift))
         return by.lift[self.kinds].sum(axis=1) - float(np.log(total[total > 0]).sum())
 
     def likeness(self, gains: Floats) -> float:
-        """Return the part of the player's own mean gain, corrected for chance, that the given gains reach."""
+        """Return the given rows' mean gain as a fraction of the mean gain of the player's own profile, at most 1.
+
+        The player's own gain is corrected for chance.
+        """
         own = float(self.gains(self).mean()) - self.free / (2 * len(self.kinds))
         return min(float(gains.mean()) / own, 1.0) if own > 0 else 0.0
 
@@ -199,12 +217,16 @@ _ByPlayer = Mapping[_Player, _Profile]
 
 
 def _ratio(share: Floats, common: Floats) -> Floats:
-    """The ratio of each kind's shares; 1 for a kind that does not occur."""
+    """Return, for each kind, its fraction of some rows divided by its common fraction; 1 where either is 0."""
     return np.divide(share, common, out=np.ones_like(common), where=(common > 0) & (share > 0))
 
 
 def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
-    """Return the kinds in the other columns with few kinds: bins of a number, or names; rare names are one kind."""
+    """Return the kind of each row's value in the other columns, as small integers by row, then column.
+
+    A kind is a bin of a number, or a text value; all rare text values of a column are one kind. The columns named in
+    `without` and derived columns are left out.
+    """
     left_out = {*without, *(p.name for p in domain.parameters if isinstance(p, Derived))}
     kinds = [np.zeros((len(frame), 0), dtype=np.int64)]
     for parameter in domain.parameters:
@@ -231,18 +253,18 @@ class _Match(NamedTuple):
 
 @dataclass
 class _Role:
-    """Players of one role, at most one per sensitive value. A further player is compared with the first."""
+    """A role under construction: the players that play it, at most one per sensitive value."""
 
     players: list[_Player]
     likeness: list[float] = field(default_factory=list)
 
     def is_open(self, group: int) -> bool:
-        """Return True if the role has no player under a sensitive value."""
+        """Return True if the role has no player yet under the sensitive value with the given code."""
         return all(player.group != group for player in self.players)
 
 
 def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
-    """Return the link that a column suggests; None if there is none."""
+    """Return the link that one column suggests, with its evidence; None if there is none."""
     players = table.players(error)
     groups = sorted({player.group for player in players}, key=lambda group: -int(table.seen[:, group].sum()))
     if len(groups) < 2:
@@ -266,7 +288,7 @@ def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -
 
 
 def _join(roles: list[_Role], players: Sequence[_Player], profiles: _ByPlayer) -> None:
-    """Add the players of another sensitive value to the roles that they play, or begin new roles with them."""
+    """Add the players of one more sensitive value to the roles that they play, or begin new roles with them."""
     left = []
     for player in players:
         own = next((role for role in roles if any(other.value == player.value for other in role.players)), None)
@@ -285,7 +307,10 @@ def _join(roles: list[_Role], players: Sequence[_Player], profiles: _ByPlayer) -
 def _assigned(
     players: Sequence[_Player], roles: Sequence[_Role], profiles: _ByPlayer
 ) -> list[tuple[_Player, _Role, float]]:
-    """Return the best assignment of players to roles, without matches that are not clearly better than others."""
+    """Return the best assignment of players to roles, as triples of a player, a role and their likeness (0 to 1).
+
+    Matches that are not clearly better than all others are left out.
+    """
     from scipy.optimize import linear_sum_assignment
 
     if not players or not roles:
@@ -306,13 +331,16 @@ def _assigned(
 
 
 def _is_best(gains: Sequence[Floats], place: int) -> bool:
-    """Return True if the gain at a place is clearly above zero and above every other gain."""
+    """Return True if the mean gain at a place is clearly above zero and above every other mean gain.
+
+    `gains` has, for each possible match, the log likelihood ratio of each row.
+    """
     others = [gains[place], *(gains[place] - other for at, other in enumerate(gains) if at != place)]
     return all(float(gain.mean()) > max(DOUBT * float(gain.std()) / np.sqrt(len(gain)), LEAST_GAIN) for gain in others)
 
 
 def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:
-    """Return the evidence for roles in words: where the players occur, and how alike they are."""
+    """Return the evidence for a link's roles in words: where their values occur, and how alike their rows are."""
     texts = []
     for role in roles:
         for player in role.players:

@@ -64,55 +64,60 @@ _SYMBOLS = {
     (False, True, True): ">=",
     (True, False, True): "!=",
 }
-"""The comparison for a number, by three truth values: values below, at and above it are allowed."""
+"""The comparison symbol for a number and a constant, by three truth values: numbers below, at and above it are
+allowed."""
 
 
 MOST_OF_EXPECTED = 0.01
-"""Largest ratio of the rows that break a rule to the number expected by chance; chosen."""
+"""Largest number of rows that may break a rule, as a fraction of the number expected by chance; chosen."""
 
 
 class Standard(NamedTuple):
-    """The conditions that a rule must meet."""
+    """The conditions that a mined rule must meet; `Domain.mine_constraints` describes them."""
 
     min_expected: float
     tolerance: float
     error: float
 
     def most_broken(self, support: Any, expected: Any) -> Any:
-        """Return the largest number of rows that may break a rule."""
+        """Return the largest number of rows that may break a rule.
+
+        `support` is the number of rows that the rule concerns, `expected` the number that would break it by chance.
+        """
         return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
 
 
 class Candidate(NamedTuple):
-    """A rule that rows may keep."""
+    """A rule that may hold in the data, with its number of rows and the number that would break it by chance."""
 
     formula: Formula
     support: int
     """Number of rows for which the premise of the rule holds."""
     expected: float
-    """Expected number of rows that break the rule if its columns were independent."""
+    """Number of rows that would be expected to break the rule if its columns were independent."""
     derived: Derived | None = None
-    """The derived parameter, if the rule says that one parameter follows from another."""
+    """The derived parameter, if the rule says that one parameter's value follows from another's; else None."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A parameter's column as atoms: its values, or a number below, at and above the value that stands out.
+    """A parameter's column of data divided into atoms, the parts that rules can distinguish.
 
-    If no number stands out, all numbers have the atom "at".
+    An atom is one value of a listed parameter. A numeric parameter has the atoms below, at and above the number that
+    stands out; if none does, all its numbers have the atom "at".
     """
 
     parameter: Parameter
     atoms: Codes
-    """Atom of each row; OUTSIDE for a value that the parameter lacks."""
+    """Number of the atom of each row's value; OUTSIDE for a value that the parameter lacks."""
     n_atoms: int
     numbers: Floats | None = None
-    """Number of each row; None if each value is an atom."""
+    """Number in each row, NaN where missing; None if each value is an atom."""
     spike: float | None = None
 
     @property
     def name(self) -> str:
-        """The parameter's name."""
+        """The name of the column's parameter."""
         return self.parameter.name
 
     @cached_property
@@ -121,11 +126,15 @@ class Column:
         return np.bincount(self.atoms[self.atoms >= 0], minlength=self.n_atoms).astype(np.int64)
 
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
-        """The formula that is true of all atoms except the forbidden ones."""
+        """Return the formula about this column that is true of all atoms except the forbidden ones.
+
+        `forbidden` is a boolean mask over the atoms. If as many values are allowed as forbidden, `prefer_allowed`
+        decides which of them the formula names.
+        """
         return self._listed(forbidden, prefer_allowed) if self.numbers is None else self._compared(forbidden)
 
     def _listed(self, forbidden: Mask, prefer_allowed: bool) -> Formula:
-        """The formula with the shorter list: the values allowed, or those forbidden."""
+        """Return the formula of a listed column that names the shorter list: the allowed or the forbidden values."""
         known = [*zip(plain_values(self.parameter), forbidden, strict=True)]
         good, bad = ([value for value, is_bad in known if value is not None and is_bad == is_] for is_ in (False, True))
         if not good or not bad:
@@ -137,7 +146,7 @@ class Column:
         return self._with_missing(none_of(self.name, bad), forbidden, holds_for_missing=True)
 
     def _compared(self, forbidden: Mask) -> Formula:
-        """A comparison with the value that stands out."""
+        """Return the formula of a numeric column: a comparison with the number that stands out."""
         if self.spike is None or forbidden[:3].all() or not forbidden[:3].any():
             return self._missing(not forbidden[1])
         below, at, above = (not bad for bad in forbidden[:3])
@@ -154,19 +163,25 @@ class Column:
         return negated(absent) if is_not else absent
 
     def _with_missing(self, formula: Formula, forbidden: Mask, holds_for_missing: bool) -> Formula:
-        """The formula, changed where needed so that it is true of a missing value only if that is allowed."""
+        """Return a formula, extended if needed, so that it is true of a missing value only if that is allowed.
+
+        `holds_for_missing` says if the given formula is true of a missing value.
+        """
         if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
             return formula
         return Operation("and" if holds_for_missing else "or", (formula, self._missing(holds_for_missing)))
 
 
 def constant(number: float) -> int | float:
-    """Return the number as an int if it is whole, otherwise as a float."""
+    """Return a number as an int if it is whole, otherwise as a float."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
-    """The columns that rules can name. Derived ones, very wide ones and names with a backtick are left out."""
+    """Return the columns of a frame, divided into atoms, that mined rules can name.
+
+    Derived parameters, listed parameters with very many values, and names with a backtick are left out.
+    """
     kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
     return [column_of(p, frame[p.name]) for p in kept if not (_is_listed(p) and p.levels > MOST_NAMED)]
 
@@ -176,7 +191,7 @@ def _is_listed(parameter: Parameter) -> bool:
 
 
 def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
-    """A column as atoms."""
+    """Return a parameter's column of data divided into atoms."""
     if _is_listed(parameter) or parameter.levels - parameter.missing <= 2:
         return Column(parameter, parameter.encode(column), parameter.levels)
     numbers = as_floats(column)
@@ -190,7 +205,7 @@ def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
 
 
 def _spike(numbers: Floats) -> float | None:
-    """The number that stands out; None if none does."""
+    """Return the number that stands out in a column, as 0 does among capital gains; None if none does."""
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) < 2:
         return None
@@ -204,11 +219,11 @@ def _spike(numbers: Floats) -> float | None:
 
 
 MOST_VALUES = 200
-"""Largest number of values of a source; chosen: a person would not read a longer table."""
+"""Largest number of values of a column from which another may follow; chosen: nobody would read a longer table."""
 
 
 class _Numbered(NamedTuple):
-    """A column's values, numbered from 0."""
+    """A column of data whose values are numbered from 0, with the number of each row's value; -1 for no value."""
 
     name: str
     numbers: Codes
@@ -217,10 +232,10 @@ class _Numbered(NamedTuple):
 
 
 def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dict[str, Candidate]:
-    """Return the dependencies that rows show, by the parameter that follows from another.
+    """Return the rules that one parameter's value follows from another's, by the name of the parameter that follows.
 
     If each of two parameters follows from the other, the source is the sensitive one, else the one with text values,
-    else the first.
+    else the one with fewer values, else the first.
     """
     columns = list(_candidates(domain, frame))
     found: dict[tuple[str, str], Candidate] = {}
@@ -276,7 +291,10 @@ def _dependency(source: _Numbered, target: _Numbered, domain: Domain, standard: 
 
 
 def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
-    """Return True if the rows have every value of the source, including values that are not compared."""
+    """Return True if `mapping` has an entry for every value of its source parameter, missing values aside.
+
+    Values that are not compared count too.
+    """
     if source.levels > MOST_VALUES + 1:
         return False
     values = [*plain_values(source), *([] if is_number(source) else listed_values(source))]
@@ -284,7 +302,10 @@ def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
 
 
 def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: bool) -> Formula:
-    """Return the rule that lists which values occur together. It allows everything for values that no row has."""
+    """Return the rule that lists which values of a source and a target column occur together.
+
+    Unless `is_whole`, the rule allows everything for values of the source that no row has.
+    """
     by_target: dict[Any, list[Any]] = {}
     for value, follows in mapping.items():
         by_target.setdefault(follows, []).append(value)
@@ -298,10 +319,12 @@ def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: boo
 
 
 NEXT_TO = 60
+"""Number of rows next to an edge that show if it is sharp; chosen."""
 SHARP = 0.58
-"""Number of rows looked at next to an edge, and smallest ratio of the nearer half's density to the farther half's.
+"""Smallest ratio of the nearer half's number of these rows to the farther half's for the edge to be sharp.
 
-22 of 60 in the nearer half: a flat density has as many in 98.6% of the cases, the tail of a normal one in 0.03%.
+With 22 of 60 rows in the nearer half, a flat density reaches it in 98.6% of the cases, the tail of a normal one in
+0.03%.
 """
 LOCALLY_EXPECTED = 15
 """Smallest number of rows expected past the edge if they were as dense there as next to it; chosen."""
@@ -310,11 +333,15 @@ LEAST_ROWS = 150
 LEAST_VALUES = 12
 """Smallest number of different values that two compared numbers must have; chosen."""
 OFTEN = 0.01
-"""Smallest fraction of rows that would break an order by chance for it to be a rule; chosen."""
+"""Smallest fraction of the rows that would have to break an order of two columns by chance for it to be a rule;
+chosen."""
 
 
 def orders(columns: Sequence[Column], standard: Standard) -> list[Candidate]:
-    """Return orders of two numbers, a <= b or a < b, without orders that follow from two others."""
+    """Return the rules a <= b or a < b that hold between two numeric columns.
+
+    Orders that follow from two others are left out.
+    """
     found = dict(_orders(columns, standard))
     offsets = {pair: offset for pair, (offset, _) in found.items()}
 
@@ -350,7 +377,11 @@ def _orders(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[tup
 
 
 def _order(a: Floats, b: Floats, step: float, offset: float, least: float) -> float:
-    """The expected number of rows that break b - a >= offset by chance; 0 if it is small or the edge is not sharp."""
+    """Return the number of rows expected to break b - a >= offset by chance; 0 if that is no rule.
+
+    It is no rule if the expected number is below `least`, or if the edge at `offset` is not sharp. `step` is the larger
+    step of the two grids.
+    """
     everyone = np.sort(b)
 
     def by_chance(bound: float) -> float:

@@ -1,4 +1,4 @@
-"""Restrictions of a domain: its rules and callables, the number of inputs that they allow, and draws of these."""
+"""Restrictions of a domain: its rules and callables, with the number of inputs that they allow, and random draws."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Constraint = Callable[["pd.DataFrame"], Any]
+"""A constraint as a callable, which takes a frame of inputs and returns a truth value for each."""
 
 PATIENCE = 1_000_000
-"""Number of candidates after which drawing stops if too few are allowed; chosen: some seconds."""
+"""Number of drawn candidates after which drawing stops if too few of them are allowed; chosen: some seconds."""
 
 THINNEST = 1e-4
 """Smallest fraction of allowed candidates with which drawing goes on after `PATIENCE` candidates; chosen."""
 
 
 class Restrictions:
-    """The rules and callables of a domain. Rules that share parameters form a block."""
+    """The rules and callables that decide which inputs of a domain are allowed."""
 
     def __init__(
         self, parameters: Sequence[Parameter], rules: Sequence[Formula], callables: Sequence[Constraint]
@@ -41,7 +42,7 @@ class Restrictions:
         self.callables = tuple(callables)
 
     def also(self, rule: Formula) -> Restrictions:
-        """Return these restrictions with another rule."""
+        """Return new restrictions with one more rule."""
         return Restrictions(self._parameters, [*self._rules, rule], self.callables)
 
     def __bool__(self) -> bool:
@@ -49,12 +50,15 @@ class Restrictions:
 
     @cached_property
     def levels(self) -> Codes:
-        """The number of values of each parameter; 1 for a derived parameter, whose source decides its value."""
+        """The number of values of each parameter; 1 for a derived parameter, because its source decides its value."""
         return np.array([1 if isinstance(p, Derived) else p.levels for p in self._parameters], dtype=np.int64)
 
     @cached_property
     def blocks(self) -> list[Block | _Rejecting]:
-        """Return the blocks: tables of states where these are small enough, otherwise blocks sampled by rejection."""
+        """Return the blocks, the sets of parameters that rules tie together.
+
+        A block is a table of states if that is small enough, and is otherwise sampled by rejection.
+        """
         return [self._block(columns, rules) for columns, rules in self._tied(self._rules)]
 
     def _tied(self, rules: Sequence[Formula]) -> list[tuple[list[int], list[Formula]]]:
@@ -72,7 +76,7 @@ class Restrictions:
         return [(sorted(columns), mine) for columns, mine in groups]
 
     def _source(self, name: str) -> int:
-        """The column of a parameter, or of its source if it is derived."""
+        """Return the position of a parameter given by name, or of its source if it is derived."""
         parameter, column = self._by_name[name]
         return self._by_name[parameter.source][1] if isinstance(parameter, Derived) else column
 
@@ -83,10 +87,13 @@ class Restrictions:
             return _Rejecting(Restrictions(self._parameters, rules, ()), columns)
 
     def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
-        """Return, for each block, boxes of non-sensitive parameters; a box allows the same combinations everywhere.
+        """Return, for each block of rules, boxes (sets of levels) of its non-sensitive parameters.
+
+        In a box, the same combinations of sensitive values are allowed everywhere. `sensitive` has the positions of the
+        sensitive parameters, `combinations` the codes of their combinations.
 
         Raises:
-            TooManyError: a block has more than `most`, or its table would be too large.
+            TooManyError: a block has more than `most` boxes, or its table would be too large.
         """
         codes = np.zeros((len(combinations), len(self._parameters)), dtype=np.int64)
         codes[:, list(sensitive)] = combinations
@@ -106,7 +113,10 @@ class Restrictions:
         return make_variable(column, parameter, derived, rules)
 
     def allows(self, codes: Codes, decode: Callable[[Codes], pd.DataFrame]) -> Mask:
-        """Boolean mask of the inputs that all rules and callables allow."""
+        """Return a boolean mask of the inputs, as codes, that all rules and callables allow.
+
+        `decode` turns codes into the frame that callables get.
+        """
         allowed = np.ones(len(codes), dtype=bool)
         for block in self.blocks:
             allowed &= block.allows(codes)
@@ -116,11 +126,14 @@ class Restrictions:
 
     @cached_property
     def named(self) -> frozenset[str]:
-        """Return the names of the parameters in the rules."""
+        """Return the names of the parameters that the rules compare."""
         return frozenset[str]().union(*map(names_in, self._rules))
 
     def hold(self, column: Callable[[str], tuple[Parameter, Codes]], n: int) -> Mask:
-        """Return a boolean mask of n inputs or rows that satisfy all rules; `column` gives a parameter's codes."""
+        """Return a boolean mask of n inputs or rows that satisfy all rules.
+
+        `column` returns the parameter and the codes for a name.
+        """
         operands = {name: operand(*column(name)) for name in self.named}
         kept = np.ones(n, dtype=bool)
         for rule in self._rules if n else ():
@@ -128,16 +141,19 @@ class Restrictions:
         return kept
 
     def hold_for(self, codes: Codes) -> Mask:
-        """Return a boolean mask of the inputs that satisfy all rules, evaluated one by one without tables."""
+        """Return a boolean mask of the inputs, as codes, that satisfy all rules, evaluated without tables of states."""
         return self.hold(lambda name: (self._by_name[name][0], codes[:, self._source(name)]), len(codes))
 
     def allows_rows(self, frame: pd.DataFrame) -> Mask:
-        """Boolean mask of the real rows that are allowed; their values may lie off the grid."""
+        """Return a boolean mask of the rows of a frame that satisfy all rules and callables.
+
+        Values may lie outside the domain.
+        """
         kept = self.hold(lambda name: Held.of(self._by_name[name][0], frame[name]), len(frame))
         return kept & self.callables_hold(frame)
 
     def callables_hold(self, frame: pd.DataFrame) -> Mask:
-        """Boolean mask of the rows that all callables allow."""
+        """Return a boolean mask of the rows of a frame that all callables allow."""
         mask = np.ones(len(frame), dtype=bool)
         for constraint in self.callables if len(frame) else ():
             mask &= _answer(constraint, frame)
@@ -147,7 +163,7 @@ class Restrictions:
 
     @cached_property
     def n(self) -> int | None:
-        """The number of allowed inputs; None if callables or large blocks make it unknown."""
+        """The number of allowed inputs; None if there are callables or blocks without a table."""
         tables = [block.n for block in self.blocks if isinstance(block, Block)]
         if self.callables or len(tables) < len(self.blocks):
             return None
@@ -156,7 +172,7 @@ class Restrictions:
         return math.prod(free) * math.prod(tables)
 
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
-        """Draw inputs uniformly from those that the rules allow. The callables may still forbid some."""
+        """Draw `n` inputs, as codes, uniformly from those that the rules allow. Callables may still forbid some."""
         codes = uniform_rows(n, self.levels, rng)
         for block in self.blocks:
             block.sample(codes, rng)
@@ -172,7 +188,7 @@ class _Rejecting:
         self._levels = restrictions.levels[self.columns]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
-        """Write allowed values into the block's columns."""
+        """Fill the block's columns of `codes` in place with allowed values, drawn uniformly."""
 
         def draw(n_kept: int, _: int) -> Codes:
             drawn = np.zeros((max(len(codes) - n_kept, 1024), codes.shape[1]), dtype=np.int64)
@@ -188,10 +204,7 @@ def draw_until(
     may: Callable[[Codes], Mask],
     check: Callable[[int, int], None],
 ) -> Codes:
-    """Draw inputs until the number that `shape` asks for passes `may`, and return these.
-
-    `check` is called with the numbers of inputs kept and drawn so far, and may refuse to go on.
-    """
+    """Draw inputs until `shape[0]` of them pass `may`, and return these as codes."""
     kept, n_kept, n_drawn = [np.empty((0, shape[1]), dtype=np.int64)], 0, 0
     while n_kept < shape[0]:
         check(n_kept, n_drawn)
@@ -203,7 +216,7 @@ def draw_until(
 
 
 def check_yield(n_kept: int, n_drawn: int) -> None:
-    """Refuse a domain that allows too few of the drawn candidates."""
+    """Refuse to draw on, once `PATIENCE` candidates are drawn, if too few of them are allowed."""
     if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
         raise DomainError(
             f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "

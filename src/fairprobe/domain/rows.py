@@ -33,38 +33,44 @@ class Rows:
     frame: pd.DataFrame
     """The parameters' columns in domain order, with the values, dtypes and index that the caller gave."""
     labels: NDArray[Any] | None = None
-    """One label per row; some may be missing."""
+    """One label per row, None without labels; some labels may be missing."""
     weights: Floats | None = None
-    """One finite weight per row, none negative, not all zero."""
+    """One finite weight per row, none negative, not all zero; None without weights."""
     groups: NDArray[Any] | None = None
-    """One known name per row. Rows of one group belong to one person, household or other unit."""
+    """One known name per row, None without groups. Rows of one group belong to one person, household or other unit."""
 
     def __len__(self) -> int:
         return len(self.frame)
 
     @property
     def index(self) -> pd.Index:
-        """The index of the rows."""
+        """The index of the frame that the caller gave."""
         return self.frame.index
 
     @cached_property
     def typed(self) -> pd.DataFrame:
-        """Return the rows with the dtypes that the model expects; see `Domain.typed`."""
+        """Return the frame of rows with the dtypes that the model expects; see `Domain.typed`."""
         return self.domain.typed(self.frame)
 
     @cached_property
     def codes(self) -> Codes:
-        """Return the code of each value; -1 for a value outside the domain."""
+        """Return the code of each value, by row, then parameter; -1 for a value outside the domain."""
         return self.domain.encode(self.frame)
 
     @cached_property
     def nearest_codes(self) -> Codes:
-        """Return codes like `codes`, but a number between two steps of its grid gets the nearer step."""
+        """Return the code of each value, by row, then parameter; -1 for a value outside the domain.
+
+        Unlike in `codes`, a number between two steps of its grid gets the code of the nearer step.
+        """
         return self.domain.encode(self.frame, nearest=True)
 
     @cached_property
     def own(self) -> Codes:
-        """The codes of the sensitive values; -1 for a value that is not compared."""
+        """The codes of the sensitive values, one row each, one column per sensitive parameter.
+
+        The code is -1 for a value that is not compared.
+        """
         return np.column_stack([self.domain[name].encode(self.frame[name]) for name in self.domain.sensitive])
 
     @cached_property
@@ -78,27 +84,27 @@ class Rows:
 
     @cached_property
     def group_numbers(self) -> Codes | None:
-        """A number for each row; rows of one group have equal numbers."""
+        """A number for each row, equal for rows of one group; None if no groups were given."""
         import pandas as pd
 
         return None if self.groups is None else np.asarray(pd.factorize(self.groups)[0], dtype=np.int64)
 
     def take(self, which: Mask | Codes | slice) -> Self:
-        """Return some of the rows: those of a mask, of a slice, or at these places."""
+        """Return some of the rows with their labels, weights and groups, chosen by a mask, a slice or places."""
         labels, weights, groups = (
             None if each is None else each[which] for each in (self.labels, self.weights, self.groups)
         )
         return replace(self, frame=self.frame.iloc[which], labels=labels, weights=weights, groups=groups)
 
     def reindexed(self) -> Self:
-        """The rows with an index that counts them from 0."""
+        """Return the rows with a new index 0, 1, ... in place of the caller's."""
         return replace(self, frame=self.frame.reset_index(drop=True))
 
 
 def rows_of(
     domain: Domain, X: Any, y: Any, weights: Any, groups: Any, called: Mapping[str, str] | None, may_be_empty: bool
 ) -> Rows:
-    """Return the checked rows; `Domain.rows` describes the arguments."""
+    """Check real rows with their labels, weights and groups, and return them; `Domain.rows` describes the arguments."""
     names = {"X": "X", "y": "y", "sample_weight": "sample_weight", "groups": "groups", **(called or {})}
     frame = frame_of(domain, X, names["X"])
     if not len(frame) and not may_be_empty:
@@ -114,7 +120,11 @@ def rows_of(
 
 
 def frame_of(domain: Domain, rows: Any, called: str = "the rows") -> pd.DataFrame:
-    """The parameters' columns of rows, as a frame; the rows are a frame, or an array with columns in domain order."""
+    """Return the parameters' columns of rows as a pandas frame, in domain order.
+
+    The rows are a frame with these columns among others, or an array with its columns in domain order. Messages name
+    the rows by `called`.
+    """
     frame = as_pandas(rows, domain.names)
     check_columns(domain, frame, called)
     same = len(frame.columns) == len(domain.names) and all(frame.columns == list(domain.names))
@@ -122,7 +132,7 @@ def frame_of(domain: Domain, rows: Any, called: str = "the rows") -> pd.DataFram
 
 
 def check_columns(domain: Domain, frame: pd.DataFrame, called: str) -> None:
-    """Refuse a frame that lacks a parameter's column."""
+    """Refuse a frame that lacks the column of a parameter; the message names the frame by `called`."""
     absent = [name for name in domain.names if name not in frame.columns]
     if absent:
         near = nearest(absent[0], [name for name in frame.columns if name not in domain.names])
@@ -136,7 +146,10 @@ def _hold_to(called: str, holds: Any, rule: str) -> None:
 
 
 def _beside(called: str, values: Any, n: int, index: Any, what: str) -> NDArray[Any]:
-    """Return values that belong to the rows: one for each, with the index of the rows or without any."""
+    """Return labels, weights or groups as an array.
+
+    It must have one value per row, and the index of the rows or none; anything else is refused.
+    """
     array, own = np.asarray(as_values(values)), _index_of(values)
     _hold_to(
         called, array.shape == (n,), f"must have one {what} for each of the {n:,} rows, got the shape {array.shape}"
@@ -147,7 +160,7 @@ def _beside(called: str, values: Any, n: int, index: Any, what: str) -> NDArray[
 
 
 def _labels(called: str, y: Any, n: int, index: Any) -> NDArray[Any]:
-    """Return labels in the order of the rows. Labels with a new index are matched to the rows by position."""
+    """Return labels in the order of the rows; labels with another index than the rows are matched by position."""
     own = _index_of(y)
     is_new = own is not None and index is not None and set(own) != set(index)
     return _beside(called, y, n, None if is_new else index, "label")
@@ -175,6 +188,6 @@ def _groups(called: str, groups: Any, n: int, index: Any) -> NDArray[Any]:
 
 
 def _index_of(values: Any) -> Any:
-    """The index of a pandas frame or series; None for anything else."""
+    """Return the index of a pandas frame or series; None for anything else."""
     index = getattr(values, "index", None)
     return None if callable(index) else index

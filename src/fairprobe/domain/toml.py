@@ -60,14 +60,16 @@ COMPARE, COMPARE_MISSING = "compare", "compare_missing"
 IF_MISSING, MISSING_FOR = "if_missing", "missing_for"
 MAPPING = ("of", "is", IF_MISSING, MISSING_FOR)
 TYPES: dict[type, tuple[type, str]] = {bool: (bool, "true or false"), str: (str, "a string"), tuple: (list, "a list")}
-"""Type in a file and its name, by the type of a field's default."""
+"""Python type that a value in the file must have, and its name in messages, by the type of the default of a parameter's
+field."""
 DATA = {"label": str, "ignore": list, "missing": list}
-"""Keys of [data], which the command line uses: the label's column, ignored columns, texts for missing values."""
+"""Keys of the file's [data] table and their types: the label's column, ignored columns, texts for missing values. Only
+the command line uses them."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a domain file."""
+    """The content of a domain file: the parts of a domain, and the [data] table for the command line."""
 
     parameters: list[Parameter]
     sensitive: dict[str, list[Any] | None]
@@ -75,16 +77,16 @@ class Content:
     links: list[Link]
     hidden: list[str]
     data: dict[str, Any]
-    """The [data] table, with keys of `DATA`."""
+    """The [data] table, with some of the keys of `DATA`."""
 
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
-    """Write the domain file."""
+    """Write a domain, with the [data] table if given, to a TOML file."""
     Path(path).write_bytes(utf8_text_of(domain, data).encode())
 
 
 def utf8_text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
-    """The text of a domain file, refused if UTF-8 cannot hold it."""
+    """Return a domain as the text of a TOML file; a text that UTF-8 cannot hold is refused."""
     text = text_of(domain, data)
     try:
         text.encode()
@@ -95,7 +97,7 @@ def utf8_text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
 
 
 def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
-    """The text of a domain file."""
+    """Return a domain, with the [data] table of the command line if given, as the text of a TOML file."""
     import tomli_w
 
     content = {
@@ -113,7 +115,7 @@ def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
 
 
 def link_table(link: Link) -> dict[str, Any]:
-    """A link as a TOML table. Its values are written as two lists, because TOML's keys are texts."""
+    """Return a link as a TOML table. Its values are written as two lists, because TOML's keys are texts."""
     table: dict[str, Any] = {"column": link.column, "sensitive": link.sensitive}
     if link.roles is not None:
         table["role"] = [{"name": name, **_two_lists(role, "is")} for name, role in link.roles.items()]
@@ -125,7 +127,7 @@ def link_table(link: Link) -> dict[str, Any]:
 
 
 def _two_lists(mapping: Mapping[Any, Any], to: str) -> dict[str, Any]:
-    """A mapping as two lists. TOML has no null, so that None as a key or as a value is written under its own key."""
+    """Return a mapping as a TOML table with a list of keys and a list of values."""
     pairs = {key: value for key, value in mapping.items() if key is not None and value is not None}
     missing_for = [key for key, value in mapping.items() if value is None]
     table = {"of": list(pairs), to: list(pairs.values())}
@@ -145,7 +147,7 @@ def _as_table(parameter: Parameter, is_sensitive: bool) -> dict[str, Any]:
 
 
 def read(path: str | PathLike[str]) -> Content:
-    """Read a domain file."""
+    """Return the content of a domain file; errors name the file."""
     try:
         return parse(read_toml(path))
     except DomainError as error:
@@ -157,7 +159,7 @@ def read(path: str | PathLike[str]) -> Content:
 
 
 def parse(content: dict[str, Any]) -> Content:
-    """Return the content of a file's tables."""
+    """Return the content of a domain file from its parsed TOML tables, checked."""
     if content.get("format") != FORMAT:
         raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
     _check_known(
@@ -183,7 +185,7 @@ def parse(content: dict[str, Any]) -> Content:
 
 
 def _list_of(kind: type, value: Any, rule: str) -> list[Any]:
-    """Return a list of texts or tables; refuse anything else with the rule."""
+    """Return a value if it is a list of texts or tables; anything else is refused with the rule."""
     if not isinstance(value, list) or not all(isinstance(each, kind) for each in value):
         raise DomainError(f"{rule}, got {value!r}")
     return value
@@ -224,7 +226,7 @@ def _check_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> N
 
 
 def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
-    """Return the mapping from two lists; reverses `_two_lists`."""
+    """Return the mapping that `_two_lists` wrote as a TOML table with a list of keys and a list of values."""
     table = table if isinstance(table, dict) else {}
     _check_known(table, ("name", "of", to, *MAPPING[2:]), f"the table of {name!r}")
     keys, values, missing_for = table.get("of"), table.get(to), table.get(MISSING_FOR, [])
@@ -238,7 +240,7 @@ def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
 
 
 def _from_table(table: dict[str, Any], compared: dict[str, list[Any] | None]) -> Parameter:
-    """Return the parameter of a table. The values to compare, if the table lists them, are stored in `compared`."""
+    """Return the parameter that a TOML table describes; its values to compare, if listed, are stored in `compared`."""
     fields = dict(table)
     name, kind = fields.get("name"), fields.pop("kind", None)
     kinds: dict[Any, type[Parameter]] = {**KINDS, Derived.kind: Derived}
@@ -265,7 +267,7 @@ def _from_table(table: dict[str, Any], compared: dict[str, list[Any] | None]) ->
 
 
 def _compared(name: Any, said: Mapping[str, Any], values: Any, sensitive: Sequence[str]) -> list[Any] | None:
-    """Return the values of a sensitive parameter to compare; None for all of them."""
+    """Return the values of a sensitive parameter that a file says to compare; None for all of them."""
     for key, value in said.items():
         if name not in sensitive:
             raise DomainError(f"{key} is for sensitive parameters, got it for {name!r}")
@@ -279,7 +281,7 @@ def _compared(name: Any, said: Mapping[str, Any], values: Any, sensitive: Sequen
 
 
 def _check_type(name: Any, key: str, value: Any, default: type) -> None:
-    """Refuse a value of another type than the default of its field."""
+    """Refuse a parameter's value in a file if it has another type than the default of its field."""
     file_type, words = TYPES.get(default, (object, ""))
     if not isinstance(value, file_type):
         raise DomainError(f"parameter {name!r}: {key} must be {words}, got {value!r}")

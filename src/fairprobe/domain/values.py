@@ -24,36 +24,42 @@ def is_missing(value: Any) -> bool:
 
 
 def are_same(one: Any, other: Any) -> bool:
-    """Return True if two values are equal; all missing values are equal."""
+    """Return True if two single values are equal; all missing values are equal to each other."""
     if is_missing(one) or is_missing(other):
         return is_missing(one) and is_missing(other)
     return bool(one == other)
 
 
 def changes_in_words(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
-    """The differences between two rows in words, the named columns first."""
+    """Return the values that differ between two rows, as texts such as "age 20 -> 30".
+
+    The columns named in `first` come first.
+    """
     names = [name for name in dict.fromkeys([*first, *before.index]) if not are_same(before[name], after[name])]
     return [f"{name} {before[name]} -> {after[name]}" for name in names]
 
 
 def plain(value: Any) -> Any:
-    """A plain Python value for a NumPy scalar."""
+    """Return a NumPy scalar as a plain Python value, and any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def plain_or_none(value: Any) -> Any:
-    """Return a plain Python value; None for a value that stands for "no value"."""
+    """Return a NumPy scalar as a plain Python value; None for a value that stands for "no value"."""
     return None if is_missing(value) else plain(value)
 
 
 def hold_to(name: Any, holds: bool, rule: str) -> None:
-    """Refuse a parameter if `holds` is False; `rule` states the broken rule."""
+    """Raise a DomainError about the parameter `name` if `holds` is False; `rule` states the broken rule."""
     if not holds:
         raise DomainError(f"parameter {name!r}: {rule}")
 
 
 def checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
-    """Checked moves: whole numbers of steps, at least one down and one up."""
+    """Return a parameter's moves as a tuple: whole numbers of levels, at least one below 0 and one above 0.
+
+    Anything else is refused.
+    """
     hold_to(name, isinstance(moves, Iterable), f"moves must be a list of whole numbers, got {moves!r}")
     checked = tuple(plain(move) for move in moves)
     are_whole = all(isinstance(move, int) and not isinstance(move, bool) and move != 0 for move in checked)
@@ -64,7 +70,7 @@ def checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
 
 
 def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Checked values: plain, distinct and not missing."""
+    """Return a parameter's values as a tuple of plain Python values; they must be distinct, and none may be missing."""
     is_text = isinstance(values, str)
     got = f"the string {values!r}" if is_text else repr(values)
     hold_to(name, isinstance(values, Iterable) and not is_text, f"values must be a list, got {got}")
@@ -78,7 +84,10 @@ def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def check_value(name: str, value: Any) -> None:
-    """Refuse a value that is missing, or that neither a rule nor a domain file can hold."""
+    """Refuse a value of a parameter that is missing, or that neither a rule nor a domain file can hold.
+
+    A missing value is allowed by `missing=True` instead.
+    """
     hold_to(name, not is_missing(value), f"a missing value is allowed by missing=True, not listed, got {value!r}")
     is_plain = isinstance(value, (str, bool, int, float))
     hold_to(name, is_plain, f"values must be strings, numbers or truth values, got {value!r}")
@@ -87,7 +96,10 @@ def check_value(name: str, value: Any) -> None:
 
 
 def natural_dtype(values: Iterable[Any], missing: bool) -> str:
-    """The dtype that pandas would give such values."""
+    """Return the name of the pandas dtype that a column of the given values gets by default.
+
+    With `missing`, the column may also hold missing values.
+    """
     kinds = {type(value) for value in values}
     if kinds == {bool}:
         return "boolean" if missing else "bool"
@@ -99,14 +111,14 @@ def natural_dtype(values: Iterable[Any], missing: bool) -> str:
 
 
 def check_once(sensitive: Iterable[str]) -> None:
-    """Refuse a sensitive parameter that is named twice."""
+    """Refuse a list of sensitive parameters that names one of them twice."""
     twice = ", ".join(repeated(sensitive))
     if twice:
         raise DomainError(f"sensitive must name each parameter once, got {twice} more than once")
 
 
 def in_dtype(values: Any, dtype: Any) -> pd.Series:
-    """A column converted to a dtype if that changes no value, or else as it is."""
+    """Return a column converted to a dtype if the conversion changes no value, or else unchanged."""
     import pandas as pd
 
     series = pd.Series(values)
