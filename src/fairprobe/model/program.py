@@ -51,10 +51,10 @@ LAST_SECONDS: Final = 1.0
 """Seconds to wait for the exit code and the last output of a program that has ended. Chosen."""
 
 KEPT_BYTES: Final = 10_000
-"""Number of last bytes kept of a program's standard error. Chosen."""
+"""Number of bytes at the end of a program's standard error that are kept for messages. Chosen."""
 
 RETRY_DELAY: Final = 0.1
-"""Seconds before a program is restarted, doubled each time. Chosen."""
+"""Seconds before a program is restarted for the first time; doubled for each further restart. Chosen."""
 
 
 def start(
@@ -171,7 +171,7 @@ class Program:
         return answers
 
     async def close(self) -> None:
-        """End the program."""
+        """End the program, if it is running."""
         async with self._lock:
             await self._end()
 
