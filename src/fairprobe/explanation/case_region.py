@@ -131,7 +131,7 @@ class CaseRegion:
         }
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences as values for JSON."""
+        """Return the figures and the sentences of the region as values for JSON."""
         figures = figures_of(self, {"rule": "text"})
         return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
 

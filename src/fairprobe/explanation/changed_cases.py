@@ -53,7 +53,7 @@ class ChangedCases(Finding):
         return [self._case_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures as values for JSON; means are over the cases with a result."""
+        """Return the figures of changed cases as values for JSON; means are over the cases with a result."""
         return {
             "n_cases": self.n_cases,
             "n_gone": self.n_gone,
@@ -65,7 +65,7 @@ class ChangedCases(Finding):
         }
 
     def sentences(self) -> list[str]:
-        """Return the result as sentences, with the number of queries."""
+        """Return the result of changing cases as sentences, with the number of queries."""
         if self.n_cases:
             return [self._sentence(), f"It took {self.n_queries:,} queries."]
         why = "it cannot be told whether they hold" if "stochastic-model" in dict(self.health) else "no longer hold"

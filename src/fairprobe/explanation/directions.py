@@ -58,7 +58,7 @@ class Directions(Finding):
     """How often one of two sensitive values gets the worse outcome in cases, with a test on sampled cases."""
 
     table: pd.DataFrame
-    """A row for each pair of sides and each pair of outcomes that differ between them.
+    """Table with a row for each pair of sides (sensitive values) and each pair of outcomes that differ between them.
 
     - `compared`: "combination" if the sides are combinations of all sensitive values. If several are sensitive,
       there are also rows that compare two values of one parameter, by its name; the other parameters stay.
