@@ -1,4 +1,4 @@
-"""The definition of a discriminatory input; no other module decides this.
+"""The oracle: the only code that decides whether an input is discriminatory.
 
 An input is discriminatory if its gap, the largest difference between the model's outputs over it and its twins, is
 above the threshold. `domain.families` decides who its twins are.
@@ -27,55 +27,63 @@ from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import tolerance
 
 LAST_BITS = 2.0
-"""Largest difference, in roundings of an output, of a gap that may equal the threshold: each output is off by half a
-rounding."""
+"""Largest difference between a gap and the threshold that rounding explains, in units of the outputs' floating-point
+precision. Derived: each of the two outputs is off by up to half a unit."""
 
 ROWS_A_CALL = 20_000
-"""Number of rows sent to a model in one call; chosen: about as many as stay in a core's cache."""
+"""Largest number of rows sent to a model in one call. Chosen: about as many as fit into the cache of a processor
+core."""
 
 MOST_SETS = 62
-"""Largest number of sets of sensitive parameters tested for a case: one bit each in a 64-bit word."""
+"""Largest number of sets of sensitive parameters that are tested for each case. Derived: each set has one bit in a
+64-bit integer."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A batch of inputs with the model's outputs for each family, and a mask of the discriminatory ones."""
+    """A batch of judged inputs, with the model's outputs for their families and a mask of the discriminatory inputs."""
 
     codes: Codes
     outputs: NDArray[Any]
-    """Outputs by combination, then input (then class, for probabilities)."""
+    """Model outputs, indexed by combination of sensitive values, then input, then class if they are probabilities."""
     present: Mask | None
-    """Boolean mask of the members that exist, by combination, then input; None if all do."""
+    """Boolean mask, indexed by combination of sensitive values, then input: True where this family member exists. None
+    if all members exist."""
     gaps: Floats
     hits: Mask
     kinds: Codes | None = None
-    """Number by member, then input; members with equal numbers are equal rows to the model; None if all differ."""
+    """Integers, indexed by combination of sensitive values, then input. Family members with equal integers are the same
+    row to the model. None if all members differ."""
     contradicted: Mask | None = None
-    """Boolean mask by member, then input: True where a second output differed; None without a second query."""
+    """Boolean mask, indexed by combination of sensitive values, then input: True where the model gave another output
+    when asked again. None if it was not asked again."""
 
     @property
     def exist(self) -> Mask:
-        """Return a boolean mask by combination, then input: True where the member exists."""
+        """Boolean mask of existing family members, indexed by combination of sensitive values, then input."""
         return np.ones(self.outputs.shape[:2], dtype=bool) if self.present is None else self.present
 
     def members(self, families: Families) -> Members:
-        """Return the members that were asked about."""
+        """Return the family members of the judged inputs that the model was asked about."""
         members = families.of(self.codes)
         members.__dict__["present"] = self.present
         return members
 
     @property
     def unsure(self) -> Mask:
-        """Boolean mask of the inputs with a member whose second output differed."""
+        """Boolean mask of the inputs for which the model gave some family member another output when asked again."""
         return np.asarray(np.zeros_like(self.hits) if self.contradicted is None else self.contradicted.any(axis=0))
 
     @property
     def comparable(self) -> Mask:
-        """Boolean mask of the inputs that have two members at least."""
+        """Boolean mask of the comparable inputs: the family has two existing members that differ for the model."""
         return comparable(self.present, len(self.codes), self.kinds)
 
     def take(self, rows: Codes, dtype: np.dtype[Any] | None = None) -> Judgement:
-        """Return some of the inputs; `dtype` may give their codes a smaller dtype."""
+        """Return the judgement of the inputs with these row numbers, without `contradicted`.
+
+        `dtype` may give the inputs' codes a smaller dtype.
+        """
         return Judgement(
             self.codes.take(rows, axis=0).astype(dtype or self.codes.dtype, copy=False),
             self.outputs.take(rows, axis=1),
@@ -87,7 +95,7 @@ class Judgement:
 
     @classmethod
     def join(cls, parts: Sequence[Judgement]) -> Judgement:
-        """Return batches put together, in order."""
+        """Return the judgements of several batches as one judgement, in the order given, without `contradicted`."""
         if len(parts) == 1:
             return parts[0]
 
@@ -101,7 +109,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Ends:
-    """The two members at the ends of the largest gap of each case."""
+    """The two family members at the ends of the largest gap, for each case (discriminatory family)."""
 
     case: Codes
     twin: Codes
@@ -109,16 +117,18 @@ class Ends:
     outputs: NDArray[Any]
     """Two columns: the case's output and its twin's."""
     classes: Codes | None
-    """Class whose probability has the largest gap; None without classes."""
+    """Position of the class whose probability has the largest gap, by case; None unless the outputs are
+    probabilities."""
     sets: Codes
-    """Bits of the smallest sets, numbered as in `sets_of`, whose change alone gives a case."""
+    """The smallest sets of sensitive parameters whose change alone gives a case, by case: bit i stands for the set
+    `sets_of(n)[i]`."""
 
 
 class Oracle:
-    """Judge of batches of inputs, by one model call each.
+    """Decides which inputs of a batch are discriminatory, with one model call per batch.
 
-    Hits are counted by the model's first answer, unless `asks_twice`: then every hit is asked about again, and is one
-    only if it is one each time.
+    A hit is an input that is discriminatory by the model's first answer. With `asks_twice`, the model is asked about
+    each hit again, and only inputs that are discriminatory both times count.
     """
 
     def __init__(
@@ -129,20 +139,20 @@ class Oracle:
         self.families: Families = asker.domain.families
         self.threshold = checked_threshold(threshold, asker.output)
         self.resolution = resolution
-        """Smallest excess of a gap over the threshold that counts, because rounding may cause this difference."""
+        """Largest excess of a gap over the threshold that does not count, because rounding may cause it."""
         self.is_label = asker.output == "label"
         self.asks_twice = asks_twice
         self.n_contradicted = 0
-        """Number of inputs that got other outputs in the second query."""
+        """Number of inputs for which the model gave another output when asked again."""
 
     @classmethod
     def careful(cls, asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:
-        """Return an oracle that asks about hits again, unless the model is known to repeat itself."""
+        """Return an oracle that asks about each hit twice, unless the model's class is known to repeat its answers."""
         return cls(asker, threshold, resolution, asks_twice=not is_repeatable(asker.model))
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """Return the remark that the model contradicted itself, if it did."""
+        """The remark that the model contradicted itself, in a tuple; an empty tuple if it did not."""
         if not self.n_contradicted:
             return ()
         text = (
@@ -152,15 +162,18 @@ class Oracle:
         return (Remark("stochastic-model", text),)
 
     def by(self, asker: Answering) -> Oracle:
-        """Return an oracle that judges by the answers of another asker, without second queries."""
+        """Return an oracle with this threshold that judges by another asker's answers and asks nothing twice."""
         return Oracle(asker, self.threshold, self.resolution)
 
     def batch_size(self, n_inputs: int) -> int:
-        """Return the number of these inputs to judge in one call."""
+        """Return the number of inputs to judge in one model call, at least 1 and at most `n_inputs`."""
         return max(1, min(n_inputs, ROWS_A_CALL // len(self.families)))
 
     def judge(self, inputs: Codes | Members) -> Judgement:
-        """Judge inputs by one model call for all members that count."""
+        """Return the judgement of a batch of inputs, by one model call about all existing family members.
+
+        With `asks_twice`, a second call asks about the hits again.
+        """
         members = inputs if isinstance(inputs, Members) else self.families.of(inputs)
         outputs = self.asker.ask_members(members)
         gaps = self._gaps(outputs, members.present)
@@ -173,7 +186,10 @@ class Oracle:
         return first
 
     def judge_batches(self, codes: Codes) -> Judgement:
-        """Judge inputs in batches; an empty batch, which many models refuse, is not sent."""
+        """Return the judgement of any number of inputs, which are sent to the model in batches.
+
+        An empty batch, which many models refuse, is not sent.
+        """
         if not len(codes):
             shape = (len(self.families), 0)
             present = None if self.families.is_complete else np.zeros(shape, dtype=bool)
@@ -189,9 +205,9 @@ class Oracle:
         return _label_gaps(outputs, present) if self.is_label else _spans(outputs, present).max(axis=-1)
 
     def again(self, judgement: Judgement) -> Judgement:
-        """Judge the inputs once more: a hit is one only if it is one each time.
+        """Return a judgement by asking the model again: hits are the inputs that are discriminatory both times.
 
-        Members whose outputs differ from the first ones, by more than rounding, are `contradicted`.
+        Family members whose outputs differ from the first outputs by more than rounding are marked in `contradicted`.
         """
 
         def ask(_: Codes) -> NDArray[Any]:
@@ -204,9 +220,10 @@ class Oracle:
         return replace(judgement, hits=hits, contradicted=contradicted)
 
     def judge_anew(self, codes: Codes) -> Judgement:
-        """Judge inputs without any cache; with `asks_twice` all of them twice, hits or not.
+        """Return the judgement of inputs without using cached answers; with `asks_twice`, every input is judged twice.
 
-        Members whose second output differs are `contradicted`, and so are inputs that are hits only once.
+        Marked in `contradicted` are family members whose second output differs, and all members of inputs that are hits
+        only once.
         """
         once = self.by(self.asker)
         with self.asker.afresh():
@@ -224,10 +241,10 @@ class Oracle:
     def second_outputs(
         self, first: NDArray[Any], present: Mask | None, rows: Codes, ask: Callable[[Codes], NDArray[Any]]
     ) -> tuple[NDArray[Any], Mask]:
-        """Ask about the members of some inputs again without any cache; `ask` takes the inputs' places.
+        """Ask again about the families of some inputs, without cached answers; `ask` maps input numbers to outputs.
 
-        Returns all outputs, with the first ones of the other inputs, and a mask by member, then input, of those that
-        differ by more than rounding.
+        Returns two arrays, indexed by combination of sensitive values, then input. The first has the new outputs, or
+        the first outputs for inputs not asked again. The second is a mask of outputs that differ by more than rounding.
         """
         second = first.copy()
         with self.asker.afresh():
@@ -235,7 +252,10 @@ class Oracle:
         return second, self.differ(first, second, present)
 
     def differ(self, first: NDArray[Any], second: NDArray[Any], present: Mask | None) -> Mask:
-        """Return a mask by member, then input: True where the second output differs by more than rounding."""
+        """Return a mask of the family members for which two outputs differ by more than rounding.
+
+        It is indexed by combination of sensitive values, then input.
+        """
         if self.is_label:
             other = np.asarray(first != second)
         else:
@@ -244,17 +264,25 @@ class Oracle:
         return other if present is None else other & present
 
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
-        """Return a mask of the discriminatory families, from the outputs of their present members."""
+        """Return a mask of the discriminatory inputs, given the outputs of their existing family members."""
         return self._exceed(self._gaps(outputs, present))
 
     def are_at_threshold(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
-        """Return a mask of gaps that equal the threshold except for rounding: 1.1 - 1.0 > 0.1, but 0.3 - 0.2 is not."""
+        """Return a mask of the inputs whose gap differs from the threshold by no more than rounding.
+
+        For example, in floating point 1.1 - 1.0 > 0.1, but 0.3 - 0.2 < 0.1.
+        """
         apart = np.abs(self._gaps(outputs, present) - self.threshold)
         sizes = np.abs(outputs).reshape(*outputs.shape[:2], -1).max(axis=(0, 2))
         return np.asarray((apart > 0) & (apart <= LAST_BITS * np.finfo(np.float64).eps * sizes))
 
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
-        """Return masks of the members by outcome: a label, the position of the likeliest class, or an end."""
+        """Return boolean masks of family members by outcome, indexed by combination of sensitive values, then input.
+
+        An outcome is a label, the position of the likeliest class, or "lowest" or "highest" for other numbers.
+
+        Several members of a family may have one outcome.
+        """
         if self.is_label:
             import pandas as pd
 
@@ -267,7 +295,11 @@ class Oracle:
         return {"lowest": low == low.min(axis=0), "highest": high == high.max(axis=0)}
 
     def other_end(self, outputs: NDArray[Any], present: Mask, own: Codes) -> Codes:
-        """Return the member farthest from each input's own: the first with another label, or an end of the gap."""
+        """Return, for each input, the family member whose output differs most from the output of member `own`.
+
+        For labels, this is the first member with another label. Members are numbered by combination of sensitive
+        values.
+        """
         if self.is_label:
             return _first_other(outputs, own, present, may_be_alone=False)
         if outputs.ndim == 3:
@@ -276,7 +308,10 @@ class Oracle:
         return np.where(present, np.abs(outputs - mine), -1.0).argmax(axis=0)
 
     def ends(self, judgement: Judgement) -> Ends:
-        """Return the two members of each case: the sampled input if it is an end, else the first in domain order."""
+        """Return the two members to show of each case: those at the ends of the largest gap.
+
+        The first is the sampled input if it is one of the two, otherwise the first in domain order.
+        """
         codes, outputs, present = judgement.codes, judgement.outputs, judgement.present
         own = self.families.place(codes)
         columns = np.arange(len(codes))
@@ -295,7 +330,10 @@ class Oracle:
         return Ends(shown, self.families.member(codes, twin), judgement.gaps, pair, classes, sets)
 
     def _smallest_sets(self, outputs: NDArray[Any], present: Mask | None, case: Codes) -> Codes:
-        """Return the smallest sets of sensitive parameters whose change alone makes each case, as bits."""
+        """Return the smallest sets of sensitive parameters whose change alone gives a case, as one integer per case.
+
+        Bit i of the integer stands for the set `sets_of(n)[i]`.
+        """
         combinations = self.families.combinations
         sets = sets_of(combinations.shape[1])
         if len(sets) == 1:
@@ -317,13 +355,16 @@ class Oracle:
 
 
 def sets_of(n: int) -> list[tuple[int, ...]]:
-    """Return all non-empty sets of n sensitive parameters by size: at most 62, because each has a bit."""
+    """Return the non-empty sets of the positions 0 to n-1 of n sensitive parameters, smallest first.
+
+    At most `MOST_SETS` are returned, because each has one bit in an integer.
+    """
     every = [chosen for size in range(1, n + 1) for chosen in itertools.combinations(range(n), size)]
     return every[:MOST_SETS]
 
 
 def checked_threshold(threshold: float | None, output: str) -> float:
-    """Return the checked threshold; only labels have a default."""
+    """Return the gap threshold as a float after checking it; None becomes 0 for labels and is refused otherwise."""
     checked_output(output)
     if threshold is None:
         if output == "label":
@@ -338,7 +379,7 @@ def checked_threshold(threshold: float | None, output: str) -> float:
 
 
 def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> Floats:
-    """Return 0 where all labels of a family are equal, else 1: labels are names, not numbers."""
+    """Return the gap of each input's labels: 0 if all labels of its family are equal, otherwise 1."""
     if present is None:
         other = outputs[1:] != outputs[0]
         return (other[0] if len(other) == 1 else other.any(axis=0)).astype(np.float64)
@@ -347,7 +388,10 @@ def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> Floats:
 
 
 def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
-    """Return max - min over each family, by input and class; a family without a comparison exceeds no threshold."""
+    """Return max - min of the outputs over each family, indexed by input, then class.
+
+    A family without existing members gets -inf, which exceeds no threshold.
+    """
     by_class = outputs.reshape(*outputs.shape[:2], -1)
     if present is None:
         return np.asarray(by_class.max(axis=0) - by_class.min(axis=0))
@@ -358,7 +402,7 @@ def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
 
 
 def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_be_alone: bool = True) -> Codes:
-    """Return the first combination, in domain order, with another label than the input's own."""
+    """Return, by input, the number of the first combination of sensitive values with another label than `own` has."""
     if len(labels) == 2 and may_be_alone:
         return 1 - own
     other = labels != labels[own, np.arange(len(own))]
@@ -366,7 +410,10 @@ def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_
 
 
 def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes, Codes]:
-    """Return both ends of the largest gap: the input's own combination if it is an end, else the first end."""
+    """Return the two combinations of sensitive values at the ends of each input's largest gap.
+
+    The first is the input's own combination if it is one of the two, otherwise the first in domain order.
+    """
     columns = np.arange(len(own))
     low = np.where(present, outputs, np.inf) if present is not None else outputs
     high = np.where(present, outputs, -np.inf) if present is not None else outputs

@@ -1,4 +1,4 @@
-"""Adapters: the way to ask each kind of model, and its capabilities.
+"""Adapters: one class per kind of model, which says how to ask the model and what it can do.
 
 A new kind of model is one new module with a subclass of `Adapter`, and one line in `ADAPTERS`. The smallest to copy is
 `FunctionAdapter`.
@@ -27,14 +27,14 @@ ADAPTERS: dict[str, str] = {
     "torch": "fairprobe.model.torch:TorchAdapter",
     "function": "fairprobe.model.adapters:FunctionAdapter",
 }
-"""Classes of adapters, tried in turn: the first that accepts a model asks it."""
+"""Adapter classes as "module:Class", by name. They are tried in order, and the first that accepts a model is used."""
 
 
 class HasPredict(Protocol):
-    """Anything with `predict`: one output for each row."""
+    """Protocol of any object with a method `predict` that returns one output for each row."""
 
     def predict(self, batch: Any) -> Any:
-        """One output for each row."""
+        """Return one output for each row."""
 
 
 Model = HasPredict | Callable[[Any], Any]
@@ -42,28 +42,30 @@ Model = HasPredict | Callable[[Any], Any]
 
 
 class Adapter:
-    """The way to ask one model, and its capabilities; no other code inspects the model for these."""
+    """Base class: how to ask one model, and what the model can do. No other code inspects a model for this."""
 
     scores: bool = False
-    """True if the model gives scores: the distance of an input from the boundary between its labels."""
+    """True if the model has a method of its own for scores: distances from the boundary between labels."""
     probabilities: bool = False
     is_stepwise: bool = False
-    """True if the scores are those of leaves: steps, which have no slope."""
+    """True if scores are constant on regions, as for trees. Such scores have no slope to follow."""
     is_elsewhere: ClassVar[bool] = False
     """True for a service or a program, of which only the answers are known."""
     connections: bool = False
-    """True if the model is asked over its own connections, so that more processes would only send rows twice."""
+    """True if the model is asked over its own parallel connections, so that further processes gain nothing."""
     labels_follow: Literal["proba", "score"] | None = None
-    """Output from which the labels follow, so that asking for it is enough; None if not known."""
+    """Output, "proba" or "score", from which the labels can be computed, so that labels need no query. None if not
+    known."""
     classes: NDArray[Any] | None = None
     columns: tuple[str, ...] | None = None
     """Names of the columns on which the model was fitted, in its order; None if not known."""
     is_function: bool = False
-    """True for a plain callable, which gives the same answers for any output."""
+    """True for a plain callable, which gives the same answers whichever output is asked for."""
     always_finite: bool = False
-    """True if scikit-learn need not check for missing numbers in batches of a domain without missing values."""
+    """True if scikit-learn's check of batches for NaN may be skipped when the domain has no missing values."""
     gradients: Callable[[Any], tuple[Floats, Floats] | None] | None = None
-    """Function that returns the score of each row and its gradient; None for scores of more than two classes."""
+    """Function from a batch to its scores and their gradients, by row, or to None for more than two classes. None if
+    the model has no gradients."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -71,23 +73,26 @@ class Adapter:
 
     @staticmethod
     def accepts(model: Any) -> bool:
-        """Return True if this adapter is for that model."""
+        """Return True if this adapter can ask the model."""
         raise NotImplementedError
 
     def columns_in(self, domain: Domain) -> list[str] | None:
-        """Return the columns on which the model was fitted, by the names that the domain has for them."""
+        """Return the columns on which the model was fitted, under the domain's names; None if they are not known."""
         return None if self.columns is None else [own_name(column, domain.names) for column in self.columns]
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """Return the form of the model's batches; `batch` is "array", "frame" or None for the model's own."""
+        """Return the object that turns codes into batches for this model.
+
+        `batch` is "array", "frame", or None for the form that the model was fitted with.
+        """
         raise NotImplementedError
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """Return the function that gives an output for a batch with any rows."""
+        """Return the function from a batch to the model's raw answers for `output`; the rows may hold any values."""
         raise NotImplementedError
 
     def fast(self, method: Callable[[Any], Any], output: str, form: Form) -> Callable[[Any], Any]:
-        """Return `method` without the checks that inputs of the domain do not need."""
+        """Return `method` without checks that rows made from the domain do not need; by default `method` itself."""
         return method
 
     def afresh(self) -> AbstractContextManager[None]:
@@ -96,18 +101,21 @@ class Adapter:
 
     @property
     def n_sent(self) -> int | None:
-        """Return the number of rows sent, if the model counts them itself because of caching and retries."""
+        """The number of rows sent so far, if the model counts them itself because of caching and retries; else None."""
         return None
 
 
 class Wrapper:
-    """Wrapper of a model that is asked in its place: `_ask` gets each batch and the intended function."""
+    """Base class for an object that is asked in place of a model.
+
+    Every call passes through `_ask`, which gets the model's own function and the batch.
+    """
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
     def __call__(self, batch: Any) -> Any:
-        """Ask the wrapped callable."""
+        """Return the answers of the wrapped callable to a batch."""
         return self._ask(self.model, batch)
 
     def __getattr__(self, name: str) -> Any:
@@ -123,7 +131,7 @@ class Wrapper:
 
 
 def adapter_for(model: Any) -> Adapter:
-    """Return the adapter that asks this model; a model that runs elsewhere is its own adapter."""
+    """Return the adapter for a model; a service or program is its own. Raise a SettingError if none fits."""
     if isinstance(model, Adapter):
         return model
     for path in ADAPTERS.values():
@@ -135,12 +143,12 @@ def adapter_for(model: Any) -> Adapter:
 
 
 def columns_of(model: Any, domain: Domain) -> list[str] | None:
-    """Return the columns on which a model was fitted, by the domain's names for them; None if not known."""
+    """Return the columns on which a model was fitted, under the domain's names; None if they are not known."""
     return adapter_for(model).columns_in(domain)
 
 
 def register(name: str, path: str) -> None:
-    """Add an adapter of your own, the class at `path` (package.module:Class); it is tried before the others."""
+    """Register an adapter class of your own, given as "package.module:Class"; it is tried before all others."""
     if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
         raise SettingError(f"an adapter is a class, named as package.module:Class, got {path!r}")
     if name in ADAPTERS:
@@ -165,14 +173,17 @@ class FunctionAdapter(Adapter):
         return callable(model)
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """Return an array or a frame of all visible parameters."""
+        """Return the form of batches with all visible parameters: an array if all are numbers, otherwise a DataFrame.
+
+        `batch` overrides this choice.
+        """
         is_numeric = all(parameter.is_numeric for parameter in domain.seen)
         if batch == "frame" or (batch is None and not is_numeric):
             return FrameForm(domain, domain.visible)
         return ArrayForm(domain, natural_dtype(domain)) if is_numeric else ObjectForm(domain)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """Return the callable itself, for every output."""
+        """Return the model itself, which is called for every output."""
         function: Callable[[Any], Any] = self.model
         return function
 
@@ -180,7 +191,7 @@ class FunctionAdapter(Adapter):
 class Elsewhere(Adapter):
     """A model that runs elsewhere, in a service or a program, of which only the answers are known.
 
-    It is its own adapter. In another process it connects or starts again.
+    It is its own adapter. A copy in another process opens its own connections or starts its own program.
     """
 
     is_elsewhere = True
@@ -199,17 +210,20 @@ class Elsewhere(Adapter):
         return f"{type(self).__name__}({self.name})"
 
     def ask(self, output: str, rows: Any) -> NDArray[Any]:
-        """Return the answers to the rows of a batch, read as that output."""
+        """Return the model's answers to a batch, one per row; `output` is "label", "score", "proba" or "value"."""
         raise NotImplementedError
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """Return the answer named after the output, else the only one; a score may be of probabilities."""
+        """Return the function from a batch to the answers for `output`.
+
+        If the model gives probabilities but no scores, a score is the probability of the last class.
+        """
         if output == "score" and not self.scores and self.probabilities:
             return partial(last_class, partial(self.ask, "proba"))
         return partial(self.ask, output)
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """Return one answer for each row."""
+        """Return one label for each row of a batch."""
         return self.ask("label", rows)
 
     def close(self) -> None:

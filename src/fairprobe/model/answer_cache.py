@@ -1,4 +1,4 @@
-"""A cache of answered rows: bounded, and disabled as soon as the model gives a row another answer."""
+"""A cache of a model's answers by row, of bounded size. It is disabled once the model gives a row another answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ of other sizes differ by this much. Chosen."""
 
 
 class AnswerCache:
-    """Keeps the answers of the rows asked about last, by the bytes in which a row is sent."""
+    """Keeps the answers to the last `capacity` different rows. The key is a row as the bytes that are sent."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -25,11 +25,14 @@ class AnswerCache:
 
     @property
     def is_off(self) -> bool:
-        """True if no answers are kept."""
+        """True if the cache keeps no answers."""
         return self._capacity < 1
 
     def answer(self, keys: Sequence[bytes], ask: Callable[[list[int]], list[Any]], *, afresh: bool) -> list[Any]:
-        """Return the answers of a batch: `ask` gets the places of rows. With `afresh`, cached rows are sent too."""
+        """Return one answer per key, from the cache or from `ask`, which maps positions in `keys` to answers.
+
+        With `afresh`, `ask` is called for every key. If it contradicts a cached answer, the cache is disabled.
+        """
         every = list(range(len(keys)))
         if self.is_off:
             return ask(every)
@@ -55,7 +58,7 @@ class AnswerCache:
 
 
 def _differ(before: list[Any], now: list[Any]) -> bool:
-    """Return True if answers differ; fractions must differ by more than rounding."""
+    """Return True if two lists of answers differ. Floating-point numbers must differ by more than rounding."""
     if before == now:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Answers: checks of what a model returned."""
+"""Checks of the answers that a model returned: shape, missing values, labels that are names, exact numbers."""
 
 from __future__ import annotations
 
@@ -17,28 +17,33 @@ Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
 
 MADE_OF_VALUES = (tuple, list, set, frozenset, dict, np.ndarray)
-"""Types that are no labels, because they compare as arrays or not at all."""
+"""Types that cannot be labels, because they hold several values or cannot be compared."""
 
 EXACT = 2**53
-"""Largest number up to which a float of 64 bits distinguishes all whole numbers."""
+"""Largest magnitude of whole-number answers that are converted to float. Derived: a 64-bit float tells all whole
+numbers up to 2**53 apart."""
 
 LOOKED_AT = 5000
-"""Number of labels that are checked. Chosen."""
+"""Number of labels, from the beginning of a run, that are checked for being names. Chosen."""
 MOST_LABELS, MOST_FRACTIONS = 100, 10
-"""Largest numbers of different whole numbers, and of fractions, that are accepted as names of labels. Chosen."""
+"""`MOST_LABELS` is the largest number of different values accepted as labels if all are whole numbers, `MOST_FRACTIONS`
+if some are fractions. Chosen."""
 
 
 def checked_output(output: Any) -> str:
-    """The output, if it is one of the four kinds."""
+    """Return the output kind after checking that it is one of `OUTPUTS`; raise a SettingError otherwise."""
     return checked_choice("output", output, OUTPUTS)
 
 
 Describe = Callable[[int], str]
-"""Function that describes a row of the batch, by its number."""
+"""Function from the number of a row in a batch to its description in words, for messages."""
 
 
 def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> NDArray[Any]:
-    """The answer as an array with one row for each row asked, or a ModelError that names the first bad row."""
+    """Return a model's raw answer as an array with one entry per row asked; a ModelError names the first bad row.
+
+    Scores and probabilities may have a second axis, the classes.
+    """
     try:
         answer = raw.to_numpy() if hasattr(raw, "to_numpy") else np.asarray(raw)
     except ValueError as error:
@@ -63,7 +68,7 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
 
 
 class LabelNames:
-    """Checks that labels are names: continuous numbers would make nearly every input a case."""
+    """Checks that a model's labels are names. Continuous numbers as labels would make nearly every input a case."""
 
     def __init__(self, classes: Any) -> None:
         self._is_told = classes is not None
@@ -71,7 +76,7 @@ class LabelNames:
         self._n_seen = 0
 
     def check(self, labels: NDArray[Any]) -> None:
-        """Raise if the first labels are so many different numbers, or fractions, that they are measurements."""
+        """Raise a ModelError if labels have so many different numbers, or fractions, that they must be measurements."""
         if self._is_told or self._n_seen >= LOOKED_AT or labels.dtype.kind not in "fiu":
             return
         some = labels[:: 1 + len(labels) // LOOKED_AT]
@@ -87,7 +92,7 @@ class LabelNames:
 
 
 def _check_names(labels: NDArray[Any], describe: Describe) -> None:
-    """Refuse labels that are made of several values: a label is a name."""
+    """Raise a ModelError for labels that are made of several values, such as tuples or arrays."""
     if labels.dtype.kind == "O" and (kinds := set(map(type, labels)) & set(MADE_OF_VALUES)):
         first = next(place for place, label in enumerate(labels) if type(label) in kinds)
         got = f"{labels[first]!r} for {describe(first)}: join its parts to one text"
@@ -95,7 +100,7 @@ def _check_names(labels: NDArray[Any], describe: Describe) -> None:
 
 
 def _check_exact(largest: float, output: str) -> None:
-    """Refuse whole numbers that floats cannot tell apart: their differences would be lost."""
+    """Raise a ModelError if the largest whole number of an answer is too large to be exact as a float."""
     if largest > EXACT:
         got = f"{largest:.0f}: floats mix up larger ones, so subtract or divide in the model, or return floats"
         raise ModelError(f"output={output!r} needs whole numbers of at most 2**53, got {got}")
@@ -123,7 +128,7 @@ def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats
 
 
 def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
-    """Return the probability of the last class as a score: of two classes, the positive one."""
+    """Return the second of two probability columns as each row's score; other answers of `ask` are unchanged."""
     probabilities = np.asarray(ask(batch))
     is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
     return probabilities[:, 1] if is_pair else probabilities

@@ -1,4 +1,4 @@
-"""Asking: batches go to the model, answers are checked, queries are counted."""
+"""The asker: sends batches of inputs to a model, checks the answers and counts the rows sent (queries)."""
 
 from __future__ import annotations
 
@@ -23,38 +23,47 @@ if TYPE_CHECKING:
 
 
 class Answers(Protocol):
-    """Anything that answers about inputs."""
+    """Anything that answers about inputs of a domain: the asker of a model, or a stand-in."""
 
     def ask(self, codes: Codes) -> NDArray[Any]:
-        """One answer for each input."""
+        """Return one answer for each input, given as codes (one row per input, one column per parameter)."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for all members of each input's family, allowed or not: by member in domain order, then input."""
+        """Return the answers for every combination of sensitive values, allowed or not, of each input.
+
+        The array is indexed by combination in domain order, then input.
+        """
 
 
 class Answering(Answers, Protocol):
-    """The interface that an oracle asks: the `Asker` of a model, or something that stands in for it."""
+    """The interface through which an oracle asks: implemented by the `Asker` of a model and by its substitutes."""
 
     domain: Domain
     output: str
     n_queries: int
-    """Number of rows that the model was asked about."""
+    """Number of rows sent to the model so far."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """The answers for those members that count, by member, then input; nothing in the others' places."""
+        """Return the answers for the existing members of families, by combination of sensitive values, then input.
+
+        The entries of members that do not exist are placeholders without meaning.
+        """
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
+        """Return one answer for each row of a DataFrame with the parameters' columns.
+
+        Values may lie outside the domain.
+        """
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Within the context, inputs are known to be finite."""
+        """Within the context, the model need not check its input for NaN, because inputs are known to be finite."""
 
     def afresh(self) -> AbstractContextManager[Any]:
         """Within the context, ask the model itself instead of using cached answers."""
 
 
 class Asker:
-    """Asks one model about inputs of one domain, and counts every row."""
+    """Asks one model about inputs of one domain, checks its answers, and counts the rows sent."""
 
     def __init__(self, model: Any, domain: Domain, *, output: str = "label", batch: str | None = None) -> None:
         checked_output(output)
@@ -67,38 +76,50 @@ class Asker:
         self._n_sent_before = adapter.n_sent or 0  # before the form, which may ask about a row
         self.form = adapter.form(domain, batch)
         self.careful = adapter.method(output, self.form)
-        """Function that asks about rows from outside, which may hold any value."""
+        """Function from a batch to the model's raw answers, for rows given by the user, which may hold any value."""
         self.function = adapter.fast(self.careful, output, self.form)
-        """Function that asks about inputs of the domain."""
+        """Function from a batch to the model's raw answers, for inputs of the domain, which need fewer checks."""
         self._names = LabelNames(adapter.classes) if output == "label" else None
         self.n_queries = 0
         self.limit: int | None = None
-        """Largest number of rows sent in all, to which the search for a failing row keeps. Other callers check it
-        themselves."""
+        """Largest total number of rows to send; None for no limit. Only the search for the row that the model fails on
+        reads it, because other callers check their limit themselves."""
 
     def ask(self, codes: Codes) -> NDArray[Any]:
-        """One answer for each input."""
+        """Return one answer for each input, given as codes (one row per input, one column per parameter)."""
         return self._send(self.form.rows(codes), len(codes), lambda: codes)
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for all members of each input's family, allowed or not: by member in domain order, then input."""
+        """Return the answers for every combination of sensitive values, allowed or not, of each input.
+
+        The array is indexed by combination in domain order, then input.
+        """
         families = self.domain.families
         batch = self.form.families(codes)
         answer = self._send(batch, len(families) * len(codes), lambda: families.members(codes))
         return answer.reshape(len(families), len(codes), *answer.shape[1:])
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """The answers for those members that count, by member, then input; nothing in the others' places."""
+        """Return the answers for the existing members of families, by combination of sensitive values, then input.
+
+        The entries of members that do not exist are placeholders without meaning.
+        """
         return ask_members(self, members)
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
+        """Return one answer for each row of a DataFrame with the parameters' columns.
+
+        Values may lie outside the domain.
+        """
         with self._asking(len(frame), "row"):
             raw = self.careful(self.form.of_frame(frame))
         return self._checked(raw, len(frame), lambda row: _words(frame.iloc[row]))
 
     def ask_gradients(self, codes: Codes) -> tuple[Floats, Floats] | None:
-        """The score of each input, and how each column changes it; None for scores of more than two classes."""
+        """Return the scores and their gradients, both by input; None for scores of more than two classes.
+
+        The gradients have one column for each column of the model. Only for adapters that have `gradients`.
+        """
         assert self.adapter.gradients is not None
         self.n_queries += len(codes)
         try:
@@ -108,7 +129,10 @@ class Asker:
             raise ModelError(f"the module must have gradients, got {got}") from error
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Within the context, scikit-learn does not check batches for NaN, as inputs are known to be finite."""
+        """Within the context, scikit-learn does not check batches for NaN, because inputs are known to be finite.
+
+        It has no effect where an input may be missing, or for models outside scikit-learn's checks.
+        """
         sklearn = sys.modules.get("sklearn")  # a model that works by it has brought it along
         may_be_missing = any(parameter.missing for parameter in self.domain.parameters)
         if sklearn is None or not self.adapter.always_finite or may_be_missing or not isinstance(self.form, ArrayForm):
@@ -122,29 +146,35 @@ class Asker:
 
     @property
     def batch(self) -> str:
-        """The form of the model's batches: "frame" or "array"."""
+        """The form in which batches are sent to the model: "frame" (a DataFrame) or "array"."""
         return "frame" if isinstance(self.form, FrameForm) else "array"
 
     @property
     def gives_probabilities(self) -> bool:
-        """True if the scores are the probability of a class."""
+        """True if the scores asked for are probabilities of a class, between 0 and 1."""
         return self.output == "score" and self.adapter.probabilities and not self.adapter.scores
 
     @property
     def sent(self) -> int | None:
-        """The number of rows sent since this asker was made, if the model counts them itself; else None."""
+        """The number of rows that the model itself counted since this asker was made; None if it does not count.
+
+        A service counts its rows itself, because caching and retries change the number.
+        """
         n_sent = self.adapter.n_sent
         return None if n_sent is None else n_sent - self._n_sent_before
 
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
-        """Send a batch; `codes` returns its rows as codes, which only an error needs."""
+        """Send a batch to the model and return its checked answers.
+
+        `codes` returns the rows as codes. It is called only to name a row in an error message.
+        """
         with self._asking(n_rows, "input of the domain", lambda: f"; {self._guilty(codes())}"):
             raw = self.function(batch)
         return self._checked(raw, n_rows, lambda row: describe(self.domain, codes()[row]))
 
     @contextmanager
     def _asking(self, n_rows: int, what: str, guilty: Callable[[], str] = str) -> Iterator[None]:
-        """Count rows as sent, and add their description to an error of the model."""
+        """Within the context, a batch is sent: its rows are counted, and an error of the model becomes a ModelError."""
         self.n_queries += n_rows
         try:
             yield
@@ -163,7 +193,7 @@ class Asker:
         return answer
 
     def _guilty(self, codes: Codes) -> str:
-        """Return a sentence about the row that the model raises on, if there is one; found by bisection."""
+        """Return a phrase for an error message that names the row on which the model raises, found by bisection."""
         good, bad = 0, len(codes)
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -180,7 +210,7 @@ class Asker:
         return f"in a batch of {len(codes):,} rows; asked again, it answered: no single row is to blame"
 
     def _raises(self, codes: Codes) -> bool | None:
-        """Return True if the model raises on these rows; None if the limit leaves no room to ask."""
+        """Return True if the model raises on these rows, False if not, None if the limit of queries forbids asking."""
         if self.limit is not None and self.n_queries + len(codes) > self.limit:
             return None
         self.n_queries += len(codes)
@@ -192,7 +222,10 @@ class Asker:
 
 
 def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
-    """The answers for members in one call: whole families where all count, else the rows of those that do."""
+    """Return the answers for the existing members of families, asked for in one call of `asked`.
+
+    They are indexed by combination of sensitive values, then input; entries of members that do not exist are 0.
+    """
     present = members.present
     if present is None:
         return asked.ask_families(members.codes)
@@ -203,7 +236,7 @@ def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
 
 
 def describe(domain: Domain, codes: Codes) -> str:
-    """Return one input in words: its parameters and values."""
+    """Return one input as text for messages, such as "age=30, sex=Female"."""
     return _words(domain.decode(codes[None, :]).iloc[0])
 
 

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 class _Background:
-    """The thread and its loop."""
+    """A background thread that runs an asyncio loop."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -35,11 +35,12 @@ class _Background:
 
 
 _backgrounds: dict[int, _Background] = {}
-"""Background threads by process id. Those of a parent process stay, so that a copy of it closes nothing of theirs."""
+"""Background threads by process id. A forked copy keeps the entries of its parent process, so that it closes nothing
+that belongs to the parent."""
 
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine in the background, and wait for its result; an exception in this thread (Ctrl-C) cancels it."""
+    """Run a coroutine in the background thread and return its result; an exception here, such as Ctrl-C, cancels it."""
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
     try:
         while not wait([future], NOTICE_SECONDS).done:
@@ -51,22 +52,22 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 
 class PerProcess:
-    """An object that belongs to one process. A copy of the process makes its own object when it is needed.
+    """Holder of an object that belongs to one process; a forked or pickled copy makes its own object when needed.
 
-    What is made has `async def close()`, which lets go of connections and processes.
+    `make` returns the object. The object has `async def close()`, which closes its connections and processes.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._held: tuple[int, Any, Any] | None = None
-        """Process id, the made object, and the function that closes it once it is no longer used; None before it is
-        made."""
+        """Process id, the object made, and the finalizer that closes it once this holder is no longer used. None before
+        the object is made."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_make": self._make, "_held": None}
 
     def get(self) -> Any:
-        """Return the object of this process."""
+        """Return the object of this process, making it on first use."""
         if self._held is None or self._held[0] != os.getpid():
             _loop()  # first, as finalizers run in reverse order at the end of a process
             made = self._make()
@@ -74,7 +75,7 @@ class PerProcess:
         return self._held[1]
 
     def close(self) -> None:
-        """Close the object of this process now; the next `get` makes another."""
+        """Close the object of this process now, if there is one; the next `get` makes another."""
         held, self._held = self._held, None
         if held is not None and held[0] == os.getpid():
             held[2].detach()
@@ -89,13 +90,16 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _close(made: Any, pid: int) -> None:
-    """Close an object without waiting, because this may run in any thread, including the background thread."""
+    """Start to close an object without waiting for the end, unless another process made it.
+
+    It must not wait, because it may run in any thread, including the background thread.
+    """
     if os.getpid() == pid:
         asyncio.run_coroutine_threadsafe(made.close(), _loop())
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -> None:
-    """Give closing objects some time, then stop the thread."""
+    """Stop the background thread, after giving objects that are being closed up to `CLOSING_SECONDS`."""
     if os.getpid() != pid:
         return
     with suppress(TimeoutError):

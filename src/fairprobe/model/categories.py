@@ -1,4 +1,4 @@
-"""The pandas categories on which a model was fitted: such a model does not take strings, as a CSV file has them."""
+"""The pandas categories on which a model was fitted. Such a model does not take strings, as read from a CSV file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Categories = dict[str, tuple[Any, ...]]
-"""Categories by column, in the model's order."""
+"""Values of each pandas categorical column, by column name, in the order on which the model was fitted."""
 
 FITTED_ON = "one of the categories that the model was fitted on"
 
@@ -33,7 +33,7 @@ ADVICE = (
 
 
 def fitted_columns(model: Any) -> tuple[str, ...] | None:
-    """The names of the columns that a model was fitted on; None where it does not say."""
+    """Return the names of the columns on which a model was fitted; None if the model does not store them."""
     names = getattr(model, "feature_names_in_", None)
     booster = _lightgbm_booster(model)
     if names is None and getattr(booster, "pandas_categorical", None):
@@ -42,7 +42,9 @@ def fitted_columns(model: Any) -> tuple[str, ...] | None:
 
 
 def own_name(name: str, names: Iterable[str]) -> str:
-    """The name among `names` that a model's column has: LightGBM puts underscores for spaces, ONNX for all but letters.
+    """Return the one of `names` that a model's column stands for; `name` itself if there is none.
+
+    LightGBM replaces spaces by underscores, and ONNX replaces all characters except letters, digits and underscores.
 
     >>> own_name("hours_per_week", ["age", "hours-per-week"]), own_name("sex", ["age"])
     ('hours-per-week', 'sex')
@@ -58,9 +60,9 @@ def _lightgbm_booster(model: Any) -> Any:
 
 
 def fitted_categories(model: Any, domain: Domain, columns: Sequence[str]) -> Categories:
-    """Return the categories of each column that was fitted as a pandas categorical, if the model states them.
+    """Return the fitted values of each pandas categorical column, by column name; empty if the model has none.
 
-    A model that hands batches on to another may tell them itself, by column, as its `categories_in_`.
+    A model that wraps another may state them, by column, in its attribute `categories_in_`.
     """
     told = getattr(model, "categories_in_", None)
     if isinstance(told, Mapping):
@@ -90,7 +92,7 @@ def _of_lightgbm(model: Any, domain: Domain, columns: Sequence[str]) -> Categori
 
 
 def xgboost_categories(booster: Any, columns: Sequence[str]) -> Categories:
-    """Return the categories that a booster of XGBoost keeps, by column; from version 3.1 on."""
+    """Return the categories stored in an XGBoost booster, by column name; empty before XGBoost 3.1."""
     if "c" not in (getattr(booster, "feature_types", None) or ()) or not hasattr(booster, "get_categories"):
         return {}
     told = booster.get_categories(export_to_arrow=True).to_arrow()
@@ -100,7 +102,10 @@ def xgboost_categories(booster: Any, columns: Sequence[str]) -> Categories:
 
 
 def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
-    """Return the place of a parameter's value among the categories, by code; -1 for a missing one."""
+    """Return the position of each of a parameter's values in `categories`, indexed by code; -1 for the missing value.
+
+    Raises a DomainError for a value that is none of the categories.
+    """
     import pandas as pd
 
     if isinstance(parameter, Extended):
@@ -120,7 +125,7 @@ def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
 
 
 def as_fitted(values: pd.Series[Any], categories: Sequence[Any]) -> pd.Series[Any]:
-    """A column as a categorical of exactly these categories; other values are refused."""
+    """Return a column as a pandas categorical of exactly these categories; raise a DataError for other values."""
     import pandas as pd
 
     places = _places(values, categories)
@@ -146,7 +151,7 @@ def _brief(categories: Sequence[Any]) -> str:
 
 
 def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Wrap a model's method so that its errors about categories say what to do."""
+    """Return a model's method wrapped so that its errors about categories end with advice."""
 
     def ask(batch: Any) -> Any:
         try:
@@ -160,6 +165,6 @@ def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def may_need_advice(model: Any, domain: Domain, known: Mapping[str, Any]) -> bool:
-    """Return True if a model of another package than scikit-learn is given text as text."""
+    """Return True if a model outside scikit-learn gets text columns whose fitted categories are not known."""
     is_other = not type(model).__module__.startswith("sklearn.")
     return is_other and any(not p.is_numeric and p.name not in known for p in domain.parameters)

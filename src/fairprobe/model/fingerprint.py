@@ -1,7 +1,7 @@
-"""A model's fingerprint: a hash of everything that its answers follow from, by value.
+"""The fingerprint of a model: a hash, by value, of everything that its answers depend on.
 
-A pickle would not do. Its bytes differ between equal copies, as they record which parts are one object and the padding
-of structured arrays. And it holds no code: only the names of functions and classes.
+The hash of a pickle would not do. Its bytes differ between equal copies: they record which parts are one object, and
+the padding of structured arrays. A pickle also holds no code, only the names of functions and classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from fairprobe.model.shipped import codes_of, package_of
 
 SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 UNTOLD: Final = "untold"
-"""Prefix of a fingerprint that cannot tell one model from another, and matches none."""
+"""Prefix of the fingerprint of a model whose content cannot be read. Such a fingerprint is random, so it matches no
+other."""
 
 _MADE_OF: Final = {
     classmethod: "__func__",
@@ -47,14 +48,18 @@ _MADE_OF: Final = {
     types.MemberDescriptorType: "__qualname__",
     types.MethodType: "__func__ __self__",
 }
-"""Attributes that identify an object, by its type."""
+"""Names of the attributes that are hashed for an object, by its type."""
 
 _LOOKS_ANYWHERE: Final = ("eval", "exec", "globals", "__import__")
-"""Functions that can reach anything, whatever the code that calls them names."""
+"""Functions that can use any object, so that the content of a function that calls them cannot be determined."""
 
 
 def fingerprint(model: Any) -> str:
-    """The hash of a model. With a part whose content is not known, such as an open file, it matches no other."""
+    """Return the hash of a model in hexadecimal digits.
+
+    If the content of a part cannot be read, such as that of an open file, the result begins with `UNTOLD` and matches
+    no other.
+    """
     try:
         return _Walk().of(model).hex()
     except Exception as error:  # whatever a part's own way to be stored may raise
@@ -62,12 +67,12 @@ def fingerprint(model: Any) -> str:
 
 
 class _Walk:
-    """One walk over the parts of a model, each of which is looked at once."""
+    """One walk over all objects that a model consists of, each of which is hashed once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, bytes]] = {}
-        """The part and its hash, by id; the part keeps its id in use. During the walk of a part, its depth replaces
-        the hash."""
+        """Each object and its hash, by the object's id. The object is kept so that its id is not reused. While an
+        object is being walked, the hash of its depth stands in place of its own."""
         self._depth = 0
 
     def of(self, part: Any) -> bytes:
@@ -125,14 +130,17 @@ class _Walk:
             yield np.ascontiguousarray(array).tobytes()
 
     def _function(self, part: types.FunctionType) -> Iterator[bytes | str]:
-        """A function by its code and all that it uses; one of an installed package by its name and version."""
+        """Yield what identifies a function: its code and all that it uses.
+
+        A function of an installed package is identified by its name and the package's version.
+        """
         where = part.__globals__.get("__name__", "")
         release = _release(where)
         yield from (where, part.__code__.co_qualname, release) if release else self._worked_with(part)
         yield from map(self.of, (part.__defaults__, part.__kwdefaults__, part.__closure__, vars(part)))
 
     def _worked_with(self, part: types.FunctionType) -> Iterator[bytes]:
-        """The code of a function, the values of the globals that it names, and the modules that it imports."""
+        """Yield the hashes of a function's code, of the globals that it names, and of the modules that it imports."""
         yield self.of(part.__code__)
         known, codes = part.__globals__, list(codes_of(part.__code__))
         names = {name for code in codes for name in code.co_names}
@@ -145,14 +153,18 @@ class _Walk:
                 raise TypeError(f"what a function works with that calls {step.argval} cannot be told")
 
     def _used(self, value: Any, names: set[str], inside: tuple[Any, ...] = ()) -> bytes:
-        """A value that code names; of a module of the user's own, the attributes that the code names."""
+        """Return the hash of a value that code uses; of a user's own module, only the attributes named are hashed."""
         if not isinstance(value, types.ModuleType) or _release(value.__name__):
             return self.of(value)
         there = {} if value in inside else vars(value)
         return _hash(*(self._used(there[name], names, (*inside, value)) for name in sorted(names & {*there})))
 
     def _class(self, part: type) -> Iterator[bytes | str]:
-        """A class by all its attributes; one of an installed package by its name and what was put into it since."""
+        """Yield what identifies a class: its bases and all its attributes.
+
+        A class of an installed package is identified by its bases, its name, the package's version, and attributes that
+        other code put into it.
+        """
         yield from map(self.of, part.__bases__)
         release = _release(part.__module__) if _found(part.__module__, part.__qualname__) is part else None
         if release:
@@ -165,7 +177,7 @@ class _Walk:
                 yield _hash(name, self.of(value))
 
     def _reduced(self, part: Any) -> Iterator[bytes | str]:
-        """Any other object by its class and by what its own `__reduce__` returns."""
+        """Yield what identifies any other object: its class and the result of its `__reduce_ex__`."""
         own_way = copyreg.dispatch_table.get(type(part))
         reduced = part.__reduce_ex__(4) if own_way is None else own_way(part)
         yield self.of(type(part))
@@ -182,12 +194,12 @@ class _Walk:
 
 
 def _found(module: str, name: str) -> Any:
-    """The object under a name in an imported module; None if there is none."""
+    """Return the object with a dotted name in an imported module; None if there is none."""
     return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
 
 
 def _release(module: str) -> str | None:
-    """The version of the installed package that a module belongs to; None for the user's own code."""
+    """Return the version of the installed package that a module belongs to; None for the user's own code."""
     return _release_of(package_of(module))
 
 

@@ -1,4 +1,4 @@
-"""Forms turn a batch of codes into the array or frame that the model takes."""
+"""Forms: they turn a batch of codes (level numbers of inputs) into the array or DataFrame that a model takes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TEXTS: Final = 100_000
-"""Largest number of values of a text column that are cached decoded; larger columns are decoded by batch. Chosen."""
+"""Largest number of values of a text column that are kept decoded in a table. Chosen: columns with more values are
+decoded batch by batch."""
 
 EXACT_IN_FLOAT32: Final = 2**24
-"""Largest number up to which a float of 32 bits distinguishes all whole numbers."""
+"""Largest magnitude of numbers that are sent as float32. Derived: a 32-bit float tells all whole numbers up to 2**24
+apart."""
 
 
 class ArrayForm:
-    """A plain array, its columns in domain order or in the model's own."""
+    """Turns codes into a NumPy array of numbers, with columns in domain order or in the model's own order."""
 
     categories: Mapping[str, tuple[Any, ...]] = {}
 
@@ -43,13 +45,13 @@ class ArrayForm:
         self._others = [column for column, line in enumerate(lines) if line is None and column not in hidden]
 
     def rows(self, codes: Codes) -> NDArray[Any]:
-        """Return the inputs themselves, one for each row of codes."""
+        """Return a batch of inputs, one row for each row of codes."""
         batch = np.empty(codes.shape, dtype=self.dtype)
         self._write(codes, batch)
         return self._ordered(batch)
 
     def families(self, codes: Codes) -> NDArray[Any]:
-        """Return a block of rows for each combination of the sensitive values."""
+        """Return a batch of all family members: one block of rows per combination of sensitive values."""
         families = self.domain.families
         if not families.is_plain:
             return self.rows(families.members(codes))
@@ -73,7 +75,7 @@ class ArrayForm:
             batch[:, column] = self.domain.parameters[column].numbers(codes[:, column])
 
     def of_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Return the rows of a frame as an array, of whole numbers only if all are whole."""
+        """Return the rows of a DataFrame as an array in the form's dtype; of floats if integers do not suffice."""
         rows = frame[self._columns]
         if self.dtype.kind == "O":
             return rows.to_numpy(dtype=object)
@@ -84,7 +86,10 @@ class ArrayForm:
 
     @cached_property
     def _sensitive_values(self) -> list[tuple[int, NDArray[Any]]]:
-        """The value of each block, by column in which members differ; it is equal for all inputs."""
+        """The columns in which family members differ, each with its values by combination of sensitive values.
+
+        The values are the same for all inputs, so they are computed once.
+        """
         base = np.zeros((1, len(self.domain.levels)), dtype=np.int64)
         members = self.domain.families.members(base)
         rows = np.empty(members.shape, dtype=self.dtype)
@@ -93,7 +98,7 @@ class ArrayForm:
 
 
 class ObjectForm(ArrayForm):
-    """An array of objects, for a model fitted on one: not all parameters are numbers."""
+    """Turns codes into a NumPy array of objects, for a model fitted on an array with text columns."""
 
     def __init__(self, domain: Domain, columns: Sequence[str] | None = None) -> None:
         super().__init__(domain, object, columns)
@@ -103,11 +108,11 @@ class ObjectForm(ArrayForm):
 
 
 class FrameForm:
-    """A DataFrame with the dtypes of the domain, its columns in the model's own order.
+    """Turns codes into a DataFrame with the dtypes of the domain and its columns in the model's own order.
 
-    Columns whose `categories` are given are pandas categoricals of exactly these. With `plain_text`, text is held as
-    Python's own strings whatever pandas would hold it as: scikit-learn makes such strings of it, a new one for each
-    value, which is a third of the time that an encoder takes.
+    A column with given `categories` becomes a pandas categorical of exactly these values. With `plain_text`, text
+    columns hold Python strings whatever pandas would use. Otherwise scikit-learn converts each value itself, which
+    takes a third of an encoder's time.
     """
 
     def __init__(
@@ -122,11 +127,11 @@ class FrameForm:
         self._plain_text = plain_text
         self._columns = [domain.names.index(name) for name in columns]
         self.categories: Mapping[str, tuple[Any, ...]] = dict(categories or {})
-        """Categories in the model's order, by column that was fitted as a pandas categorical."""
+        """Values of each column that was fitted as a pandas categorical, by column name, in the model's order."""
         self._places = {name: category_places(domain[name], values) for name, values in self.categories.items()}
 
     def rows(self, codes: Codes) -> pd.DataFrame:
-        """Return the inputs themselves, one for each row of codes."""
+        """Return a batch of inputs, one row for each row of codes."""
         import pandas as pd
 
         columns = {}
@@ -142,11 +147,11 @@ class FrameForm:
         return pd.DataFrame(columns, copy=False)
 
     def families(self, codes: Codes) -> pd.DataFrame:
-        """Return a block of rows for each combination of the sensitive values."""
+        """Return a batch of all family members: one block of rows per combination of sensitive values."""
         return self.rows(self.domain.families.members(codes))
 
     def of_frame(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a frame, with columns in the model's order and with its dtypes."""
+        """Return the rows of a DataFrame, with columns in the model's order and categoricals as fitted."""
         import pandas as pd
 
         columns = {name: frame[name] for name in (self.domain.names[column] for column in self._columns)}
@@ -156,7 +161,7 @@ class FrameForm:
 
     @cached_property
     def _texts(self) -> dict[int, Any]:
-        """Values by code as Python's own strings, by column of text that pandas would hold in another type."""
+        """Values indexed by code, by column number, for text columns that pandas would not hold as Python strings."""
         import pandas as pd
 
         texts = {}
@@ -170,11 +175,14 @@ class FrameForm:
 
 
 Form = ArrayForm | FrameForm
-"""Form of a model's batches: makes them of inputs, of whole families, or of rows in a frame."""
+"""Form of a model's batches: turns codes of inputs, whole families, or rows of a DataFrame into a batch."""
 
 
 def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) -> None:
-    """Raise a DataError if a model was fitted on other columns than the domain's parameters; None is not checked."""
+    """Raise a DataError if a model was fitted on other columns than the domain's parameters.
+
+    No check is made if `columns` is None, because the model does not state its columns.
+    """
     if columns is None:
         return
     if hidden := [column for column in columns if column in domain.hidden]:
@@ -191,13 +199,13 @@ def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) ->
 
 
 def natural_dtype(domain: Domain) -> type[Any]:
-    """Return the dtype of an array of all parameters: int64 if all are whole and never missing, else float64."""
+    """Return the dtype of an array of all visible parameters: int64 if all are never missing integers, else float64."""
     whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.seen)
     return np.int64 if whole else np.float64
 
 
 def is_exact_in_float32(parameter: Parameter) -> bool:
-    """Return True if a parameter's values, and the codes behind them, are whole numbers that float32 tells apart."""
+    """Return True if a parameter's values and codes are whole numbers that float32 represents exactly."""
     if parameter.kind == "real" or parameter.levels - 1 > EXACT_IN_FLOAT32:
         return False
     is_line = parameter.kind == "integer"

@@ -1,4 +1,4 @@
-"""Known models: classes whose answers follow from their fitted numbers, and the check that a model is one of them.
+"""Known models: classes whose answers can be computed from their fitted attributes, and the check for them.
 
 A subclass may predict otherwise. So a model is known only if it is of exactly such a class, as it was shipped
 (`shipped.py`), and so are all its parts.
@@ -50,34 +50,36 @@ booster                       xgboost                     XGBClassifier
 KINDS: dict[str, str] = {
     f"{module}:{name}": kind for kind, module, *names in map(str.split, _TABLE.strip().splitlines()) for name in names
 }
-"""Kind of each known class: the only place where classes of scikit-learn are named.
+"""Kind of model or transformer, by class as "module:Class". No other place names classes of scikit-learn.
 
 Of the transformers, a "monotone" one never makes a larger number a smaller one, in floating point either. A
 "columnwise" one makes each of its columns out of one column. The kinds after these are known only as parts of a model,
-except for a "booster", whose batches are known."""
+except for a "booster", whose batches are known.
+"""
 
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
-"""Kinds whose members decide together."""
+"""Kinds of models that combine the answers of member models."""
 
 LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
-"""The kinds made of trees: their scores are steps."""
+"""Kinds of classifiers made of trees, whose scores are piecewise constant."""
 
 LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
     **dict.fromkeys(("tree", "forest", "boosting", "histogram-boosting", "network", "booster"), "proba"),
     "linear": "score",
 }
-"""The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
+"""Output from which the label follows, by kind. "proba": the class of the highest probability. "score": by the sign of
+the score, or the highest of several scores."""
 
 REPEATABLE = frozenset(
     {"booster", "boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"}
 )
-"""The kinds that answer with labels, always the same for the same row."""
+"""Kinds of classifiers that always give the same row the same label."""
 
 
 def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
     """Return the kind of a model or transformer that is known with all its parts; otherwise None.
 
-    To look at many models of few classes, give all looks one dictionary for `seen`.
+    To check many models, pass one dictionary as `seen` to all calls; it caches what was found about each class.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> known_kind(DecisionTreeClassifier())
@@ -90,7 +92,7 @@ def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
 
 
 def own_kind(model: Any) -> str | None:
-    """The kind of a model or transformer by its own class; its parts need not be known."""
+    """Return the kind of a model or transformer by its own class alone, without its parts; None if not known."""
     return _kind(model, {}, with_parts=False)
 
 
@@ -116,14 +118,14 @@ def kin(model: Any) -> str | None:
 
 
 def last_step(model: Any) -> Any:
-    """The last step of a pipeline; any other model is its own last step."""
+    """Return the last step of a pipeline, however deeply nested; any other model is returned itself."""
     while isinstance(getattr(model, "steps", None), list):
         model = model.steps[-1][1]
     return model
 
 
 def works_on_float32(model: Any) -> bool:
-    """Return True if a model turns its rows into float32 anyway: a tree, or a committee of trees."""
+    """Return True if a model converts its rows to float32: a tree, or a forest or vote of such models."""
     if (told := getattr(model, "works_on_float32_", None)) is not None:  # of one in another process
         return bool(told)
     kind = KINDS.get(_path(type(model)) or "")
@@ -133,7 +135,7 @@ def works_on_float32(model: Any) -> bool:
 
 
 def why_unknown(model: Any) -> str:
-    """A sentence that says why a model is not known."""
+    """Return a clause, for messages, that says why a model is not known exactly."""
     name = type(model).__name__
     base = next((base.__name__ for base in type(model).__mro__[1:] if _path(base) is not None), None)
     if base is not None:
@@ -149,7 +151,7 @@ def why_unknown(model: Any) -> str:
 
 
 def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str | None:
-    """The kind of a model; `seen` remembers objects and classes that were looked at, as a forest has many alike."""
+    """Return the kind of a model, or None if it or a part is not known; `seen` caches classes already looked at."""
     path = _path(type(model))
     if path is None or is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
         return None
@@ -157,7 +159,7 @@ def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str |
 
 
 def _path(cls: type) -> str | None:
-    """The key in `KINDS` of exactly this class; None if it is not in the table."""
+    """Return the key in `KINDS` ("module:Class") of exactly this class; None if it is not listed."""
     ending = f":{cls.__name__}"
     for path in KINDS:
         # Only a class of that name and package is worth an import, which then is none: the model brought it along.
@@ -167,7 +169,7 @@ def _path(cls: type) -> str | None:
 
 
 def _calls_a_function(model: Any, kind: str) -> bool:
-    """Return True if a setting hands work to a function of the user, or makes answers random."""
+    """Return True if a setting makes a model call a function of the user, or may make its answers random."""
     if kind == "identity":
         return getattr(model, "func", None) is not None
     if kind == "constant":
@@ -176,7 +178,7 @@ def _calls_a_function(model: Any, kind: str) -> bool:
 
 
 def _parts(model: Any) -> Iterator[Any]:
-    """The models and transformers that a model is made of, without dropped ones."""
+    """Yield the fitted models and transformers that a model directly consists of, without dropped ones."""
     kind = KINDS.get(_path(type(model)) or "", "").removeprefix("regression-")
     if kind == "columns":
         named = getattr(model, "transformers_", model.transformers)

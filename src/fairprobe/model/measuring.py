@@ -1,4 +1,4 @@
-"""Measurements of a model by a few queries: stability, dependence on the batch, rounding, and speed."""
+"""Measurements of a model by a few queries: repeatability, dependence on the batch, rounding error and speed."""
 
 from __future__ import annotations
 
@@ -22,41 +22,50 @@ if TYPE_CHECKING:
 
 
 SIZES = (1024, 64, 7, 1)
-"""Numbers of rows in a batch. Chosen: batches of other sizes take other ways through a model's arithmetic."""
+"""Numbers of rows in the batches that are compared. Chosen: numeric libraries use other code for other sizes."""
 
 FEW = 4
-"""Number of calls with batches of each size. Chosen."""
+"""Largest number of calls with batches of each smaller size. Chosen."""
 
 SAFETY = 2.0
 """Factor on the largest observed difference, as other rows may differ by more. Chosen."""
 
 COARSE = 1e-6
-"""Largest difference that rounding explains in batches of equal size, as a fraction of the outputs. Chosen."""
+"""Largest difference between two answers that rounding explains, as a fraction of the largest output. Chosen."""
 
 ROUNDING: Final = 1e-4
-"""Largest difference that rounding explains in batches of other sizes, as a fraction of the outputs. Chosen: networks
-in single precision differ by about 1e-6."""
+"""Largest difference between answers in batches of different size that rounding explains, as a fraction of the largest
+output. Chosen: networks in single precision differ by about 1e-6."""
 
 TOGETHER: Final = 64
+"""Number of rows that the check for dependence on the batch asks about together. Chosen."""
+
 BATCHES: Final = 2
+"""Number of batches of another size in this check. Chosen."""
+
 OTHER_SIZE: Final = 7
+"""Number of rows in each batch of another size in this check. Chosen."""
+
 ALONE: Final = 4
-"""Numbers for the check: rows asked together; batches of another size; their size; rows asked alone. Chosen: 146
-queries in all, and at most as many again."""
+"""Number of rows that the check for dependence on the batch asks about alone. Chosen: with the other numbers it sends
+146 rows, and at most as many again."""
 
 TIE = 1e-4
-"""Distance from the boundary, as a fraction of the scores, within which rounding may decide. Chosen."""
+"""Distance of a score from the decision boundary, as a fraction of the largest usual score, within which rounding may
+decide the label. Chosen."""
 
 MOST_TIES = 64
-"""Largest number of rows whose distance from the boundary is asked for. Chosen."""
+"""Largest number of rows whose scores are compared with the decision boundary. Chosen."""
 
 SECONDS: Final = 1.0
+"""Seconds for which a model is timed. Chosen."""
+
 GROWTH: Final = 4
-"""Seconds that a model is timed for, and factor between the sizes of successive batches. Chosen."""
+"""Factor between the sizes of successive batches when a model is timed. Chosen."""
 
 
 def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
-    """Return the largest difference between outputs for one row that is asked in batches of different size.
+    """Return the numerical resolution: twice the largest difference of a row's output over batch sizes.
 
     The model is asked about the rows given, or else about inputs of the domain. For labels it is 0. Differences too
     large to be rounding do not count: `unsteadiness` reports them.
@@ -87,7 +96,7 @@ class _Rows:
         return self._asker.ask(some) if isinstance(some, np.ndarray) else self._asker.ask_frame(some)
 
     def at(self, places: Codes) -> Codes | pd.DataFrame:
-        """Return some of the rows."""
+        """Return the rows with these numbers, as codes or as a DataFrame."""
         return self._codes[places] if self._given is None else self._given.iloc[places % len(self._given)]
 
 
@@ -124,7 +133,10 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
 
 
 def _compared(ask: _Rows, n: int, rng: np.random.Generator, *, is_label: bool) -> tuple[Codes, int]:
-    """Return the rows whose output differs in another batch, and the number that differ in the same batch."""
+    """Return the numbers of the rows whose output differs in another batch, and a count of unstable rows.
+
+    A row is unstable if its output also differs when the same batch is asked again.
+    """
     other, again = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     whole = ask(np.arange(n))
     at_most = 0.0 if is_label else ROUNDING * float(np.abs(whole).max())
@@ -147,7 +159,7 @@ def _compared(ask: _Rows, n: int, rng: np.random.Generator, *, is_label: bool) -
 
 
 def _in_turn(outputs: NDArray[Any]) -> Codes:
-    """Return an order of the rows in which the first few have outputs of every kind, including rare ones."""
+    """Return a permutation of row numbers in which the first few rows cover the different outputs, even rare ones."""
     import pandas as pd
 
     if outputs.dtype.kind != "f":
@@ -157,18 +169,21 @@ def _in_turn(outputs: NDArray[Any]) -> Codes:
 
 
 def differ(first: NDArray[Any], second: NDArray[Any], at_most: float) -> Mask:
-    """Return a mask of the rows whose outputs differ: numbers by more than `at_most`, labels at all."""
+    """Return a mask of the rows whose outputs differ by more than `at_most`; with 0, at all, as for labels."""
     other = np.abs(first - second) > at_most if at_most else first != second
     return np.asarray(other.reshape(len(first), -1).any(axis=1))
 
 
 def tolerance(outputs: NDArray[Any], resolution: float) -> float:
-    """Return the largest difference between two answers for one row that rounding explains."""
+    """Return the largest difference between two outputs for one row that rounding explains, in units of the outputs."""
     return max(16 * resolution, COARSE * float(np.abs(outputs).max(initial=0.0)))
 
 
 def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.DataFrame) -> bool:
-    """Return True if all these rows lie so near to the decision boundary that rounding may decide their labels."""
+    """Return True if rows lie so near to the decision boundary that rounding may decide their labels.
+
+    It looks at the first `MOST_TIES` rows, and returns False if the model has no scores.
+    """
     try:
         asker = Asker(model, domain, output="score", batch=batch)
         if asker.adapter.is_function:
@@ -186,7 +201,10 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
 
 
 def seconds_per_input(judge: Callable[[int], Any], most: int) -> float:
-    """Return the seconds per input: growing batches of at most `most` are judged for about a second."""
+    """Return the seconds that judging one input takes; `judge(n)` judges a batch of n inputs.
+
+    Batches grow up to `most` inputs, for about a second.
+    """
     clock, batch = Clock(SECONDS), 1
     while True:
         batch_clock = Clock()

@@ -1,8 +1,8 @@
-"""Programs that read rows and write one answer line per row; they are kept alive and restarted if they die.
+"""Models that are programs: they read rows and write one line per row. They are kept running and restarted.
 
-Rows go to the standard input as CSV, after one line with the names, or as JSON, one object a line. For each row the
-program writes one line: a label or a number, in CSV several numbers with commas between them, in JSON any of these as
-JSON.
+Rows go to the standard input as CSV, after one line with the column names, or as JSON, one object per line. For each
+row the program writes one line. With CSV, it is a label, a number, or several numbers separated by commas. With JSON,
+it is any of these as JSON.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ from fairprobe.model.redaction import shortened
 FORMATS: Final = ("csv", "jsonl")
 
 PIECE_BYTES: Final = 2**18
-"""Largest number of bytes of answers that are read at a time. Chosen."""
+"""Largest number of bytes of a program's output that are read at a time. Chosen."""
 
 SURPLUS_SECONDS: Final = 0.2
-"""Seconds that a new program is watched after its first answer. Chosen: an unrequested line would shift all later
-answers."""
+"""Seconds for which a new program is watched for extra lines after its first answer. Chosen. An extra line would shift
+all later answers."""
 
 PIECE_ROWS: Final = 10_000
-"""Number of rows sent at a time. Chosen: a program that reads them all before it answers delays no more than these."""
+"""Largest number of rows sent to a program at a time. Chosen: it limits the delay of a program that reads all rows
+before it answers."""
 
 ENDING_SECONDS: Final = 0.5
 """Seconds that a program may take to end by itself after its input was closed. Chosen."""
@@ -59,7 +60,7 @@ RETRY_DELAY: Final = 0.1
 def start(
     command: str | Sequence[str], *, protocol: str = "csv", timeout: float = 60.0, retries: int = 3
 ) -> ProgramModel:
-    """Return a model that is a program, which is started when it is first asked.
+    """Return a model that asks a program, which is started when the first row is sent.
 
     Args:
         command: the program and its arguments, as a list or as one line, which no shell sees.
@@ -85,7 +86,7 @@ def start(
 
 
 class ProgramModel(Elsewhere):
-    """A model that is a program answering rows."""
+    """A model that is a program, which answers rows line by line."""
 
     def __init__(self, command: tuple[str, ...], protocol: str, timeout: float, retries: int) -> None:
         name = f"the program {os.path.basename(command[0])}"
@@ -93,13 +94,13 @@ class ProgramModel(Elsewhere):
         self.protocol = protocol
 
     def form(self, domain: Domain, batch: str | None) -> FrameForm:
-        """Return the form: a frame of all visible parameters."""
+        """Return the form of batches: a DataFrame with all visible parameters."""
         if batch == "array":
             raise SettingError.about("batch", "must be 'frame' for a program, which reads names, got 'array'")
         return FrameForm(domain, domain.visible)
 
     def ask(self, output: str, rows: Any) -> NDArray[Any]:
-        """Return the answers to the rows of a frame, read as that output."""
+        """Return a program's answers to the rows of a DataFrame, one per row; `output` tells how lines are read."""
         if not len(rows):
             return np.empty(0)
         if self.protocol == "jsonl":
@@ -122,7 +123,7 @@ class ProgramModel(Elsewhere):
 
 
 def _labels(lines: list[str]) -> NDArray[Any]:
-    """Return each line as a whole number if it is one, else as text, independently of the rest of the batch."""
+    """Return each answer line as a label: a whole number if it is one, otherwise text."""
     with suppress(OverflowError, ValueError):
         return np.array(list(map(int, lines)), dtype=np.int64)
     texts = [line.strip() for line in lines]
@@ -134,7 +135,7 @@ def _labels(lines: list[str]) -> NDArray[Any]:
 
 
 def _numbers(lines: list[str]) -> list[Any]:
-    """Return one number per line, or several separated by commas."""
+    """Return each answer line as a list of its numbers, which are separated by commas."""
     try:
         return [list(map(float, line.split(","))) for line in lines]
     except ValueError as error:
@@ -142,7 +143,10 @@ def _numbers(lines: list[str]) -> list[Any]:
 
 
 class DiedError(Exception):
-    """The error that the program ended or did not answer; `is_final` if a retry would fail too."""
+    """The error that a program ended, did not answer in time, or wrote extra lines.
+
+    `is_final` is True if a retry would fail too.
+    """
 
     def __init__(self, what: str, *, is_final: bool = False) -> None:
         super().__init__(what)
@@ -150,7 +154,7 @@ class DiedError(Exception):
 
 
 class Program:
-    """A program of this process: started when it is first asked, kept alive, restarted if it dies."""
+    """A program run by this process: started when it is first asked, kept running, and restarted if it dies."""
 
     def __init__(self, command: Sequence[str], name: str, timeout: float, retries: int) -> None:
         self._command, self._name, self._timeout, self._retries = command, name, timeout, retries
@@ -159,7 +163,7 @@ class Program:
         self._lock = asyncio.Lock()
 
     async def ask(self, header: str, lines: list[str]) -> list[str]:
-        """Return the answer lines for some lines; a new program gets the header first."""
+        """Return one answer line for each of `lines`, which are rows as text; a new program gets the header first."""
         answers: list[str] = []
         async with self._lock:
             for first in range(0, len(lines), PIECE_ROWS):
@@ -199,7 +203,7 @@ class Program:
 
 
 async def _started(command: Sequence[str], timeout: float) -> _Running:
-    """Start the program without a shell and return it."""
+    """Start a program without a shell and return its running process."""
     loop = asyncio.get_running_loop()
     make = partial(SubprocessStreamProtocol, limit=PIECE_BYTES, loop=loop)
     try:
@@ -210,7 +214,7 @@ async def _started(command: Sequence[str], timeout: float) -> _Running:
 
 
 class _Running:
-    """One process of a program, with the lines that it wrote and that were not read yet."""
+    """A running process of a program, with its output lines that were not used yet."""
 
     def __init__(self, transport: asyncio.SubprocessTransport, process: Process, timeout: float) -> None:
         self._transport, self._process, self._timeout = transport, process, timeout
@@ -219,7 +223,7 @@ class _Running:
         self._listening = asyncio.ensure_future(self._listen())
 
     async def ask(self, text: str, n_rows: int) -> list[str]:
-        """Return the answer lines for some rows, given as text."""
+        """Send rows, given as text, and return one answer line per row; raise a DiedError if the program fails."""
         assert self._process.stdin is not None
         await self.refuse_more(0.0)
         self._process.stdin.write(text.encode())
@@ -240,7 +244,7 @@ class _Running:
         return answers
 
     async def refuse_more(self, seconds: float) -> None:
-        """Refuse a line that is there, or comes within some seconds, although all rows are answered."""
+        """Raise a DiedError if an extra line is there, or comes within some seconds, although all rows are answered."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self._lines and await self._more():
@@ -250,7 +254,7 @@ class _Running:
             raise DiedError(f"another line than the answer to one row, {line!r}", is_final=True)
 
     async def end(self) -> None:
-        """End the process, and wait for it."""
+        """End the process: close its input, kill it if it does not end, and wait for it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         await self._exit(ENDING_SECONDS)
@@ -259,7 +263,7 @@ class _Running:
         await self._process.wait()
 
     async def _more(self) -> bool:
-        """Wait for more of the standard output; False at its end."""
+        """Wait for more of the process's standard output; return False once it has ended."""
         assert self._process.stdout is not None
         data = await self._process.stdout.read(PIECE_BYTES)
         *lines, self._rest = (self._rest + data.replace(b"\r", b"")).split(b"\n")
@@ -269,7 +273,7 @@ class _Running:
         return bool(data or lines)
 
     async def _listen(self) -> None:
-        """Keep the last bytes of the standard error."""
+        """Read the process's standard error until it ends, keeping the last `KEPT_BYTES` bytes."""
         assert self._process.stderr is not None
         while data := await self._process.stderr.read(PIECE_BYTES):
             self._errors = (self._errors + data)[-KEPT_BYTES:]

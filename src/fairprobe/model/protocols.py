@@ -1,6 +1,9 @@
-"""Protocols of services: how rows become a request, and how its answer is read. A protocol is a class in `PROTOCOLS`.
+"""Protocols of model services: how rows become a request, and how its answer is read.
 
-An answer that breaks a rule here is an `InvalidAnswerError`. That may be by chance, so the request is repeated.
+A protocol is a class in `PROTOCOLS`.
+
+An answer that breaks the protocol raises an `InvalidAnswerError`. The fault may be temporary, so the request is
+repeated.
 """
 
 from __future__ import annotations
@@ -20,29 +23,31 @@ from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.redaction import shortened, shown_source
 
 DATATYPES: Final = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
+"""Datatype of a column in the Open Inference Protocol, by the kind of the column's NumPy dtype."""
+
 DATATYPES_OF_VALUES: Final = {"integer": "INT64", "floating": "FP64", "mixed-integer-float": "FP64", "boolean": "BOOL"}
-"""Datatypes of the Open Inference Protocol, by the kind of a dtype, and by pandas' word for what a column holds."""
+"""Datatype of a column of objects in the Open Inference Protocol, by pandas' name for the kind of its values."""
 
 
 class InvalidAnswerError(ValueError):
-    """An answer that breaks the protocol: cut short, of the wrong length, not finite."""
+    """The error that a service's answer breaks the protocol: it is cut short, of the wrong length, or not finite."""
 
 
 class Batch:
-    """The rows of a batch, each of them encoded once; equal bytes are equal rows."""
+    """The rows of a batch, each encoded once as JSON. Rows with equal bytes are equal."""
 
     def __init__(self, rows: Any, *, as_objects: bool) -> None:
         self.names = None if isinstance(rows, np.ndarray) else [str(name) for name in rows.columns]
-        """The names of the columns; None for an array."""
+        """Names of the columns; None if the batch is an array."""
         self._given = rows
         self.plain = list(plain_rows(rows, as_objects=as_objects))
-        """The rows as plain values: tuples, or dictionaries by the columns' names."""
+        """Rows as plain Python values: tuples, or dictionaries by column name."""
         self.rows = list(map(encoded, self.plain))
-        """The rows as JSON, numbers to the last bit."""
+        """Rows as JSON bytes, with numbers at full precision."""
 
     @cached_property
     def kinds(self) -> list[str]:
-        """Return the datatype of each column in the Open Inference Protocol."""
+        """Datatype of each column in the Open Inference Protocol, such as "FP64"."""
         from pandas.api.types import infer_dtype
 
         columns = zip(_columns(self._given), zip(*self.plain, strict=True), strict=True)
@@ -52,12 +57,15 @@ class Batch:
         ]
 
     def listed(self, places: Sequence[int]) -> bytes:
-        """The JSON of a list of some rows."""
+        """Return a JSON list of the rows with these numbers, as bytes."""
         return b"[%b]" % b",".join([self.rows[place] for place in places])
 
 
 def plain_rows(rows: Any, *, as_objects: bool) -> Iterator[Any]:
-    """The rows of an array or a frame as plain values: tuples, or of a frame dictionaries by the columns' names."""
+    """Yield the rows of an array or DataFrame as tuples of plain Python values.
+
+    With `as_objects`, rows of a DataFrame are dictionaries by column name.
+    """
     plain = zip(*map(_plain_values, _columns(rows)), strict=True)
     if isinstance(rows, np.ndarray) or not as_objects:
         return plain
@@ -66,7 +74,7 @@ def plain_rows(rows: Any, *, as_objects: bool) -> Iterator[Any]:
 
 
 def encoded(content: Any) -> bytes:
-    """Content as JSON."""
+    """Return plain values as JSON bytes; raise a DataError for values that JSON does not have."""
     import orjson
 
     try:
@@ -80,7 +88,7 @@ def _columns(rows: Any) -> list[Any]:
 
 
 def _plain_values(column: Any) -> list[Any]:
-    """The values of a column, None for a missing one; no number may be infinite, as JSON has none."""
+    """Return a column as a list of plain Python values, None where missing; raise a DataError for infinite numbers."""
     import pandas as pd
 
     values: list[Any] = column.tolist()
@@ -92,26 +100,32 @@ def _plain_values(column: Any) -> list[Any]:
 
 
 class Instances:
-    """TensorFlow Serving and others like it: `instances`, a list or an object for each row."""
+    """Protocol of TensorFlow Serving and similar services: rows are sent as lists or objects under `instances`."""
 
     name = "instances"
     about: str | None = None
-    """Path where the service describes its inputs and outputs; None if it does not."""
+    """Address at which the service describes its inputs and outputs; None if the protocol has none."""
     takes_frames = False
-    """True if rows always come as a frame; otherwise numbers may come as an array."""
+    """True if rows are always sent with column names; otherwise purely numeric rows may be sent without."""
     as_objects = True
-    """True if rows with names are sent as objects."""
+    """True if a row with column names is sent as a JSON object."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        """Address to which rows are sent."""
+        """Address to which requests with rows are sent."""
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
-        """The JSON that asks about the rows at some places, for an answer by its name."""
+        """Return the JSON request about the rows of `batch` with the numbers `places`.
+
+        `answer` is the name of the wanted answer, for services that give several; otherwise None.
+        """
         return b'{"instances":%b}' % batch.listed(places)
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
-        """The list of answers, one for each row, out of the JSON that came back."""
+        """Return the list of answers, one per row, from the decoded JSON of a reply.
+
+        `answer` is the name of the wanted answer, for services that give several; otherwise None.
+        """
         values = content.get("predictions") if isinstance(content, dict) else None
         if not isinstance(values, list):
             raise InvalidAnswerError(f"no list named predictions in {_in_short(content)}")
@@ -125,12 +139,12 @@ class Instances:
         return values
 
     def described(self, content: Any) -> tuple[str, ...] | None:
-        """The columns that the service says it takes; None if it takes one tensor, or does not say."""
+        """Return the column names in a service's description of itself; None if it takes one tensor or does not say."""
         return None
 
 
 class MLflow(Instances):
-    """The scoring server of MLflow: `dataframe_split` to /invocations."""
+    """Protocol of MLflow's scoring server: rows are sent as `dataframe_split` to /invocations."""
 
     name = "mlflow"
     takes_frames = True
@@ -140,12 +154,12 @@ class MLflow(Instances):
         super().__init__(url if _path(url).endswith("/invocations") else _with_path(url, f"{_path(url)}/invocations"))
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
-        """Return the JSON of some rows, with the names of their columns."""
+        """Return the JSON request about the rows with the numbers `places`, with the names of their columns."""
         return b'{"dataframe_split":{"columns":%b,"data":%b}}' % (encoded(batch.names), batch.listed(places))
 
 
 class OpenInference(Instances):
-    """The Open Inference Protocol, version 2: an array is one tensor, a frame one tensor for each column."""
+    """The Open Inference Protocol, version 2: an array is sent as one tensor, a DataFrame as one tensor per column."""
 
     name = "oip"
     as_objects = False
@@ -157,10 +171,10 @@ class OpenInference(Instances):
         super().__init__(_with_path(url, f"{path}/infer"))
         self.about = _with_path(url, path)
         self._tensor = "input-0"
-        """The name of the one tensor of an array."""
+        """Name of the tensor in which an array is sent."""
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
-        """The tensors of some rows, and which output is wanted."""
+        """Return the JSON request about the rows with the numbers `places`, which are sent as tensors."""
         rows = [batch.plain[place] for place in places]
         content: dict[str, Any] = {}
         if batch.names is None:
@@ -173,7 +187,7 @@ class OpenInference(Instances):
         return encoded(content if answer is None else {**content, "outputs": [{"name": answer}]})
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
-        """The tensor of that name, or the only one."""
+        """Return the output tensor named `answer`, or the only one, as a list with one entry per row."""
         outputs = content.get("outputs") if isinstance(content, dict) else None
         if not isinstance(outputs, list) or not outputs or not all(isinstance(each, dict) for each in outputs):
             raise InvalidAnswerError(f"no list named outputs in {_in_short(content)}")
@@ -184,7 +198,7 @@ class OpenInference(Instances):
         return _of_tensor(named[name], n_rows)
 
     def described(self, content: Any) -> tuple[str, ...] | None:
-        """The columns that the service says it takes; None if it takes one tensor, or does not say."""
+        """Return the column names in a service's description of itself; None if it takes one tensor or does not say."""
         inputs = content.get("inputs") if isinstance(content, dict) else None
         names = [each["name"] for each in inputs or () if isinstance(each, dict) and isinstance(each.get("name"), str)]
         if len(names) == 1:
@@ -196,7 +210,10 @@ PROTOCOLS: Final[Mapping[str, type[Instances]]] = {"mlflow": MLflow, "oip": Open
 
 
 def service_at(url: str, protocol: str | None) -> Instances:
-    """The service at an address; without a protocol, the address must be one that can be no other's."""
+    """Return the protocol object for a service at an address.
+
+    Without a protocol's name, the address must end as only one protocol's addresses do.
+    """
     if protocol is None:
         path = _path(url)
         protocol = "mlflow" if path.endswith("/invocations") else "oip" if "/v2/models/" in path else None
@@ -208,7 +225,7 @@ def service_at(url: str, protocol: str | None) -> Instances:
 
 
 def decoded(data: bytes) -> Any:
-    """The JSON of an answer."""
+    """Return the decoded JSON of a reply; raise an InvalidAnswerError if it is none."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -217,7 +234,10 @@ def decoded(data: bytes) -> Any:
 
 
 def checked_answers(values: Any, n_rows: int) -> list[Any]:
-    """One answer for each row, in a list: text, numbers, or as many numbers for each row."""
+    """Return the answers of a request after checking them: one per row, all text, all numbers, or equally long lists.
+
+    A list of one number becomes that number. Anything else raises an InvalidAnswerError.
+    """
     if not isinstance(values, list):
         raise InvalidAnswerError(f"no list of answers, but {_in_short(values)}")
     if len(values) != n_rows:
@@ -229,7 +249,7 @@ def checked_answers(values: Any, n_rows: int) -> list[Any]:
 
 
 def joined(answers: list[Any]) -> NDArray[Any]:
-    """The answers of several requests; text and numbers go together only as objects."""
+    """Return the answers of several requests as one array; of dtype object if text and numbers are mixed."""
     try:
         return _as_array(answers)
     except InvalidAnswerError:
@@ -259,7 +279,7 @@ def _as_array(answers: list[Any]) -> NDArray[Any]:
 
 
 def _chosen(names: list[str], answer: str | None) -> str:
-    """The name of the answer that counts: the one asked for, or the only one."""
+    """Return the name of the answer to read: `answer`, or the only one in `names`."""
     if answer is None and len(names) != 1:
         got = f"{shortened(', '.join(names))}: say answers={{'label': NAME}} (--answer label=NAME)"
         raise SettingError(f"a service that gives several answers a row needs the name of one, got {got}")

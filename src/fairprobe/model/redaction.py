@@ -1,4 +1,4 @@
-"""Secrets: headers come from the environment; headers and secrets in an address are never shown."""
+"""Redaction of secrets: headers are read from the environment, and secrets are removed from all shown text."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from fairprobe.errors import SettingError
 
 PREFIX: Final = "FAIRPROBE_HEADER_"
-"""Prefix of environment variables: FAIRPROBE_HEADER_X_API_KEY is sent as the header X-API-KEY."""
+"""Prefix of environment variables that hold request headers: FAIRPROBE_HEADER_X_API_KEY is sent as X-API-KEY."""
 
 HIDDEN: Final = "***"
 
 _SHORTEST: Final = 4
-"""Smallest length of a secret in characters; shorter values would be found in any text. Chosen."""
+"""Smallest length, in characters, of a secret that is hidden. Chosen: shorter values occur by chance in any text."""
 
 _LONG: Final = 20
-"""Smallest length of a query value that counts as a secret under any name. Chosen: keys are longer."""
+"""Smallest length, in characters, of a value in an address's query that is hidden whatever its name. Chosen: keys are
+longer."""
 
 _SECRET_NAMES: Final = re.compile(
     r"key|token|secret|sig|pass|pwd|auth|cred|code|jwt|session|bearer|hmac", re.IGNORECASE
 )
-"""Matches the name of a secret in the query of an address."""
+"""Pattern of the names under which the query of an address holds a secret."""
 
 _LOGGERS: Final = ("httpx", *map("httpcore{}".format, ("", ".connection", ".http11", ".http2", ".proxy", ".socks")))
-"""Loggers whose records are filtered. All are named: a filter does not apply to the loggers below its own."""
+"""Names of the loggers whose records are redacted. All are listed because a filter does not apply to child loggers."""
 
 _hidden: ContextVar[frozenset[str]] = ContextVar("hidden", default=frozenset())
-"""Secrets of the service that is being asked, which `redacted` hides."""
+"""Secrets of the service that is currently asked, which `redacted` replaces."""
 
 
 @contextmanager
 def hiding(secrets: frozenset[str]) -> Iterator[None]:
-    """Within the context, `redacted` hides these texts."""
+    """Within the context, `redacted` replaces these secrets by `***`."""
     token = _hidden.set(secrets)
     try:
         yield
@@ -49,7 +50,7 @@ def hiding(secrets: frozenset[str]) -> Iterator[None]:
 
 
 def secrets_of(url: str, headers: Iterable[str]) -> frozenset[str]:
-    """The secrets in an address and in the values of headers, in all forms that an answer may quote them in."""
+    """Return the secrets in an address and in header values, in every encoding in which an answer may quote them."""
     parts = urlsplit(url)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     told = [value for name, value in parse_qsl(parts.query) if _is_secret(name, value)]
@@ -60,20 +61,20 @@ def secrets_of(url: str, headers: Iterable[str]) -> frozenset[str]:
 
 
 def redacted(text: str) -> str:
-    """The text without the secrets of the service that is asked, and without those of any address in it."""
+    """Return a text with `***` in place of the asked service's secrets and of the secrets in any address in it."""
     for secret in sorted(_hidden.get(), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return re.sub(r"https?://[^\s\"'<>]+", lambda found: shown_source(found[0]), text, flags=re.IGNORECASE)
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """The text in one line without secrets; they go before the text is cut, as half a secret would not be found."""
+    """Return a text in one line, redacted and then cut to `most` characters."""
     line = " ".join(redacted(text).split())
     return line if len(line) <= most else f"{line[:most]}..."
 
 
 def shown_source(source: str) -> str:
-    """The source of a model as it may be shown: an address without its user, its password and the keys in its query.
+    """Return the source of a model as it may be shown: an address without user and password, with its keys hidden.
 
     >>> shown_source("https://me:secret@host:8443/invocations?code=abcdef&version=2024")
     'https://host:8443/invocations?code=***&version=2024'
@@ -91,13 +92,17 @@ def shown_source(source: str) -> str:
 
 
 def guard_logs() -> None:
-    """Keep secrets out of what httpx logs of a request."""
+    """Redact the log records of httpx and httpcore, which contain every address asked."""
     for name in _LOGGERS:  # httpx logs every address it asks
         logging.getLogger(name).addFilter(_redacting)
 
 
 def headers_from_environment(named: Mapping[str, str]) -> dict[str, str]:
-    """The headers to send: those of FAIRPROBE_HEADER_..., and by header the variable that holds its value."""
+    """Return the request headers to send, as values by name.
+
+    They come from the variables FAIRPROBE_HEADER_..., and from `named`: the variable that holds a header's value, by
+    header.
+    """
     headers = {
         name.removeprefix(PREFIX).replace("_", "-"): value
         for name, value in os.environ.items()

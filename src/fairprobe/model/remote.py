@@ -1,4 +1,4 @@
-"""Models behind an address: asked in requests over several connections, each row paid for once."""
+"""Models behind an http(s) address, asked over several connections; answers are cached, so no row is paid for twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, deco
 from fairprobe.model.redaction import hiding, shown_source
 
 ADDRESS = r"https?://([^/?#@\\\s]*@)?([\w.%-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?([/?#]\S*)?"
-"""A host, with a user and a port, and whatever follows."""
+"""Pattern of a service's address: http or https, an optional user, a host, an optional port, and any path."""
 
 
 def connect(
@@ -40,7 +40,7 @@ def connect(
     cache_rows: int = 500_000,
     ca_file: TrustedFile | None = None,
 ) -> RemoteModel:
-    """A model behind an address, which must answer.
+    """Return a model behind an http(s) address, after checking that something answers there.
 
     Args:
         url: where it is: http:// or https://, whose certificate must verify.
@@ -86,7 +86,7 @@ def connect(
 
 
 class RemoteModel(Elsewhere):
-    """A model behind an address. In another process headers are read anew."""
+    """A model behind an http(s) address. In another process, headers are read from the environment again."""
 
     connections = True
 
@@ -97,12 +97,12 @@ class RemoteModel(Elsewhere):
 
     @property
     def n_sent(self) -> int:
-        """The number of rows sent so far by this process, counting repeated requests each time."""
+        """Number of rows sent so far by this process; a repeated request counts each time."""
         n: int = self._here.get().n_sent
         return n
 
     def look(self) -> None:
-        """Make sure that something answers at the address; learn what it takes, where it says so."""
+        """Check that a service answers at the address, and read its column names if it describes itself."""
         here, about = self._here.get(), self.service.about
         with hiding(here.secrets):
             reply = here.look(about or self.service.url)
@@ -116,7 +116,7 @@ class RemoteModel(Elsewhere):
                 raise ModelError(f"{shown_source(about)} must describe a model, got {error}") from None
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """A frame, or for services that take numbers without names an array."""
+        """Return the form of batches: a DataFrame, or an array for services that take numbers without column names."""
         checked_columns(self.columns, self.name, domain)
         takes_frame = self.service.takes_frames or self.columns is not None
         if takes_frame and batch == "array":
@@ -129,7 +129,7 @@ class RemoteModel(Elsewhere):
         return form
 
     def _check_needs(self, form: FrameForm, domain: Domain) -> None:
-        """Warn of a sensitive column that the service answers without, as some pass over what they do not know."""
+        """Warn if the service also answers rows without a sensitive column, because it may ignore unknown columns."""
         row = form.rows(domain.without_constraints().sample_codes(1, np.random.default_rng(0)))
         here = self._here.get()
         for name in (each for each in domain.sensitive if each in row.columns and each not in self._looked_for):
@@ -146,7 +146,7 @@ class RemoteModel(Elsewhere):
 
     @contextmanager
     def afresh(self) -> Iterator[None]:
-        """Within the context, rows are sent even if their answer is cached."""
+        """Within the context, rows are sent to the service even if their answers are cached."""
         here = self._here.get()
         before, here.is_afresh = here.is_afresh, True
         try:
@@ -155,7 +155,7 @@ class RemoteModel(Elsewhere):
             here.is_afresh = before
 
     def ask(self, output: str, rows: Any) -> NDArray[Any]:
-        """The answers to a frame or an array; of rows answered before, those are remembered."""
+        """Return the answers to a batch, one per row, for `output`; rows answered before come from the cache."""
         if not len(rows):
             return np.empty(0)
         return joined(self._here.get().ask(Batch(rows, as_objects=self.service.as_objects), self.answers.get(output)))

@@ -1,4 +1,4 @@
-"""Objects as they were shipped: no method of their classes, and no function that it calls, was replaced or wrapped."""
+"""Detection of altered objects: a method of their class, or a function that it calls, was replaced or wrapped."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from typing import Any, Final
 PACKAGES: Final = frozenset(
     {"fairprobe", "joblib", "lightgbm", "narwhals", "numpy", "pandas", "scipy", "sklearn", "threadpoolctl", "xgboost"}
 ) | (sys.stdlib_module_names - {"unittest"})
-"""Packages that shipped the known classes, and those by whose functions these work."""
+"""Packages that define the known classes of models, and packages whose functions these classes call."""
 
 _IMMUTABLE = 1 << 8
-"""Py_TPFLAGS_IMMUTABLETYPE of Python's C API: nothing can be put in the place of what such a class has."""
+"""Flag of classes whose attributes cannot be replaced: Py_TPFLAGS_IMMUTABLETYPE of Python's C API."""
 
 _DATA = frozenset({bool, bytes, dict, float, int, str, type(None)})
-"""Types that hold no function that a model would call."""
+"""Types of values that contain no function, so they need not be followed."""
 
 
 def is_altered(thing: Any, seen: dict[Any, Any]) -> bool:
     """Return True if a method of an object, or of an object fitted in it, was replaced.
 
-    Only attributes with a leading or trailing underscore are followed: settings are copied before they are fitted. An
-    attribute that no method of the class uses is never called.
+    Only attributes with a leading or trailing underscore are followed, because settings are copied before they are
+    fitted. Attributes that no method of the class names are not followed, because they are never called. `seen`
+    collects what was looked at.
     """
     cls = type(thing)
     if cls not in seen:
@@ -38,7 +39,7 @@ def is_altered(thing: Any, seen: dict[Any, Any]) -> bool:
 
 
 def _used_names(cls: type) -> frozenset[str]:
-    """The names of attributes and globals that the methods of a class and of its bases use."""
+    """Return the names of the attributes and globals that the methods of a class and of its bases use."""
     methods = (value for base in cls.__mro__ for value in vars(base).values())
     functions = (getattr(each, "fget", getattr(each, "fn", each)) for each in methods)
     codes = (code for each in functions if hasattr(each, "__code__") for code in codes_of(each.__code__))
@@ -51,7 +52,7 @@ def _flat(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_class_altered(cls: type) -> bool:
-    """Return True if a function that a class would call comes from none of `PACKAGES`."""
+    """Return True if an attribute of a class or of its bases was replaced or calls code from outside `PACKAGES`."""
     seen: set[Any] = set()
     for base in (each for each in cls.__mro__ if not each.__flags__ & _IMMUTABLE):
         mangled = f"_{base.__name__.lstrip('_')}__"
@@ -63,7 +64,10 @@ def _is_class_altered(cls: type) -> bool:
 
 
 def _is_foreign(value: Any, place: str, seen: set[Any]) -> bool:
-    """Return True if a value was not shipped for that place of a class, or calls such a value."""
+    """Return True if a class attribute is not the one that its package defined, or calls a function from elsewhere.
+
+    `place` is the attribute's qualified name, such as "Tree.predict"; it is "" for values that are no attributes.
+    """
     if (id(value), place) in seen:
         return False
     seen.add((id(value), place))
@@ -79,10 +83,13 @@ def _is_foreign(value: Any, place: str, seen: set[Any]) -> bool:
 
 
 def is_shipped(function: FunctionType, place: str) -> bool:
-    """Return True if a function was written in one of `PACKAGES`, for that place of a class if one is named.
+    """Return True if a function was defined in one of `PACKAGES`, and as the method named by `place`.
 
-    `__module__` and `__wrapped__` prove nothing: `functools.wraps` copies them. The globals that it sees and the file
-    of its code do.
+    `place` is a qualified name such as "Tree.predict". With "", or for a function outside classes, any name is
+    accepted.
+
+    `__module__` and `__wrapped__` prove nothing, because `functools.wraps` copies them. The function's globals and the
+    file of its code are checked instead.
     """
     names, file, own = function.__globals__, function.__code__.co_filename, function.__code__.co_qualname
     if names is not getattr(sys.modules.get(names.get("__name__", "")), "__dict__", None):
@@ -93,7 +100,7 @@ def is_shipped(function: FunctionType, place: str) -> bool:
 
 
 def _called(function: FunctionType) -> Iterator[Any]:
-    """The functions that a function calls: those in its closure and those among the globals that it names."""
+    """Return the functions that a function may call: those in its closure and those among the globals that it names."""
     values = [function.__globals__.get(name) for code in codes_of(function.__code__) for name in code.co_names]
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # an empty one
@@ -102,7 +109,7 @@ def _called(function: FunctionType) -> Iterator[Any]:
 
 
 def codes_of(code: CodeType) -> Iterator[CodeType]:
-    """A code object and those of the functions defined in it."""
+    """Yield a code object and, recursively, the code objects of the functions defined in it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
@@ -110,5 +117,5 @@ def codes_of(code: CodeType) -> Iterator[CodeType]:
 
 
 def package_of(module: Any) -> str:
-    """The first part of a module's name."""
+    """Return the top-level package of a module's dotted name; "" if the name is not a string."""
     return module.partition(".")[0] if isinstance(module, str) else ""

@@ -27,7 +27,10 @@ from fairprobe.model.known import LABELS_FOLLOW, LEAFY, kin, known_kind, last_st
 
 
 class EstimatorAdapter(Adapter):
-    """Calls `predict`, `predict_proba` or `decision_function`; methods and class tell what a model can do."""
+    """Adapter of an object with `predict`; its methods and class tell what the model can do.
+
+    It calls `predict`, `predict_proba` or `decision_function`, depending on the output asked for.
+    """
 
     always_finite = True
 
@@ -43,11 +46,14 @@ class EstimatorAdapter(Adapter):
 
     @staticmethod
     def accepts(model: Any) -> bool:
-        """Return True for anything with `predict`."""
+        """Return True if the model has a callable attribute `predict`."""
         return callable(getattr(model, "predict", None))
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """An array or a frame, as the model was fitted; the domain's parameters must be its columns."""
+        """Return the form of batches that the model was fitted on, an array or a DataFrame.
+
+        Raises an error if the model is not fitted, or if its columns are not the domain's parameters.
+        """
         model, name = self.model, self.name
         if isinstance(model, type):
             raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")
@@ -70,7 +76,10 @@ class EstimatorAdapter(Adapter):
         return ArrayForm(domain, np.float64 if hasattr(model, "n_features_in_") else natural_dtype(domain), columns)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """The model's own method for an output; its errors about categories say what to do."""
+        """Return the model's own method for an output, wrapped so that errors about categories give advice.
+
+        Raises a SettingError for the labels of a regressor, which are continuous numbers.
+        """
         if output == "label" and is_regressor(self.model):  # nearly every input would be a case
             got = f"the regressor {self.name}: say output='value' and the threshold that a gap must exceed"
             raise SettingError(f"output='label' is for labels, which are names, got {got}")
@@ -80,7 +89,7 @@ class EstimatorAdapter(Adapter):
         return method
 
     def fast(self, method: Callable[[Any], Any], output: str, form: Form) -> Callable[[Any], Any]:
-        """A tree gets the very batch that it would make, so it need not check it."""
+        """Return `method`, for a tree that gets float32 batches without its check of the input."""
         is_ready = isinstance(form, ArrayForm) and form.dtype == np.float32
         if output != "score" and is_ready and hasattr(self.model, "tree_"):
             unchecked: Callable[..., Any] = method
@@ -89,14 +98,17 @@ class EstimatorAdapter(Adapter):
 
 
 def _is_stepwise(model: Any) -> bool:
-    """Return True if the scores are those of leaves; of boosters and regressors, `apply` tells which have some."""
+    """Return True if a model's scores are constant on the leaves of trees.
+
+    For boosters and regressors, the method `apply` tells that the model has leaves.
+    """
     kind = kin(model) or ""
     has_leaves = hasattr(model, "apply") and kind.removeprefix("regression-") in (*LEAFY, "booster")
     return has_leaves or kind in LEAFY
 
 
 def is_fitted(model: Any) -> bool:
-    """Return True if an estimator can be asked as it is; objects of other packages are taken to be fitted."""
+    """Return True if an estimator is fitted; objects that are no scikit-learn estimators are assumed to be."""
     if not hasattr(model, "get_params"):
         return True
     from sklearn.exceptions import NotFittedError
@@ -112,7 +124,7 @@ def is_fitted(model: Any) -> bool:
 
 
 def is_regressor(model: Any) -> bool:
-    """Return True if a model says of itself that it is a regressor."""
+    """Return True if a model declares itself a regressor, by scikit-learn's tags or the attribute `is_regressor_`."""
     if not hasattr(model, "get_params"):
         return bool(getattr(model, "is_regressor_", False))
     from sklearn import base
@@ -123,7 +135,10 @@ def is_regressor(model: Any) -> bool:
 
 
 def method_for(model: Any, output: str) -> Callable[[Any], Any]:
-    """The method that gives an output."""
+    """Return the method of a model that computes an output: "label", "value", "score" or "proba".
+
+    Without `decision_function`, a score is the probability of the second of two classes.
+    """
     if output in ("label", "value"):
         return model.predict
     if output == "score" and hasattr(model, "decision_function"):

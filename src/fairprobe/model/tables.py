@@ -1,7 +1,7 @@
-"""Tables: the numbers that the estimator at the end of a pipeline gets for each level of each parameter.
+"""Tables of preprocessed values: what the last step of a pipeline gets for each level of each parameter.
 
-Where the steps before it work column by column, these steps are run once on every level. Exact solvers read the tables;
-`tabulated.py` puts batches together out of them, for searches.
+If the preprocessing steps work column by column, they are run once on every level. Exact solvers read the tables, and
+`tabulated.py` assembles batches for searches from them.
 """
 
 from __future__ import annotations
@@ -25,31 +25,33 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
 
 MAX_TABLE = 10_000_000
-"""Largest number of levels of a parameter in a table. Chosen."""
+"""Largest number of levels of a parameter for which a table is made. Chosen."""
 
 MAX_CELLS = 50_000_000
-"""Largest number of entries in a table. Chosen: 400 MB."""
+"""Largest number of entries (levels times columns) in a table. Chosen: 400 MB."""
 
 WIDE = 50_000
-"""Number of levels above which a search finds the few that matter, if the columns rise with them. Chosen."""
+"""Number of levels of a numeric parameter above which no table of all levels is needed: exact solvers find the relevant
+levels by bisection, if the preprocessing keeps their order. Chosen."""
 
 COLUMNWISE = ("columnwise", "identity", "monotone")
-"""Kinds of transformers that make each of their columns out of one column."""
+"""Kinds of transformers (see `known.KINDS`) that compute each output column from one input column."""
 
 NARROW = 1_000
-"""Largest number of levels of a number that are sent through all steps; with more, only the part that takes it runs.
-Chosen."""
+"""Largest number of levels of a numeric parameter that are sent through all preprocessing steps. With more levels, only
+the transformer of this parameter is run. Chosen."""
 
 N_RANDOM = 300
-"""Number of random families that the model is asked about before its count is trusted.
+"""Number of random families for which an exact solver's result is compared with the model's own answers.
 
-Chosen: where all agree, with 95% confidence fewer than 3 in 300 others do not."""
+Chosen: if all agree, then with 95% confidence fewer than 1% of all families disagree.
+"""
 
 _BLOCK_CELLS = 4_000_000
-"""Largest number of entries of a batch that is transformed at once. Chosen: 32 MB."""
+"""Largest number of matrix entries in a batch that is preprocessed at once. Chosen: 32 MB."""
 
 _N_TRIED = 256
-"""Number of random inputs on which the tables are compared with the steps. Chosen."""
+"""Number of random inputs on which the tables are compared with the preprocessing itself. Chosen."""
 
 
 class UnfitError(Exception):
@@ -57,24 +59,24 @@ class UnfitError(Exception):
 
 
 class MismatchError(UnfitError):
-    """The error that the model's answers contradict its fitted numbers."""
+    """The error that a model's answers differ from those computed from its fitted parameters."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """The numbers that the estimator gets for each level of one parameter."""
+    """The values that the last step of a pipeline gets for each level of one parameter."""
 
     columns: Codes
-    """The estimator's columns that the parameter changes."""
+    """Numbers of the columns of the estimator's input that depend on the parameter."""
     values: NDArray[Any]
-    """Values by level, then column."""
+    """Values of these columns, indexed by level of the parameter, then position in `columns`."""
 
 
 class Seen:
-    """The matrix that the estimator at the end of a pipeline gets for a batch of codes.
+    """The preprocessing of a pipeline: turns codes into the matrix that the last step gets.
 
-    Each of its columns must depend on one parameter only. Only transformers known to work column by column are let in,
-    and `check` compares random inputs with what single parameters predict.
+    Each column of the matrix must depend on one parameter only. Transformers not known to work column by column are
+    refused. `check` compares the matrix of random inputs with the one assembled from single parameters.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class Seen:
                 raise UnfitError(f"the preprocessing by {type(part).__name__} is not known column by column")
 
     def check(self) -> None:
-        """Raise unless each column that the estimator gets depends on one parameter."""
+        """Raise an UnfitError unless each column of the preprocessed matrix depends on one parameter only."""
         # The last level of every parameter first, so that a model that takes no missing values says so now.
         self.asker.ask(np.concatenate([[0 * self.domain.levels], np.diag(self.domain.levels - 1)]))
         # A fixed seed: whether a model is solved must not depend on chance.
@@ -115,7 +117,7 @@ class Seen:
             raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
 
     def transformed(self, codes: Codes) -> Any:
-        """Return a batch of inputs as the steps make it, dense or sparse."""
+        """Return the preprocessed matrix of a batch of codes, dense or sparse."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to warn of, asking the model warns of
@@ -127,7 +129,7 @@ class Seen:
             raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
 
     def rows(self, codes: Codes) -> NDArray[Any]:
-        """Return a batch of inputs as the estimator gets them: dense, in the dtype that it works in."""
+        """Return the preprocessed matrix of a batch of codes as a dense array in the given dtype."""
         from sklearn.utils import check_array
 
         batch = self.transformed(codes)
@@ -138,7 +140,7 @@ class Seen:
             raise UnfitError(f"the preprocessing must make numbers, got {type(error).__name__}: {error}") from error
 
     def scores(self, codes: Codes) -> NDArray[Any]:
-        """Return the model's own scores of a batch of inputs."""
+        """Return the scores that the whole model gives to a batch of codes; the rows count as queries."""
         # By an asker of its own, as `asker` asks for labels; the rows it sends count all the same.
         asker = Asker(self._model, self.domain, output="score")
         scores = asker.ask(codes)
@@ -146,18 +148,21 @@ class Seen:
         return scores
 
     def at(self, parameter: int, codes: Codes) -> NDArray[Any]:
-        """Return the base row with the parameter at these levels."""
+        """Return preprocessed rows in which one parameter has the given levels and all others have level 0."""
         varied = np.zeros((len(codes), len(self.domain.levels)), dtype=np.int64)
         varied[:, parameter] = codes
         return self.rows(varied)
 
     @cached_property
     def base(self) -> NDArray[Any]:
-        """The row of an input with every parameter at its first level."""
+        """The preprocessed row of the input with every parameter at level 0."""
         return self.rows(np.zeros((1, len(self.domain.levels)), dtype=np.int64))[0]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
-        """Return the numbers of each level of a parameter, in the wanted columns that it changes."""
+        """Return the table of a parameter, restricted to the columns in the mask `wanted`.
+
+        Raises an UnfitError if the parameter has too many levels or the table too many entries.
+        """
         if self.is_searchable(parameter):
             outline = self.outline(parameter, wanted)
             if not len(outline.columns):
@@ -179,7 +184,10 @@ class Seen:
         return Table(columns, values)
 
     def tables(self, parameters: Sequence[int]) -> dict[int, Table]:
-        """Return the tables of several parameters, by one run of the steps if they have few levels."""
+        """Return the tables of several parameters, by parameter number.
+
+        If they have few levels, the preprocessing is run once for all of them.
+        """
         levels = [np.arange(self.domain.parameters[parameter].levels) for parameter in parameters]
         codes = np.zeros((sum(map(len, levels)), len(self.domain.levels)), dtype=np.int64)
         wanted = np.ones(len(self.base), dtype=bool)
@@ -192,31 +200,43 @@ class Seen:
         return {parameter: self._table(rows, wanted) for parameter, rows in zip(parameters, parts, strict=False)}
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
-        """Return the table of the first, the last and the missing level alone, which shows the changed columns."""
+        """Return a table with only the first, the last and the missing level, which shows the changed columns.
+
+        It is enough for a parameter whose preprocessing keeps order; see `is_searchable`.
+        """
         kind = self.domain.parameters[parameter]
         ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
         return self._table(self.at(parameter, ends), wanted)
 
     def sensitive_columns(self) -> set[int]:
-        """Return the estimator's columns that a sensitive parameter changes, for any values of the others."""
+        """Return the numbers of the preprocessed columns that depend on a sensitive parameter."""
         levels = ((i, np.arange(self.domain.parameters[i].levels)) for i in self.domain.sensitive_columns)
         rows = [self.at(parameter, codes) for parameter, codes in levels]
         return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
 
     def is_searchable(self, parameter: int) -> bool:
-        """Return True for a number of many levels whose columns all rise with them, a missing value aside."""
+        """Return True if a parameter has more than `WIDE` numeric levels and no column falls when the level rises.
+
+        The level of a missing value is not considered.
+        """
         if parameter not in self._searchable:
             self._searchable[parameter] = self._is_ordered(parameter) and self._rises(parameter)
         return self._searchable[parameter]
 
     def _rises(self, parameter: int) -> bool:
-        """Return True if no column falls from the first level to the last, as a weight below 0 makes it do."""
+        """Return True if no preprocessed column falls from the parameter's first level to its last.
+
+        A negative weight of a transformer makes a column fall.
+        """
         kind = self.domain.parameters[parameter]
         first, last = self.at(parameter, np.array([0, kind.levels - 1 - kind.missing]))
         return bool(((first <= last) | _equal(first, last)).all())
 
     def _is_ordered(self, parameter: int) -> bool:
-        """Return True for a number of many levels that all its columns keep in order, or all reverse."""
+        """Return True if a parameter has more than `WIDE` numeric levels and its transformers keep their order.
+
+        A negative weight may reverse the order; `_rises` checks this.
+        """
         kind = self.domain.parameters[parameter]
         if not isinstance(kind, (Integer, Real)) or kind.levels <= WIDE:
             return False
@@ -234,7 +254,7 @@ class Seen:
         return Table(changed, rows[:, changed])
 
     def _changed(self, rows: NDArray[Any]) -> Mask:
-        """Return a boolean mask of the columns that differ from the base row in some row."""
+        """Return a mask of the columns in which some row differs from the base row."""
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
 
@@ -254,12 +274,12 @@ def split(model: Any) -> tuple[list[Any], Any]:
 
 
 def passes(step: Any) -> bool:
-    """Return True if a step hands all columns on unchanged, or drops them."""
+    """Return True if a pipeline step is none: None, "passthrough" (columns unchanged) or "drop" (columns removed)."""
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
 def parts_of(step: Any, column: int | None = None) -> Iterator[Any]:
-    """Yield the innermost transformers of a step: all, or only those that a column of the input passes through."""
+    """Yield the innermost transformers of a pipeline step; with `column`, only those that get this input column."""
     if passes(step):
         return
     kind = own_kind(step)
@@ -275,7 +295,10 @@ def parts_of(step: Any, column: int | None = None) -> Iterator[Any]:
 
 
 def positions(step: Any, columns: Any) -> list[int]:
-    """Return the numbers of the columns that a part of a ColumnTransformer gets."""
+    """Return the numbers of the columns that a ColumnTransformer `step` selects by `columns`.
+
+    A slice by names returns all columns, which is more than needed but safe.
+    """
     every = np.arange(step.n_features_in_)
     names = [str(name) for name in getattr(step, "feature_names_in_", ())]
     if isinstance(columns, slice) and any(isinstance(end, str) for end in (columns.start, columns.stop)):

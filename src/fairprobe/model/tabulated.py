@@ -1,8 +1,8 @@
-"""Tabulated batches: the estimator's input, assembled from tables instead of by the steps of a pipeline.
+"""Tabulated batches: the preprocessed input of a pipeline's last step, assembled from tables.
 
-A batch of text columns asks an encoder for the same few hundred values again and again. Here each level of a parameter
-is looked up: which columns of the estimator's batch it fills, and with which values. For a number with many levels, the
-part of the step that takes it is run. The batch is dense or sparse, as the steps make it.
+An encoder computes the same few hundred values again for every batch of text columns. Here each level of a parameter is
+looked up in a table instead: it gives the columns to fill and their values. For a number with many levels, its own
+transformer is run. The batch is dense or sparse, like the pipeline's own.
 """
 
 from __future__ import annotations
@@ -27,42 +27,45 @@ from fairprobe.model.known import known_kind, own_kind
 from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, parts_of, passes, positions
 
 TRIED: Final = 256
-"""Number of random inputs on which tables and steps must agree, bit by bit; and of levels of a number that show
-which columns it fills. Chosen."""
+"""Number of random inputs on which tables and preprocessing must agree bit by bit. Also the number of levels of a
+number that are tried to find the columns that it fills. Chosen."""
 
 LOOKED_UP: Final = 200_000
-"""Largest number of levels of a number that are looked up; others are computed. Chosen: larger tables leave the
-cache."""
+"""Largest number of levels of a numeric parameter that are looked up in a table; with more, values are computed.
+Chosen: larger tables do not fit into the processor's cache."""
 
 ONE_FOR_EACH: Final = ("Binarizer", "PowerTransformer", "QuantileTransformer")
-"""Steps that make one column of each column, in addition to those known to keep its order."""
+"""Names of transformers that compute one column from each column, in addition to those known to keep its order."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in a row that one parameter fills: the column, which may depend on the level, and the value."""
+    """One entry of a preprocessed row that a parameter fills; its column and value depend on the parameter's level."""
 
     parameter: int
     columns: Codes
-    """Column by level; a single one if the values are computed."""
+    """Number of the column to fill, indexed by level; a single number if the values are computed."""
     values: NDArray[Any]
-    """Value by level; not used if the values are computed."""
+    """Value of the entry, indexed by level; not used if the values are computed."""
     compute: Callable[[Codes], Floats] | None = None
 
     def extremes(self, n_levels: int) -> NDArray[Any]:
-        """Return all values; of computed ones the first, the last and the missing one, as others lie between."""
+        """Return values that include the slot's smallest and largest: all values from a table.
+
+        Computed values are monotone, so the first, the last and the missing level are enough.
+        """
         return self.values if self.compute is None else self.compute(np.array([0, n_levels - 2, n_levels - 1]))
 
 
 class Tabulated:
-    """Form that makes batches for one estimator from codes of one domain, like the forms in `forms.py`."""
+    """Form that assembles preprocessed batches for one estimator from codes of one domain; see `forms.py`."""
 
     def __init__(
         self, domain: Domain, slots: Sequence[Slot], background: NDArray[Any], like: Any, *, order: str = "C"
     ) -> None:
         self.domain = domain
         self.background = background
-        """Values of the columns that no slot fills."""
+        """One preprocessed row, with the values of the columns that no slot fills."""
         self._sparse = type(like) if hasattr(like, "tocsr") else None
         self._order: Any = order
         # Slots in the order of their columns, so that the rows of a sparse batch are too.
@@ -75,11 +78,11 @@ class Tabulated:
         self._values = np.concatenate([slot.values for slot in slots]).astype(background.dtype)
 
     def rows(self, codes: Codes) -> Any:
-        """Return the inputs themselves, one per row."""
+        """Return the preprocessed batch of some inputs, given as codes, one per row."""
         return self._batch(*self._filled(codes))
 
     def families(self, codes: Codes) -> Any:
-        """Return a block of rows for each combination of the sensitive values."""
+        """Return the preprocessed batch of all family members: one block of rows per sensitive combination."""
         n = len(self.domain.families)
         columns, values = (np.repeat(each[None], n, axis=0) for each in self._filled(codes))
         for parameter, varied in self.domain.families.varied(codes):
@@ -89,12 +92,12 @@ class Tabulated:
 
     @cached_property
     def is_finite(self) -> bool:
-        """Return True if no value is missing or infinite."""
+        """True if no value in any batch can be missing or infinite."""
         extremes = (slot.extremes(self.domain.parameters[slot.parameter].levels) for slot in self.slots)
         return all(np.isfinite(values).all() for values in (self.background, *extremes))
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return columns and values, by input, then slot."""
+        """Return the columns that the slots fill and their values: two arrays indexed by input, then slot."""
         places = codes.take(self._parameters, axis=1) * self._steps + self._starts
         columns, values = self._columns.take(places), self._values.take(places)
         for place in self._computed:
@@ -102,7 +105,7 @@ class Tabulated:
         return columns, values
 
     def _fill(self, place: int, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return columns and values of one slot for some codes."""
+        """Return the columns and values that one slot fills for these codes of its parameter."""
         slot, start = self.slots[place], self._starts[place]
         if slot.compute is not None:
             return self._columns[start], slot.compute(codes.ravel()).reshape(codes.shape)
@@ -130,13 +133,13 @@ class Tabulated:
 
     @cached_property
     def _is_full(self) -> bool:
-        """Return True if each slot fills one column, and all columns are filled in order."""
+        """True if each slot always fills the same column and the slots fill all columns in order."""
         firsts = [slot.columns[0] for slot in self.slots if (slot.columns == slot.columns[0]).all()]
         return np.array_equal(firsts, np.arange(len(self.background)))
 
     @cached_property
     def _is_mixed(self) -> bool:
-        """Return True if the columns of two parameters interleave, so that rows must be sorted."""
+        """True if the column ranges of two parameters overlap, so that the entries of sparse rows must be sorted."""
         ends: dict[int, list[int]] = {}
         for slot in self.slots:
             ends.setdefault(slot.parameter, []).extend([int(slot.columns.min()), int(slot.columns.max())])
@@ -148,7 +151,7 @@ class Tabulated:
 
 
 def tabulate(seen: Seen) -> Tabulated:
-    """Return a form for the estimator at the end of a pipeline.
+    """Return a form that assembles the input of the estimator at the end of a pipeline from tables.
 
     Raises:
         UnfitError: a step gives something else than numbers in an array, or other numbers than tables do.
@@ -184,7 +187,7 @@ def _same(made: Any, like: Any) -> bool:
 
 
 def _slots(seen: Seen) -> list[Slot]:
-    """Return the slots that all parameters fill, by parameter."""
+    """Return the slots of all visible parameters, in the order of the parameters."""
     is_plain = len(seen.steps) == 1 and own_kind(seen.steps[0]) == "columns" and type(seen.asker.form) is FrameForm
     found: dict[int, list[Slot]] = {}
     looked_up: list[int] = []
@@ -204,7 +207,7 @@ def _slots(seen: Seen) -> list[Slot]:
 
 
 def _entries(parameter: int, table: Table) -> list[Slot]:
-    """Return a table as slots: the largest number of entries other than 0 that a level has."""
+    """Return a table of one parameter as slots: as many as the largest number of non-zero entries of a level."""
     filled = table.values != 0
     width = int(filled.sum(axis=1).max(initial=0))
     order = np.sort(np.argsort(~filled, axis=1, kind="stable")[:, :width], axis=1)
@@ -213,7 +216,7 @@ def _entries(parameter: int, table: Table) -> list[Slot]:
 
 
 def _numbers(seen: Seen, parameter: int) -> list[Slot]:
-    """Return the slots filled by those parts of a ColumnTransformer that take a number."""
+    """Return the slots of a numeric parameter with many levels, by the parts of a ColumnTransformer that take it."""
     kind, step = seen.domain.parameters[parameter], seen.steps[0]
     last = kind.levels - 1 - kind.missing
     some = np.unique(np.append(np.linspace(0, last, TRIED).astype(np.int64), kind.levels - 1))
@@ -238,13 +241,16 @@ def _numbers(seen: Seen, parameter: int) -> list[Slot]:
 
 
 def _keeps_numbers(part: Any) -> bool:
-    """Return True for a step that makes of each column one that changes at its ends if anywhere."""
+    """Return True if a transformer computes one column from each column and its first and last level show a change.
+
+    Such a column differs between its ends if it changes at all.
+    """
     is_known = known_kind(part) in ("identity", "monotone") or type(part).__name__ in ONE_FOR_EACH
     return is_known and is_missing(getattr(part, "missing_values", None))
 
 
 def _through(part: Any, base: Floats, place: int, weight: float, kind: Parameter, codes: Codes) -> Floats:
-    """Return the rows that a part makes of a number's levels, with the other columns as in `base`."""
+    """Return a transformer's output rows for levels of a numeric parameter, its other inputs being as in `base`."""
     rows = np.tile(base, (len(codes), 1))
     rows[:, place] = kind.numbers(codes)
     with warnings.catch_warnings():
@@ -259,7 +265,7 @@ def _column(made: Callable[[Codes], Floats], column: int, codes: Codes) -> Float
 
 
 def _number(parameter: int, column: int, kind: Parameter, compute: Callable[[Codes], Floats]) -> Slot:
-    """Return a slot of one column, looked up unless there are too many levels."""
+    """Return the slot of a numeric parameter in one column: a table, or a function if there are too many levels."""
     if kind.levels > LOOKED_UP:
         return Slot(parameter, np.array([column]), np.zeros(1), compute)
     return Slot(parameter, np.full(kind.levels, column), compute(np.arange(kind.levels)))
@@ -269,7 +275,7 @@ def _number(parameter: int, column: int, kind: Parameter, compute: Callable[[Cod
 
 
 def tabulate_frame(domain: Domain, columns: Sequence[str], form: FrameForm) -> Tabulated:
-    """Return a form for a booster fitted on a frame: categories become places, missing values NaN."""
+    """Return a form for a booster fitted on a DataFrame: categories become their positions, missing values NaN."""
     slots = []
     for column, name in enumerate(columns):
         kind, parameter = domain[name], domain.names.index(name)

@@ -20,9 +20,10 @@ from fairprobe.model.forms import ArrayForm, Form
 
 
 class TorchAdapter(Adapter):
-    """Calls a module with a float32 tensor.
+    """Adapter of a `torch.nn.Module`, which is called with a float32 tensor.
 
-    One output for each row is a score, above 0 for label 1; of several outputs the largest wins.
+    If the module gives one number per row, it is a score: label 1 above 0, otherwise 0. If it gives several, the label
+    is the position of the largest.
     """
 
     scores = True
@@ -40,13 +41,13 @@ class TorchAdapter(Adapter):
         return bool(getattr(model, "is_torch_", False)) or ("torch.nn.modules.module", "Module") in names
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """An array of float32."""
+        """Return the form of batches: a float32 array of all visible parameters. Refuse a domain with text."""
         if batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
             raise SettingError("a torch module needs numbers, got another batch or parameter: wrap it in a function")
         return ArrayForm(domain, np.float32)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """The module's outputs as labels or scores."""
+        """Return the function from a batch to the module's labels, scores or values."""
         if output == "proba":
             raise SettingError("output='proba' needs probabilities, got a torch module: wrap it in a function")
         if self._is_isolated:
@@ -55,7 +56,10 @@ class TorchAdapter(Adapter):
 
 
 def ask_module(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
-    """A module's outputs for a batch, as labels or scores."""
+    """Return a torch module's answers to a batch: labels for "label", otherwise its numbers in double precision.
+
+    For "score", two outputs per row become their difference, second minus first.
+    """
     torch: Any = import_module("torch")  # an extra: its types are not there to be checked
     with torch.no_grad(), evaluating(model):
         answers = model(_moved(model, torch.from_numpy(np.ascontiguousarray(batch)))).cpu().double().numpy()
@@ -65,7 +69,7 @@ def ask_module(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
 
 
 def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
-    """The score of each row, above 0 for the label 1, and its gradient; None for more classes than two."""
+    """Return the scores of a batch (above 0 for label 1) and their gradients; None for more than two classes."""
     torch: Any = import_module("torch")
     with evaluating(model):
         rows = _moved(model, torch.from_numpy(batch)).requires_grad_()
@@ -78,7 +82,7 @@ def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
 
 
 def _moved(model: Any, rows: Any) -> Any:
-    """Return rows on the device of the module's first weight, which takes its input there."""
+    """Return a tensor of rows moved to the device of the module's first weight."""
     weight = next(chain(model.parameters(), model.buffers()), rows)
     return rows.to(weight.device)
 

@@ -1,4 +1,4 @@
-"""Transport: requests to one service, with rate limits and timeouts, repeated if a failure may be temporary.
+"""Transport: sends requests to one model service, with rate limits, timeouts and repetition after failures.
 
 A request that fails for a possibly temporary reason is repeated, after longer and longer delays. Such reasons are: no
 connection, no answer in time, 408, 429, 5xx, an answer that breaks the protocol. A request that has failed as often as
@@ -27,32 +27,36 @@ from fairprobe.model.background import run
 from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, checked_answers, decoded
 
 FIRST_DELAY: Final = 0.1
+"""Largest number of seconds before a failed request is first repeated. Chosen."""
+
 LONGEST_DELAY: Final = 10.0
-"""Seconds before a request is repeated, doubled each time up to the longest; a random half to all of it is waited.
-Chosen."""
+"""Largest number of seconds before a failed request is repeated. The delay doubles from `FIRST_DELAY` up to this; a
+random half to all of it is waited. Chosen."""
 
 LONGEST_HOLD: Final = 60.0
-"""Largest number of seconds for which a Retry-After is obeyed. Chosen."""
+"""Largest number of seconds that a service's Retry-After header can delay requests. Chosen."""
 
 FIRST_TRIES: Final = 4
 """Largest number of tries at a service that never answered: its address or protocol may be wrong. Chosen."""
 
 FIRST_ROWS: Final = 64
+"""Number of rows of the first requests to a service. Chosen."""
+
 MOST_ROWS: Final = 16_384
-"""Number of rows of the first requests, and largest number after doubling. Chosen."""
+"""Largest number of rows of a request after doubling from `FIRST_ROWS`. Chosen."""
 
 QUICK: Final = 0.5
-"""Seconds below which a request may hold twice as many rows next time. Chosen."""
+"""Seconds. A request that takes less time doubles the number of rows of later requests. Chosen."""
 
 COOL_SECONDS: Final = 30.0
-"""Seconds after the breaker opened in which nothing is sent. Chosen."""
+"""Seconds for which nothing is sent after a request failed as often as allowed (open circuit breaker). Chosen."""
 
 CONNECT_SECONDS: Final = 10.0
-"""Largest number of seconds that a connection may take. Chosen."""
+"""Largest number of seconds for opening a connection. Chosen."""
 
 ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
-"""Largest size of an answer in bytes, and additional bytes for each row. Chosen: a row of 100 probabilities takes
-half."""
+"""Largest size of an answer in bytes: `ANSWER_BYTES`, plus `ROW_BYTES` for each row. Chosen: a row of 100 probabilities
+takes half of `ROW_BYTES`."""
 
 LOOPBACK: Final = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
 """Pattern of hosts that are this machine: data sent to them passes no network."""
@@ -61,14 +65,14 @@ ADVICE: Final = {
     **dict.fromkeys((401, 403), "; headers come from FAIRPROBE_HEADER_... in the environment, or by --header-from-env"),
     **dict.fromkeys((400, 404, 405, 415, 422), "; are the address, the protocol and the columns those of the service?"),
 }
-"""Hint at why a service refuses a request, by status."""
+"""Advice for the error message when a service refuses a request, by HTTP status."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Persistence:
-    """The settings for asking a service."""
+    """The settings for requests to a service, as in `remote.connect`."""
 
     connections: int
     timeout: float
@@ -78,15 +82,18 @@ class Persistence:
     batch_rows: int | None
     cache_rows: int
     headers: tuple[tuple[str, str], ...]
-    """Environment variable that holds its value, by header."""
+    """Pairs of a header's name and the environment variable that holds its value."""
 
 
 class TooLargeError(Exception):
-    """The error of a request that may have been too large: it held more rows than any that was answered."""
+    """The error that a request may have been too large: by its status, or larger than any answered and failed twice."""
 
 
 class _FailedError(Exception):
-    """The error of a possibly temporary failure; `after` is how many seconds the service asks to wait."""
+    """The error that a request failed for a possibly temporary reason.
+
+    `after` is the number of seconds that the service asks to wait.
+    """
 
     def __init__(self, what: str, after: float = 0.0) -> None:
         super().__init__(what)
@@ -95,7 +102,7 @@ class _FailedError(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a request."""
+    """The HTTP answer to a request: status, body, duration in seconds, and Retry-After header."""
 
     status: int
     data: bytes
@@ -104,64 +111,68 @@ class Reply:
 
     @property
     def words(self) -> str:
-        """Return the answer in a line, without secrets."""
+        """The status and body in one line for messages, without secrets."""
         text = redaction.shortened(self.data[:4000].decode(errors="replace"))
         return f"HTTP {self.status}{f': {text}' if text else ''}"
 
 
 class BatchSize:
-    """Number of rows of a request: doubled while requests are quick, or fixed."""
+    """The number of rows to send in a request: it doubles while requests are quick, or is fixed by the user."""
 
     def __init__(self, given: int | None = None) -> None:
         self.rows = given or FIRST_ROWS
         self.proven = given or 1
-        """Number of rows of the largest answered request; a larger one that fails may be too large."""
+        """Number of rows of the largest request answered so far. A larger request that fails may be too large."""
         self._is_settled = given is not None
 
     def parts(self, places: list[int]) -> list[list[int]]:
-        """Return some rows in as few requests as possible, of about equal size."""
+        """Split row numbers into lists of about equal length, one for each request, as few as possible."""
         ends = np.linspace(0, len(places), -(-len(places) // self.rows) + 1).astype(int).tolist()
         return [places[first:end] for first, end in pairwise(ends)]
 
     def answered(self, n_rows: int, seconds: float) -> None:
-        """Record the duration of a request; a quick one of about the present size may double the size."""
+        """Record an answered request; if it was quick and of about the present size, the size doubles."""
         self.proven = max(self.proven, n_rows)
         if not self._is_settled and seconds < QUICK and n_rows > self.rows // 2:
             self.rows = min(2 * self.rows, MOST_ROWS)
 
     def settle(self, rows: int) -> None:
-        """Send no larger requests than this from now on."""
+        """Limit all further requests to this number of rows, without doubling."""
         self.rows, self._is_settled = max(1, min(self.rows, rows)), True
 
 
 class Transport:
-    """The state of a service in one process: connections, the size of requests and cached answers."""
+    """Sends requests to one service from one process; it holds connections, request size and cached answers."""
 
     def __init__(self, service: Instances, patience: Persistence) -> None:
         self.patience, self._service = patience, service
         self.n_sent = 0
         """Number of rows sent, counting repeated requests each time."""
         self.is_afresh = False
-        """True while rows are sent whose answer is remembered, too."""
+        """True while rows with cached answers are sent again, too."""
         self.size = BatchSize(patience.batch_rows)
         self._caches: dict[tuple[str | None, ...], AnswerCache] = {}
-        """Cache of answers, by the name of the answer and the names of the columns."""
+        """Caches of answers, one for each name of an answer and names of columns."""
         self._places = asyncio.Semaphore(patience.connections)
-        """Semaphore that is held while a request is made, sent and repeated."""
+        """Semaphore that limits the number of requests at a time; it is held while a request is made, sent and
+        repeated."""
         self._shown = redaction.shown_source(service.url)
         self._next_turn = 0.0
-        """Time of the next request, on the clock of `time.monotonic`."""
+        """Earliest time of the next request, on the clock of `time.monotonic`."""
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
         headers = redaction.headers_from_environment(dict(patience.headers))
         self.secrets = redaction.secrets_of(service.url, headers.values())
-        """Secrets to hide, by `redaction.hiding`, from all shown answers of this service."""
+        """Secrets of this service, which `redaction.hiding` removes from all shown text."""
         redaction.guard_logs()
         self._client = _client(service.url, patience, headers)
 
     def ask(self, batch: Batch, answer: str | None) -> list[Any]:
-        """Return one answer for each row."""
+        """Return one answer for each row of a batch, from the cache or the service.
+
+        `answer` is the name of the wanted answer, for services that give several; otherwise None.
+        """
         cache = self._caches.setdefault((answer, *(batch.names or ())), AnswerCache(self.patience.cache_rows))
         with redaction.hiding(self.secrets):
             return cache.answer(batch.rows, lambda some: run(self._all(batch, some, answer)), afresh=self.is_afresh)
@@ -171,7 +182,7 @@ class Transport:
         return run(self._sent("GET", url, None, 0, lambda reply: reply))
 
     def takes(self, batch: Batch) -> bool:
-        """Return True if a request about one row is answered well; it is sent once."""
+        """Return True if the service answers a request about the first row with status 200; it is sent only once."""
         self.n_sent += 1
         body = self._service.request(batch, [0], None)
         try:
@@ -181,11 +192,11 @@ class Transport:
             return False
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the service."""
         await self._client.aclose()
 
     async def _all(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
-        """Return the answers to the rows at some places, in several requests; if one fails, the others end."""
+        """Return the answers to the rows with the numbers `places`, in parallel requests; if one fails, others end."""
         tasks = [asyncio.ensure_future(self._request(batch, part, answer)) for part in self.size.parts(places)]
         try:
             return [each for answers in await asyncio.gather(*tasks) for each in answers]
@@ -194,7 +205,7 @@ class Transport:
                 task.cancel()
 
     async def _request(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
-        """Return the answers to one request; if it is too large, to its two halves."""
+        """Return the answers to the rows with the numbers `places`; a request that is too large is halved."""
         n = len(places)
 
         def read(reply: Reply) -> list[Any]:
@@ -218,7 +229,10 @@ class Transport:
     async def _sent(
         self, method: str, url: str, body: bytes | None, n_rows: int, read: Callable[[Reply], Answer]
     ) -> Answer:
-        """Send a request until `read` accepts its answer. A request larger than any before gets fewer tries."""
+        """Send a request until `read` accepts the reply, and return what `read` makes of it.
+
+        A request larger than any answered before gets fewer tries.
+        """
         is_bold = n_rows > self.size.proven
         tries = 0
         while True:
@@ -232,14 +246,14 @@ class Transport:
                 await self._wait_or_end(failure, tries, is_bold=is_bold)
 
     def _turn(self) -> float:
-        """Reserve the next place in the queue, and return the seconds until it, by the limit on the rate."""
+        """Return the seconds to wait until a request may be sent under the rate limit, and reserve that time."""
         now, limit = time.monotonic(), self.patience.rate_limit
         turn = max(now, self._next_turn)
         self._next_turn = turn + (0.0 if limit is None else 1.0 / limit)
         return turn - now
 
     async def _wait_or_end(self, failure: _FailedError | InvalidAnswerError, tries: int, *, is_bold: bool) -> None:
-        """Wait until the request may be repeated; raise if it may not."""
+        """Wait until a failed request may be repeated; raise an error if it has failed as often as allowed."""
         if is_bold and self._has_answered and tries > 1:
             raise TooLargeError(str(failure))
         most = 1 + self.patience.retries
@@ -335,7 +349,7 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
 
 
 def _seconds(retry_after: str | None) -> float:
-    """Return the seconds that a Retry-After states: as a number, or until a date."""
+    """Return the seconds to wait by a Retry-After header, which is a number or a date; 0 without one."""
     for read in (float, lambda text: parsedate_to_datetime(text).timestamp() - time.time()):
         try:
             return max(0.0, read(retry_after or ""))
