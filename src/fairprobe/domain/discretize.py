@@ -57,9 +57,10 @@ class Dependence(NamedTuple):
     best: Codes
     """Most frequent value of the target, as a number, by value of the source."""
     n_broken: int
-    """Number of rows whose target value is not `best`."""
+    """Number of rows whose target value is not the most frequent one for their source value (`best`)."""
     expected: float
-    """Expected number of rows whose target value is not `best` if the columns were independent."""
+    """Number of rows that would be expected to have another target value than `best` if the columns were
+    independent."""
     would_show: float
     """Expected number of rows that would contradict the dependence by chance; the first row of each source value
     cannot."""

@@ -42,7 +42,7 @@ def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> li
 
 
 def infer_parameter(column: pd.Series[Any]) -> Parameter:
-    """Return the parameter that fits a column's values and dtype."""
+    """Return the parameter (kind, bounds, values and dtype) that fits a column of a frame."""
     import pandas as pd
 
     name, dtype = str(column.name), str(column.dtype)

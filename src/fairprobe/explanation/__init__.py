@@ -1,4 +1,4 @@
-"""Explanations of cases: their regions, their causes, who is worse off, and the smallest change that ends a case."""
+"""Explanations of cases: their regions and causes, who is worse off, and the smallest changes that end a case."""
 
 from fairprobe.explanation.case_region import CaseRegion
 from fairprobe.explanation.explaining import Explanation, explain

@@ -22,16 +22,19 @@ from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain
 
 Values = frozenset[int]
-"""The coordinates that a condition allows on an axis without order."""
+"""The set of coordinates that a condition allows on an axis without order."""
 
 LISTED = 12
-"""Largest number of values that a rule lists. A rule about more values lists the excluded ones if they are fewer.
-Chosen."""
+"""Number of values up to which a rule lists the allowed values; chosen. If more are allowed, it may list the excluded
+ones instead."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """The coordinates from `low` to `high`, both inside; a missing value has no place in the order."""
+    """A condition on an ordered axis: the coordinates from `low` to `high`, both included.
+
+    A missing value has no place in the order; `missing` says if it is allowed.
+    """
 
     low: int
     high: int
@@ -43,28 +46,28 @@ Condition = Span | Values
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter that may have a condition."""
+    """A parameter that a box may have a condition on."""
 
     column: int
     parameter: Parameter
     n: int
-    """Number of coordinates."""
+    """Number of coordinates (codes, or roles in a linked column) on the axis."""
     is_ordered: bool
     link: int | None = None
-    """Place of the link that changes it, among the domain's links."""
+    """Place, among the domain's links, of the link that changes the parameter; None if there is none."""
 
     @property
     def missing(self) -> int | None:
-        """The coordinate of a missing value."""
+        """The coordinate of a missing value on an ordered axis; None if there is none."""
         return self.n - 1 if self.is_ordered and self.parameter.missing else None
 
     @property
     def last(self) -> int:
-        """The highest coordinate in the order."""
+        """The highest coordinate of the axis, not counting that of a missing value."""
         return self.n - 1 - (self.missing is not None)
 
     def holds(self, condition: Condition, coordinates: Codes) -> Mask:
-        """Return a boolean mask over coordinates: True where the condition holds."""
+        """Return a boolean mask over coordinates of the axis: True where the condition holds."""
         if isinstance(condition, Span):
             inside = (coordinates >= condition.low) & (coordinates <= condition.high)
             if self.missing is None:
@@ -75,7 +78,7 @@ class Axis:
         return allowed[coordinates]
 
     def is_everything(self, condition: Condition) -> bool:
-        """Return True if the condition holds for all coordinates."""
+        """Return True if a condition holds for all coordinates of the axis."""
         if isinstance(condition, Span):
             whole = condition.low <= 0 and condition.high >= self.last
             return whole and (condition.missing or self.missing is None)
@@ -83,7 +86,7 @@ class Axis:
 
 
 class Axes:
-    """The axes of a domain, in domain order."""
+    """The axes of a domain (parameters that are neither sensitive nor derived), in domain order."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -106,37 +109,37 @@ class Axes:
         return len(self.each)
 
     def coordinates(self, codes: Codes) -> Codes:
-        """Return the coordinates of inputs: one column for each axis."""
+        """Return the coordinates of inputs that are given as codes: one row per input, one column per axis."""
         return self.domain.families.canonical(codes.astype(np.int64, copy=False))[:, self.columns]
 
     def box(self, conditions: Mapping[int, Condition]) -> Box:
-        """Return the box with conditions by axis; a condition that always holds is left out."""
+        """Return the box with the given conditions, by place of the axis; a condition that always holds is left out."""
         kept = {place: each for place, each in conditions.items() if not self.each[place].is_everything(each)}
         return Box(tuple(sorted(kept.items())))
 
     def inside(self, box: Box, coordinates: Codes) -> Mask:
-        """Return a boolean mask over inputs: True inside the box."""
+        """Return a boolean mask over inputs, given by their coordinates: True inside the box."""
         inside = np.ones(len(coordinates), dtype=bool)
         for place, condition in box.conditions:
             inside &= self.each[place].holds(condition, coordinates[:, place])
         return inside
 
     def inside_any(self, boxes: Iterable[Box], coordinates: Codes) -> Mask:
-        """Return a boolean mask over inputs: True inside at least one of the boxes."""
+        """Return a boolean mask over inputs, given by their coordinates: True inside at least one of the boxes."""
         inside = np.zeros(len(coordinates), dtype=bool)
         for box in boxes:
             inside |= self.inside(box, coordinates)
         return inside
 
     def rules(self, box: Box) -> list[Rule]:
-        """Return a rule for each condition of a box."""
+        """Return a list with a rule for each condition of a box."""
         return [self._rule(self._formula(self.each[place], each)) for place, each in box.conditions]
 
     def _rule(self, formula: Formula) -> Rule:
         return Rule(text_of(formula), parameters=self.domain.parameters)
 
     def rule(self, box: Box) -> Rule:
-        """Return all conditions of a box as one rule; without conditions, a rule that is always true."""
+        """Return a box as one rule of all its conditions; without conditions, a rule that is always true."""
         if not box.conditions:
             name = Name(self.each[0].parameter.name)
             return self._rule(Operation("or", (negated(missing(name)), missing(name))))
@@ -147,13 +150,16 @@ class Axes:
         return _said(axis, roles) if axis.link is None else self._linked(axis, axis.link, roles)
 
     def _linked(self, axis: Axis, place: int, roles: Codes) -> Formula:
-        """Return roles as a formula, without the sensitive value if each value has one role under all of them."""
+        """Return a condition on the roles of a linked column as a formula.
+
+        The formula names sensitive values only if a value has different roles under different ones.
+        """
         link, links = self.domain.links[place], self.domain._links
         sensitive = self.domain[link.sensitive]
         assert links is not None
 
         def played(roles: Codes) -> list[Codes]:
-            """Return the codes that have the roles, by sensitive value."""
+            """Return the codes that play the roles, by sensitive value."""
             codes = [links.played_by(place, roles, value) for value in range(sensitive.levels)]
             return [each[each >= 0] for each in codes]
 
@@ -171,22 +177,25 @@ class Axes:
 
 @dataclass(frozen=True)
 class Box:
-    """Conditions as pairs of the axis's place and the condition, sorted by axis."""
+    """A region as a list of conditions: pairs of an axis's place and the condition on it, sorted by place."""
 
     conditions: tuple[tuple[int, Condition], ...]
 
     @cached_property
     def by_axis(self) -> dict[int, Condition]:
-        """Return the conditions by the place of their axis."""
+        """Return the conditions of the box by the place of their axis."""
         return dict(self.conditions)
 
     def without(self, place: int) -> Box:
-        """Return the larger box without the condition on an axis."""
+        """Return the larger box that has no condition on the axis at a place."""
         return Box(tuple(each for each in self.conditions if each[0] != place))
 
 
 def _said(axis: Axis, codes: Codes) -> Formula:
-    """Return codes of a parameter as a formula: a range of numbers, or a list of values or of excluded values."""
+    """Return a set of a parameter's codes as a formula.
+
+    It is a range of numbers, or a list of values or of excluded values.
+    """
     parameter, name = axis.parameter, Name(axis.parameter.name)
     if not axis.is_ordered or parameter.kind == "ordinal":  # listed, as text has an order of its own
         return _among(parameter, set(codes.tolist()))
@@ -205,7 +214,7 @@ def _said(axis: Axis, codes: Codes) -> Formula:
 
 
 def _among(parameter: Parameter, inside: set[int]) -> Formula:
-    """Return the formula for a list of values, or for the excluded values if they are fewer."""
+    """Return a set of a parameter's codes as a list of values, or of the excluded values if they are clearly fewer."""
     values = plain_values(parameter)
     chosen = [value for code, value in enumerate(values) if code in inside]
     left_out = [value for code, value in enumerate(values) if code not in inside]
@@ -219,7 +228,10 @@ def _among(parameter: Parameter, inside: set[int]) -> Formula:
 
 
 def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return the values whose gain is positive, and their gain; a value without inputs keeps its state."""
+    """Return the condition with the highest gain on an axis without order, and its gain; None if nothing gains.
+
+    It allows the values whose summed gain is positive. A value without inputs stays as in the condition `now`.
+    """
     by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
     before = np.ones(axis.n, dtype=bool)
     if isinstance(now, frozenset):
@@ -232,7 +244,7 @@ def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None)
 
 
 def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
-    """Return the values that occur, in order, and the summed gain of their inputs."""
+    """Return the values that occur, in increasing order, and the summed gain of the inputs with each."""
     if n > len(values):
         at, places = np.unique(values, return_inverse=True)
         return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
@@ -241,7 +253,10 @@ def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
 
 
 def best_span(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return the span with the highest gain. An end does not move if no input lies in between."""
+    """Return the span with the highest gain on an ordered axis, and its gain; None without inputs.
+
+    `values` and `gains` are by input. An end of the condition `now` does not move if no input lies in between.
+    """
     if not len(values):
         return None
     at, worth = _by_value(values, gains, axis.n)

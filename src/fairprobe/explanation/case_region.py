@@ -24,83 +24,86 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIDENCE = 0.95
+"""Confidence with which the intervals of all regions hold together; chosen."""
 N_MEASURED = 2_000
-"""Number of fresh inputs judged of each region. Chosen."""
+"""Number of fresh inputs that are judged in each region; chosen."""
 
 MOST_DRAWN = 400_000
-"""Largest number of inputs drawn from a population to find enough in each region. Chosen."""
+"""Largest number of inputs drawn from a population to find enough in each region; chosen."""
 
 BATCH = 50_000
-"""Number of inputs drawn at a time."""
+"""Number of inputs drawn from a population at a time; chosen."""
 
 N_DENSITY = 100_000
-"""Number of inputs drawn to measure the part of a density in a region. Chosen."""
+"""Number of inputs drawn from a density to measure its fraction in each region; chosen."""
 
 
 class Few(StrEnum):
-    """Reasons why few fresh inputs of a region were judged, by the names of their remarks."""
+    """Reasons why few fresh inputs of a region were judged or comparable; the values are names of remarks."""
 
     BUDGET = "few-measured"
     THIN = "thin-regions"
     """Few of the inputs drawn from the population lie in the region."""
     APART = "few-comparable"
-    """Few inputs of the region have a twin that counts."""
+    """Few of the judged inputs of the region are comparable."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CaseRegion:
-    """A part of the domain that holds cases, as a rule over the other parameters, with its measurements."""
+    """A part of the domain that holds cases, as a rule over the non-sensitive parameters, with its measurements."""
 
     rule: Rule
-    """The region as a rule of the domain."""
+    """The region as a rule that is true inside it."""
     n: int
-    """Number of fresh inputs of the region that were judged."""
+    """Number of comparable inputs among the fresh inputs of the region that were judged."""
     hits: int
     """Number of cases among the judged inputs."""
     low: float
     high: float
-    """Upper end of the interval of the precision. The intervals of all regions hold together at 95% confidence."""
+    """Upper end of the interval of the precision, whose lower end is `low`. The intervals of all regions hold together
+    at 95% confidence."""
     coverage: float
     """Fraction of the explained cases that are in the region."""
     of_domain: float | None
     """Fraction of the allowed domain that is in the region; None if it cannot be counted."""
     of_density: float | None
-    """Fraction of the density that is in the region; None without a density."""
+    """Fraction of inputs drawn from the density that are in the region; None without a density."""
     n_rows: int | None
     """Number of real rows in the region; None without rows."""
     of_rows: float | None
     directions: Directions
-    """Counts of the outcomes of the two twins in the region, which show who is worse off."""
+    """Outcomes of the two twins in the cases of the region, which show who is worse off."""
     in_data: RegionInData | None = None
-    """The training rows in the region."""
+    """The training rows in the region, compared with the model's treatment; None without rows."""
     few: Few | None = None
-    """Reason why fewer inputs were judged than planned; None if all planned inputs were judged."""
+    """Reason why fewer inputs than planned were judged or comparable; None if none were lacking."""
 
     @property
     def precision(self) -> float:
-        """Fraction of the region's judged inputs that are cases."""
+        """The fraction of the region's comparable judged inputs that are cases; NaN without any."""
         return self.hits / self.n if self.n else float("nan")
 
     @property
     def touches(self) -> float:
-        """Fraction of people who are cases in the region, by which regions are sorted.
+        """The fraction of people who are in the region and cases, by which regions are sorted.
 
-        It is measured on the rows, else on the density, else on the domain.
+        It is the precision times the fraction of the rows that are in the region, else of the density, else of the
+        domain.
         """
         inside = next((each for each in (self.of_rows, self.of_density, self.of_domain) if each is not None), 0.0)
         return inside * self.precision if self.n else 0.0
 
     @property
     def text(self) -> str:
-        """The rule as a constraint that can be pasted into a domain file."""
+        """The rule of the region as text, which can be pasted into a domain file as a constraint."""
         return self.rule.text
 
     def matches(self, frame: pd.DataFrame) -> Mask:
-        """Return a boolean mask over rows: True inside the region."""
+        """Return a boolean mask of the rows of a frame that are in the region."""
         return self.rule.matches(frame)
 
     def sentence(self) -> str:
-        """Return the region in one line."""
+        """Return the rule of the region and its measurements in one line."""
         said = "the part of its inputs that are cases was not measured"
         if self.n:
             said = f"{percent(self.precision)} of its inputs are cases ({percent(self.low)} to {percent(self.high)})"
@@ -115,7 +118,7 @@ class CaseRegion:
         return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
 
     def cells(self) -> dict[str, str]:
-        """Return the figures by column of the table of all regions; empty where a figure is not known."""
+        """Return the region's cells of the table of all regions, by column; empty where a figure is not known."""
         return {
             "precision": percent(self.precision) if self.n else "",
             "interval": f"{percent(self.low)} to {percent(self.high)}" if self.n else "",
@@ -128,7 +131,7 @@ class CaseRegion:
         }
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentences as plain values of JSON."""
+        """Return the figures and the sentences of the region as values for JSON."""
         figures = figures_of(self, {"rule": "text"})
         return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
 
@@ -140,7 +143,10 @@ class CaseRegion:
 
 
 def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[CaseRegion]:
-    """Measure regions on fresh inputs, and sort them so that regions that concern most people come first."""
+    """Measure regions, given as boxes, on fresh inputs, and return those with a case.
+
+    Regions with the largest fraction of people who are cases in them come first.
+    """
     n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
     fresh = _fresh(evidence, axes, boxes, n)
     likely = None
@@ -155,7 +161,7 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> li
 
 
 def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
-    """Draw up to n inputs of each region from the population."""
+    """Draw up to `n` inputs of each region from the population, as codes, one array for each region."""
     population, rng = evidence.population, evidence.rng("measuring")
     if population.density is None:
         parts = [population.domain.part(axes.rules(box)) for box in boxes]
@@ -177,7 +183,10 @@ def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list
 def _measured(
     evidence: Evidence, axes: Axes, box: Box, inputs: Codes, n_regions: int, likely: Codes | None, n_wanted: int
 ) -> CaseRegion:
-    """Judge fresh inputs of a region and measure its figures; `likely` are coordinates drawn from the density."""
+    """Judge fresh inputs of a region and return the region with its figures.
+
+    `likely` has the coordinates of inputs drawn from the density. `n_wanted` is the planned number of inputs.
+    """
     rule, rows, domain = axes.rule(box), evidence.rows, evidence.domain
     judgement = evidence.judge(inputs)
     n, hits = int(judgement.comparable.sum()), int(judgement.hits.sum())
@@ -203,7 +212,7 @@ def _measured(
 
 
 def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
-    """Return the reason why only n inputs were judged; None if all planned inputs were judged."""
+    """Return the reason why only `n` comparable inputs were judged in a region; None if none are lacking."""
     if n_drawn < n_wanted:
         return Few.THIN
     if n_wanted < N_MEASURED:

@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class ChangedCases(Finding):
-    """Cases with minimal changes, all asked about again at the end. Tables have the index of the given cases."""
+    """Base class of the results of `shrink` and `repair`: cases with minimal changes."""
 
     domain: Domain
     cases: pd.DataFrame
     n_changes: pd.Series
-    """Number of free parameters that differ. In a linked column, the roles are compared."""
+    """Number of parameters, neither sensitive nor derived, in which a case and its origin or result differ. In a linked
+    column, roles are compared."""
     distance: pd.Series
-    """Gower's distance: the mean over the parameters, between 0 and 1."""
+    """Gower's distance over these parameters: the mean over them, between 0 and 1."""
     is_minimal: pd.Series
     """True where all smaller numbers of changes were tried and none succeeds."""
     n_gone: int
-    """Number of given cases that are left out because the model no longer treats them differently, or not each time."""
+    """Number of given cases that were left out because the model no longer treats them differently, or not every
+    time."""
     n_queries: int
     health: tuple[Remark, ...]
 
@@ -43,15 +45,15 @@ class ChangedCases(Finding):
 
     @property
     def n_cases(self) -> int:
-        """Number of cases that still hold."""
+        """The number of cases that still hold."""
         return len(self.cases)
 
     def in_words(self, n: int = 3) -> list[str]:
-        """Return the first cases with a result in words: the changes and the model's outputs."""
+        """Return the first `n` cases that have a result in words: their changes and the model's outputs."""
         return [self._case_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures as plain values of JSON; means are over the cases with a result."""
+        """Return the figures of changed cases as values for JSON; means are over the cases with a result."""
         return {
             "n_cases": self.n_cases,
             "n_gone": self.n_gone,
@@ -63,7 +65,7 @@ class ChangedCases(Finding):
         }
 
     def sentences(self) -> list[str]:
-        """The result in plain sentences."""
+        """Return the result of changing cases as sentences, with the number of queries."""
         if self.n_cases:
             return [self._sentence(), f"It took {self.n_queries:,} queries."]
         why = "it cannot be told whether they hold" if "stochastic-model" in dict(self.health) else "no longer hold"
@@ -79,7 +81,10 @@ class ChangedCases(Finding):
 def common_of(
     given: Evidence, rows: RealRows | None, search: MinimalChanges, kept: Codes, found: Mask
 ) -> dict[str, Any]:
-    """Return the fields of the base class for the kept cases; `found` is a mask of the cases with a result."""
+    """Return the fields of `ChangedCases` for a result, by name.
+
+    `kept` are the places of the cases that remain, `found` is a boolean mask of those with a result.
+    """
     import pandas as pd
 
     assert given.index is not None
@@ -115,19 +120,20 @@ def _remarks(rows: RealRows | None, search: MinimalChanges, found: Mask, is_mini
 
 @dataclass(frozen=True)
 class RealRows:
-    """Real rows as inputs, whether or not the constraints allow them."""
+    """Real rows as inputs of the domain, whether or not the constraints allow them."""
 
     codes: Codes
     places: Codes
-    """Place of each row among the members of its family; -1 where its sensitive value is not compared."""
+    """Place of each row among the members of its family; -1 where a sensitive value is not compared."""
     frame: pd.DataFrame
-    """The rows as the caller gave them."""
+    """The rows that are used, as the caller gave them."""
     n_unused: int
-    """Number of unused rows: they hold a value outside the domain, or values that contradict a link."""
+    """Number of rows that are not used, because they hold a value outside the domain or values that contradict a
+    link."""
 
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:
-    """Code rows at the nearest step. Their sensitive values do not matter and need not be compared."""
+    """Return real rows as inputs, numbers at the nearest step; their sensitive values need not be compared."""
     rows = domain.rows(towards, called={"X": "towards"})
     sensitive = list(domain.sensitive_columns)
     codes, own = rows.nearest_codes, rows.nearest_codes[:, sensitive]

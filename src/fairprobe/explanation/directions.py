@@ -32,32 +32,33 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONFIDENCE = 0.95
+"""Confidence of the intervals of directions; chosen."""
 SURPRISING = 0.05
-"""Largest adjusted p-value at which a sentence says that one side is worse off. Chosen."""
+"""Largest adjusted p-value at which a sentence says that chance alone does not explain a direction; chosen."""
 
 MOST_PAIRS = 200
-"""Largest number of compared pairs of sides. If there are more, those at the ends of most found cases are kept.
-Chosen."""
+"""Largest number of compared pairs of sensitive values; if there are more, those at the ends of most found cases are
+kept. Chosen."""
 
 MOST_BARS = 12
-"""Largest number of drawn bars. Chosen."""
+"""Largest number of bars in the drawing of directions; chosen."""
 
 TOLD = 2
-"""Number of table rows that sentences state. Chosen."""
+"""Number of rows of the table of directions that sentences state; chosen."""
 
 COUNTED = (
     *("compared", "first", "second", "first_gets", "second_gets"),
     *("found", "found_reversed", "sampled", "sampled_reversed"),
 )
-"""Columns of the table that are filled before the test."""
+"""Columns of the table of directions that are filled before the test."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Directions(Finding):
-    """The outcomes of the two twins of cases."""
+    """How often one of two sensitive values gets the worse outcome in cases, with a test on sampled cases."""
 
     table: pd.DataFrame
-    """A row for each pair of sides and each pair of outcomes that differ between them.
+    """Table with a row for each pair of sides (sensitive values) and each pair of outcomes that differ between them.
 
     - `compared`: "combination" if the sides are combinations of all sensitive values. If several are sensitive,
       there are also rows that compare two values of one parameter, by its name; the other parameters stay.
@@ -75,7 +76,7 @@ class Directions(Finding):
     """The favourable outcome, if it was given and seen; `first` is then the side that is worse off."""
     n_found: int
     n_sampled: int
-    """Number of cases among the drawn inputs."""
+    """Number of cases among the freshly drawn inputs."""
     n_drawn: int
     """Number of freshly drawn inputs."""
     health: tuple[Remark, ...] = ()
@@ -83,7 +84,7 @@ class Directions(Finding):
     json_names: ClassVar = {"table": "directions"}
 
     def sentences(self) -> list[str]:
-        """Return sentences for the table rows with the smallest p-values."""
+        """Return sentences for the rows of the table with the smallest p-values, one for each."""
         if not len(self.table):
             return ["No case tells two sides apart."]
         told = self.table.sort_values("p_adjusted", kind="stable", na_position="last")
@@ -109,7 +110,7 @@ class Directions(Finding):
         )
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draw, as SVG, how often the first side gets the outcome of the row instead of the second side."""
+        """Draw how often the first side and not the second gets the outcome of a row, and write it to an SVG file."""
         from fairprobe.explanation.plots import draw_bars
 
         of = "sampled" if self.n_sampled else "found"
@@ -124,7 +125,7 @@ class Directions(Finding):
 
 
 def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
-    """Count the outcomes of two sides, and test whether both directions are equally frequent.
+    """Count the outcomes of two sensitive values in cases, and test whether both directions are equally frequent.
 
     Args:
         evidence: the cases found.
@@ -159,17 +160,17 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
 
 
 class _Pair(NamedTuple):
-    """Two values of one sensitive parameter, or two combinations of all sensitive parameters."""
+    """Two sides that are compared: two values of one sensitive parameter, or two combinations of all of them."""
 
     compared: str
     words: tuple[str, str]
     places: tuple[int, int]
-    """Codes of the parameter's values, or places of the combinations."""
+    """The two codes of the parameter's values, or the two places of the combinations."""
     parameter: int | None = None
-    """Place of the parameter among the sensitive ones; None for combinations."""
+    """Place of the parameter among the sensitive ones; None if combinations are compared."""
 
     def members(self, domain: Domain, codes: Codes) -> list[Codes]:
-        """Return, for each side, the place of its member in each input's family."""
+        """Return, for each of the two sides, the place of its member in the family of each input."""
         if self.parameter is None:
             return [np.full(len(codes), place) for place in self.places]
         combinations = domain.families.combinations[domain.families.place(codes)]
@@ -181,10 +182,7 @@ class _Pair(NamedTuple):
 
 
 def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
-    """Return sets of groups: the values of each sensitive parameter if there are several, and their combinations.
-
-    A group has a description in words, and the places of its combinations in domain order.
-    """
+    """Return sets of groups: one of values for each of several sensitive parameters, then one of combinations."""
     combinations = domain.combinations
     whole = {combination_words(domain, place): [place] for place in range(len(combinations))}
     if len(domain.sensitive) == 1:
@@ -210,9 +208,9 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
 
 
 def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
-    """Return pairs of combinations. If there are too many, the pairs at the ends of most found cases are kept.
+    """Return pairs of sides by number, at most `MOST_PAIRS`: those at the ends of most found cases.
 
-    The sampled cases do not influence this choice, so that their test stays exact.
+    `sides` has the side of each combination of sensitive values.
     """
     n_sides = int(sides.max()) + 1
     if math.comb(n_sides, 2) <= MOST_PAIRS or not evidence.n_cases:
@@ -228,18 +226,18 @@ def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
 
 
 class _Outcomes(NamedTuple):
-    """Outcomes as numbers; two sides with equal numbers are treated alike."""
+    """How outputs are read as outcomes, which have numbers; two sides with equal numbers are treated alike."""
 
     names: Sequence[Any]
-    """Name of each outcome, by its number."""
+    """Name of each outcome, in the order of their numbers."""
     read: Callable[[NDArray[Any], NDArray[Any]], tuple[Codes, Codes]]
-    """Function from the outputs of two sides to the numbers of their outcomes."""
+    """Function from the outputs of two sides to the numbers of their outcomes, by case."""
     is_told: bool
     """True if the favourable outcome is known: the lower number is then the worse outcome."""
 
 
 def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
-    """Return the labels as outcomes; with a favourable label, the outcomes are this label and all others."""
+    """Return labels as outcomes; with a favourable label, there are two outcomes: it, and all others."""
     import pandas as pd
 
     labels = labels_of(parts)
@@ -257,10 +255,9 @@ def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes
 
 
 def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
-    """Return the lower and the higher of two numbers as outcomes; of classes, the numbers of one class.
+    """Return the lower and the higher of two numbers as outcomes; if outputs have classes, of the numbers of one class.
 
-    That class is the favourable one, or the last of two; otherwise, for each pair, the class with the largest
-    difference.
+    The class is the favourable one, or the last of two; otherwise, for each case, the one with the largest difference.
     """
     oracle, good, n_classes = evidence.oracle, evidence.favourable, n_classes_of(parts)
     sign = -1.0 if good is not None and good.is_low else 1.0
@@ -287,7 +284,7 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
 
 
 def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
-    """Return the number of cases, by the outcomes of the two sides, where they differ and both members exist."""
+    """Return the number of cases, by the two sides' outcomes, in which these differ and both sides' members exist."""
     n = len(judgement.codes)
     if not n:
         return Counter()
@@ -299,7 +296,7 @@ def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcom
 
 
 def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Outcomes) -> Iterator[tuple[Any, ...]]:
-    """Yield a table row for each two outcomes that differ between sides; the first gets the lower one more often."""
+    """Yield a row of the table for each two outcomes that differ between two sides, with the numbers of cases."""
     found, sampled = (_counts(domain, part, pair, outcomes) for part in parts)
     for low, high in sorted({(min(gets), max(gets)) for gets in (*found, *sampled)}):
         ways, sides = [(low, high), (high, low)], pair.words
@@ -311,7 +308,10 @@ def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Ou
 
 
 def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """Test the symmetry of the table rows, and sort: single parameters first, then by the number of cases."""
+    """Return the table of directions from its rows, with the test of symmetry of each.
+
+    Rows of single parameters come first, then rows with more sampled cases.
+    """
     import pandas as pd
 
     table = pd.DataFrame(rows, columns=list(COUNTED))
@@ -328,7 +328,7 @@ def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
 
 
 def symmetry(hits: Codes, n: Codes) -> Floats:
-    """Return the exact two-sided p-value of a count out of n, if both directions were equally likely.
+    """Return the exact two-sided p-values of counts `hits` out of `n`, if both directions were equally likely.
 
     >>> symmetry(np.array([5, 10]), np.array([10, 10])).round(4).tolist()
     [1.0, 0.002]
@@ -351,7 +351,7 @@ def holm(p: Floats) -> Floats:
 
 
 def _short(words: str, name: str) -> str:
-    """Return the words for one sensitive value, without the parameter's name if the value is a word.
+    """Return the words for a sensitive value without the parameter's name if the value starts with a letter.
 
     >>> _short("sex=Female", "sex"), _short("group=1", "group"), _short("sex=Female, age=20", "combination")
     ('Female', 'group=1', 'sex=Female, age=20')

@@ -1,4 +1,4 @@
-"""Evidence for all findings: the cases that still hold, the model, its remaining queries, and the people."""
+"""Evidence for explanations: the cases that still hold, the model, its remaining queries, and the population."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_QUERIES = 1_000_000
-"""Largest number of rows sent to a model by default. Chosen."""
+"""Default of `max_queries`, the largest number of rows sent to a model for an explanation; chosen."""
 
 CASES_PART = 0.5
-"""Fraction of `max_queries` for asking about all given cases. If they need more, half of this fraction is used.
-Chosen."""
+"""Largest fraction of `max_queries` for asking about all given cases; chosen. If they need more, half of this fraction
+is spent on some of them."""
 
 LEAST_SEEN = 100
-"""Number of fresh inputs above which a favourable outcome that none of them got is refused. Chosen."""
+"""Number of judged fresh inputs from which on a favourable outcome that nobody got is refused; chosen."""
 
 
 class Budget:
-    """Remaining queries of a limit; None means that there is no limit."""
+    """The queries (rows sent to a model) that remain up to a limit."""
 
     def __init__(self, oracle: Oracle, max_queries: int | None, *, reserved: int = 0) -> None:
         self._oracle = oracle
         self.max_queries = max_queries
         self._reserved = reserved
         self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
-        """Largest number of rows that one input costs."""
+        """Largest number of rows sent to the model for one input and its twins."""
 
     @property
     def n_left(self) -> int | None:
-        """Number of rows that may still be sent; None without a limit."""
+        """Number of rows that may still be sent to the model; None without a limit."""
         if self.max_queries is None:
             return None
         return max(0, self.max_queries - self._reserved - self._oracle.asker.n_queries)
@@ -61,14 +61,20 @@ class Budget:
         return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
 
     def inputs(self, n_wanted: int, part: float = 1.0, cost: int | None = None) -> int:
-        """Return how many of the wanted inputs a fraction of the budget pays for, if each costs `cost` rows."""
+        """Return how many of the wanted inputs can be judged with the fraction `part` of the remaining queries.
+
+        `cost` is the number of rows sent to the model for one input; by default the attribute `cost`.
+        """
         left = self.n_left
         return n_wanted if left is None else min(n_wanted, int(left * part) // (cost or self.cost))
 
 
 @dataclass(frozen=True)
 class DrawnFrom:
-    """The population that inputs are drawn from: all allowed inputs, or a density above a floor of plausibility."""
+    """The population that inputs are drawn from: all inputs, the allowed ones, or a density.
+
+    Inputs drawn from a density have at least `min_plausibility`.
+    """
 
     name: str
     domain: Domain
@@ -77,7 +83,10 @@ class DrawnFrom:
 
     @classmethod
     def of(cls, found: Found | None, domain: Domain, population: str | Density | None) -> DrawnFrom:
-        """Return the requested population; by default that of the search, or all allowed inputs."""
+        """Return the population that the user asks for: "domain", "valid", or a density.
+
+        By default it is the population of the search, or all allowed inputs.
+        """
         if population is None:
             if found is None or found.density is None:
                 return cls("valid" if domain.is_restricted else "domain", domain)
@@ -91,7 +100,7 @@ class DrawnFrom:
         return cls(population, domain.without_constraints() if population == "domain" else domain)
 
     def sample(self, n: int, rng: np.random.Generator) -> Codes:
-        """Draw inputs."""
+        """Draw `n` inputs of the population, as codes."""
         if self.density is None:
             return self.domain.sample_codes(n, rng)
         return self.density.sample_codes(n, rng, self.density.floor(self.min_plausibility))
@@ -99,19 +108,22 @@ class DrawnFrom:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """The cases that still hold, the model that judges, and everything given with them."""
+    """The data that all findings of an explanation share.
+
+    They are the cases that still hold, the model that judges, its budget of queries, the population and the rows.
+    """
 
     model: Any
     domain: Domain
     oracle: Oracle
     budget: Budget
-    """Remaining queries, without those reserved for asking about the cases once more."""
+    """Remaining queries, without those reserved for asking about the cases again."""
     cases: Judgement
     numbers: Codes
-    """Position among the given cases, for each case that still holds."""
+    """For each case that still holds, its position among the given cases."""
     population: DrawnFrom
     index: pd.Index | None = None
-    """Index of the cases that still hold."""
+    """Index labels, in the given frame, of the cases that still hold."""
     n_gone: int = 0
     """Number of given cases that no longer hold."""
     n_unasked: int = 0
@@ -119,11 +131,11 @@ class Evidence:
     n_off: int = 0
     """Number of given cases that were not asked about because they hold row values outside the domain."""
     density: Density | None = None
-    """The density of the population, or of the search."""
+    """The density of the population, or else of the search; None if neither has one."""
     rows: pd.DataFrame | None = None
     """Real rows, whether or not they lie in the domain."""
     labels: pd.Series | None = None
-    """The labels of the rows."""
+    """The labels of the rows, with the rows' index."""
     seed: int = 0
     favourable: Favourable | None = None
 
@@ -144,47 +156,47 @@ class Evidence:
 
     @property
     def output(self) -> str:
-        """The compared output: "label", "score", "proba" or "value"."""
+        """The output that is compared: "label", "score", "proba" or "value"."""
         return self.oracle.asker.output
 
     @property
     def batch(self) -> str:
-        """The form of the model's batches: "frame" or "array"."""
+        """The form in which the model gets its batches of rows: "frame" or "array"."""
         assert isinstance(self.oracle.asker, Asker)
         return self.oracle.asker.batch
 
     @cached_property
     def classes(self) -> list[Any] | None:
-        """Classes of the model, in order; None if it does not tell them."""
+        """The classes of the model, in its order; None if the model does not state them."""
         return classes_of(self.model)
 
     @cached_property
     def places(self) -> Codes:
-        """Place of each case among the members of its family."""
+        """The place of each case among the members of its family."""
         return self.domain.families.place(self.cases.codes)
 
     @cached_property
     def coordinates(self) -> Codes:
-        """The roles of each case in the columns that are neither sensitive nor derived."""
+        """The codes of each case in the columns that can be moved; roles replace the values of linked columns."""
         return coordinates(self.domain, self.cases.codes)
 
     @cached_property
     def row_codes(self) -> Codes:
-        """The rows as inputs, numbers at the nearest step; -1 where a value is outside the domain."""
+        """The rows as codes, numbers at the nearest step; -1 where a value is outside the domain."""
         assert self.rows is not None
         return self.domain.encode(self.rows, nearest=True)
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a random generator for one finding, so that its draws do not change those of other findings."""
+        """Return a random generator for one finding, by name, so that its draws do not change those of others."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def judge(self, codes: Codes) -> Judgement:
-        """Judge inputs with the model."""
+        """Judge inputs, given as codes, with the model, in batches."""
         return self.oracle.judge_batches(codes)
 
     @contextmanager
     def asker(self, *, domain: Domain | None = None, output: str | None = None) -> Iterator[Asker]:
-        """Yield a way to ask the model about another domain or output; the budget counts these queries too."""
+        """Yield an object that asks the model about another domain or output; the budget counts these queries too."""
         own = self.oracle.asker
         asker = Asker(self.model, domain or self.domain, output=output or own.output, batch=self.batch)
         try:
@@ -194,7 +206,10 @@ class Evidence:
             own.n_queries += asker.n_queries
 
     def health(self, n_lost: int = 0) -> list[Remark]:
-        """Return remarks on an unstable model and on left-out cases; `n_lost` were lost after the first check."""
+        """Return remarks on an unstable model and on cases that were left out.
+
+        `n_lost` is the number of cases that were lost after the first check.
+        """
         remarks = list(self.oracle.health)
         of = f"of {self.n_given:,} cases"
         if self.n_unasked:
@@ -227,9 +242,10 @@ def asked_cases(
     batch: str | None,
     n_times: int = 1,
 ) -> Evidence:
-    """Ask about the cases of a search or of a frame; if the budget is too small, about an even selection of them.
+    """Ask the model about the cases of a search or of a frame, and return those that still hold as evidence.
 
-    Queries are reserved so that the cases that hold can be asked about `n_times` in all.
+    If the budget is too small, an even selection of them is asked about. Queries are reserved so that the cases that
+    hold can be asked about `n_times` in all.
     """
     import pandas as pd
 
@@ -280,9 +296,9 @@ def explained_cases(
     seed: int,
     **asked: Any,
 ) -> Evidence:
-    """Ask about the given cases and collect the data that belongs to them; see `explain` for the arguments.
+    """Ask the model about given cases, and return those that still hold with the rows and the population as evidence.
 
-    The other arguments are those of `asked_cases`.
+    `explain` describes the arguments; the other ones are those of `asked_cases`.
     """
     own, kept = found if isinstance(found, Found) else None, None
     if own is not None and any(each.own is not each for each in own.domain.parameters):
@@ -305,7 +321,7 @@ def explained_cases(
 
 
 def _check_none_given(found: Found, domain: Domain | None, **settings: Any) -> None:
-    """Refuse settings that the search already fixes."""
+    """Refuse a domain or settings that differ from those of the search that found the cases."""
     if domain is not None and domain != found.domain:
         raise SettingError.about("domain", "must be the one searched, got another: leave it out, or give found.cases")
     for name, value in settings.items():
@@ -317,7 +333,7 @@ def _check_none_given(found: Found, domain: Domain | None, **settings: Any) -> N
 
 
 def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
-    """Return cases as codes; a value outside the domain is refused."""
+    """Return a frame of cases as codes; a value outside the domain is refused."""
     codes = domain.rows(frame, called={"X": "cases"}, may_be_empty=True).codes
     outside = codes < 0
     if outside.any():
@@ -332,7 +348,10 @@ def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
 
 
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
-    """Check real rows and their labels."""
+    """Check real rows and their labels, and return both.
+
+    The rows are a frame in the domain's dtypes, and the labels have its index. Each is None if it was not given.
+    """
     import pandas as pd
 
     if X is None:
@@ -347,7 +366,7 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
 
 
 def labels_of(judgements: Iterable[Judgement]) -> list[Any]:
-    """Return the labels that inputs got, in order; an empty list if outputs are numbers of classes."""
+    """Return the distinct labels in the outputs of judgements, in order; empty if outputs are numbers by class."""
     import pandas as pd
 
     seen = [part.outputs[part.exist] for part in judgements if part.outputs.ndim == 2]
@@ -355,12 +374,12 @@ def labels_of(judgements: Iterable[Judgement]) -> list[Any]:
 
 
 def n_classes_of(judgements: Iterable[Judgement]) -> int:
-    """Return the number of classes in the outputs; 0 for plain numbers and labels."""
+    """Return the number of classes in the outputs of judgements; 0 if outputs are plain numbers or labels."""
     return max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
 
 
 def favourable_among(word: Any, evidence: Evidence, sampled: Judgement | None = None) -> Favourable | None:
-    """Return the favourable outcome for `word`, checked against the outcomes of cases, fresh inputs and rows.
+    """Return the user's favourable outcome `word`, checked against the outcomes of cases, fresh inputs and rows.
 
     If few fresh inputs were judged, an outcome that none of them got is accepted, unless its name resembles a seen one.
     """

@@ -39,71 +39,72 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_SAMPLED = 20_000
-"""Number of fresh inputs of the population for the share of cases and for the directions. Chosen."""
+"""Number of fresh inputs of the population that are judged for the share of cases and for the directions; chosen."""
 
 LEARNING_PART = 0.6
-"""Fraction of the remaining queries for learning regions; the other findings need the rest. Chosen."""
+"""Fraction of the remaining queries that is spent on learning regions; chosen: the other findings need the rest."""
 
 LEAST_LEARNED = 500
-"""Number of judged inputs below which finding no region has no meaning. Chosen."""
+"""Number of judged inputs below which it has no meaning that no region was found; chosen."""
 
 LEAST_MEASURED = 100
-"""Number of fresh inputs in a region below which its precision is not well known. Chosen."""
+"""Number of judged fresh inputs in a region below which its precision is not well known; chosen."""
 
 MOST_REMEDIED = 3
-"""Number of regions for which remedies are simulated. Chosen."""
+"""Largest number of regions for which remedies are simulated; chosen."""
 
 TOLD = 3
-"""Number of remedies that sentences state."""
+"""Largest number of remedies that sentences state; chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Explanation(Finding):
-    """The regions that contain the cases, and the other findings about these cases."""
+    """The result of `explain`: the regions that contain the cases, and the other findings about these cases."""
 
     regions: tuple[CaseRegion, ...]
-    """Measured regions; regions that concern most people come first."""
+    """Measured regions, sorted so that those with the largest fraction of people who are cases in them come first."""
     coverage: float
     """Fraction of the explained cases that are in a region."""
     influence: Influence
     directions: Directions
     severity: Severity
     relabelled: tuple[int, int] | None
-    """Number of cases whose label changes too, and number asked about; None unless scores or probabilities are
-    compared."""
+    """Number of cases whose twins get different labels too, and number of cases asked about. None unless scores or
+    probabilities are compared and the model's labels could be asked for."""
     inside: Inside | None
-    """Parts of the model that use a sensitive parameter; None if the model's inside is not known."""
+    """Parts of the model (nodes of a tree or coefficients) that use a column in which twins differ; None if the model's
+    inside is not known."""
     remedies: Remedies
-    """Simulated decisions for the first regions."""
+    """Simulated shares if the first regions were decided in another way."""
     domain: Domain
     population: str
-    """The population on whose inputs regions were measured."""
+    """Name of the population on whose inputs the regions were measured."""
     n_given: int
-    """Number of cases given."""
+    """Number of cases that the user gave."""
     n_asked: int
-    """Number of given cases that were asked about again, which the limit on queries bounds."""
+    """Number of given cases that the model was asked about again. The limit on queries bounds it."""
     n_cases: int
-    """Number of cases asked about again that still hold; the explanation is about them."""
+    """Number of cases that still hold when the model is asked again. The explanation is about them."""
     n_sampled: int
-    """Number of fresh inputs of the population that are comparable."""
+    """Number of comparable inputs among the fresh inputs of the population."""
     n_sampled_cases: int
     n_queries: int
     seconds: float
     seed: int
     health: tuple[Remark, ...] = ()
     not_measured: Mapping[str, str] = field(default_factory=dict)
-    """Sentence on each section that the limit on queries left no room for, by section."""
+    """Sentence on each section that was not measured because the limit on queries left no room for it, by section."""
 
     json_names: ClassVar = {"domain": "", "relabelled": ""}
 
     @property
     def rules(self) -> tuple[CaseRegion, ...]:
-        """Another name of `regions`."""
+        """The measured regions; another name of `regions`."""
         return self.regions
 
     @property
     def table(self) -> pd.DataFrame:
-        """Return the regions as a table with one row for each."""
+        """Return a table of the measured regions, with a row for each."""
         import pandas as pd
 
         names = ["text", "precision", "low", "high", "coverage", "of_domain", "of_density", "of_rows", "n_rows"]
@@ -112,7 +113,7 @@ class Explanation(Finding):
     # Words
 
     def title(self) -> str:
-        """Return the number of regions and the fraction of the cases in them, as a sentence."""
+        """Return the number of regions and the fraction of the cases in them as a sentence."""
         if not self.n_given:
             return "No cases were given, so there is nothing to explain. The model may still have cases."
         if not self.n_asked:
@@ -138,7 +139,7 @@ class Explanation(Finding):
         }
 
     def sentences(self) -> list[str]:
-        """All findings in plain sentences, the most important first."""
+        """Return all findings as sentences, the most important first."""
         return [
             self.title(),
             *(f"{place}. {region.sentence()}." for place, region in enumerate(self.regions, start=1)),
@@ -148,7 +149,7 @@ class Explanation(Finding):
         ]
 
     def label_sentences(self) -> list[str]:
-        """Return a sentence on the number of cases whose label changes, as scores can differ without that."""
+        """Return a sentence on the number of cases whose twins get different labels; empty if that was not measured."""
         if self.relabelled is None:
             return []
         n, asked = self.relabelled
@@ -156,7 +157,7 @@ class Explanation(Finding):
         return [f"Of {asked:,} cases {over}, {n:,} have twins with different labels."]
 
     def blocks(self) -> Sequence[Block]:
-        """The title, the regions, the other findings, the remedies, and what was not measured."""
+        """Return the explanation for reports: title, regions, other findings, remedies, and what was not measured."""
         return [
             Sentence(self.title()),
             *self._region_blocks(),
@@ -167,7 +168,7 @@ class Explanation(Finding):
         ]
 
     def _region_blocks(self) -> list[Block]:
-        """A table of the regions, and the meaning of the verdicts in it."""
+        """Return a table of the regions for reports, and the meaning of the verdicts in it."""
         if not self.regions:
             return []
         cells = [{"": str(place), **region.cells()} for place, region in enumerate(self.regions, start=1)]
@@ -187,7 +188,7 @@ class Explanation(Finding):
     # Figures and files
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentences as plain values of JSON."""
+        """Return the figures and the sentences of the explanation as values for JSON."""
         low, high = clopper_pearson(self.n_sampled_cases, self.n_sampled, CONFIDENCE)
         n_relabelled, relabelled_of = self.relabelled or (None, None)
         return {
@@ -200,11 +201,11 @@ class Explanation(Finding):
         }
 
     def to_json(self, path: str | PathLike[str]) -> None:
-        """Write the figures to a file."""
+        """Write the figures and the sentences of the explanation to a JSON file."""
         Path(path).write_text(json.dumps(self.jsonable(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def plot(self, folder: str | PathLike[str]) -> list[Path]:
-        """Draw the findings as SVG files in a folder; returns the paths of the files."""
+        """Draw influences, curves and directions as SVG files in a folder, and return the paths of the files."""
         into = Path(folder)
         into.mkdir(parents=True, exist_ok=True)
         drawings = {
@@ -313,7 +314,7 @@ def explain(
 
 
 def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str, str]:
-    """Return, by section, the sentence that the limit on queries left no room for it."""
+    """Return a sentence for each section that the limit on queries left no room to measure, by section."""
     if not evidence.n_cases and not evidence.n_unasked:
         return {}
     limit = f"Not measured: the limit of {evidence.budget.max_queries or 0:,} queries left"

@@ -15,40 +15,49 @@ if TYPE_CHECKING:
 
 
 class Finding(Result):
-    """A result with sentences, a table and remarks. Subclasses are dataclasses, whose fields are the figures."""
+    """Base class of results with sentences, a table and remarks.
+
+    Subclasses are dataclasses, whose fields are the figures.
+    """
 
     health: tuple[Remark, ...] = ()
     """Remarks, each with a name and a text."""
     json_names: ClassVar[Mapping[str, str]] = {}
-    """Other names in JSON, by field; an empty name leaves the field out of JSON."""
+    """Names of fields in JSON where they differ, by field; an empty name leaves the field out of JSON."""
 
     def sentences(self) -> list[str]:
-        """The result in plain sentences, the most important first."""
+        """Return a finding as sentences, the most important first."""
         raise NotImplementedError
 
     def shown_table(self) -> pd.DataFrame | None:
-        """Return the table shown below the sentences; None without one."""
+        """Return the table that a report shows below the sentences; None without one."""
         return getattr(self, "table", None)
 
     def blocks(self) -> Sequence[Block]:
-        """The sentences, the table and the remarks."""
+        """Return a finding for reports: the sentences, the table and the remarks."""
         table = self.shown_table()
         shown = [] if table is None or not len(table) else [Table.of_frame(table)]
         return [Sentence(" ".join(self.sentences())), *shown, *self.health]
 
     def jsonable(self) -> Any:
-        """The figures and the sentences as plain values of JSON."""
+        """Return the figures (fields) and the sentences of a finding as values for JSON."""
         return {**figures_of(self, self.json_names), "sentences": self.sentences()}
 
 
 def figures_of(of: object, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the attributes of an object for JSON, some under other names; an empty name leaves one out."""
+    """Return the attributes of an object as values for JSON, by name.
+
+    `names` has other names for some of them; an empty name leaves one out.
+    """
     named = {names.get(name, name): value for name, value in vars(of).items()}
     return {name: as_json(value) for name, value in named.items() if name}
 
 
 def as_json(value: Any) -> Any:
-    """Return a value for JSON: tables become lists of rows; NaN and infinity become None, as JSON lacks them."""
+    """Return a value converted for JSON.
+
+    Tables become lists of rows. NaN, infinity and missing values become None, because JSON lacks them.
+    """
     import pandas as pd
 
     if hasattr(value, "jsonable"):

@@ -31,59 +31,64 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_JUDGED = 120_000
-"""Largest number of judged inputs: at the default budget it leaves most queries to the other findings. Chosen."""
+"""Largest number of inputs judged to measure influence; chosen: at the default budget it leaves most queries to the
+other findings."""
 
 CONFIDENCE = 0.95
+"""Confidence of the intervals over cases; chosen."""
 
 N_PAIRED = 6
-"""Number of the strongest parameters whose pairs are all tried. Chosen."""
+"""Number of the parameters that end most cases, all pairs of which are moved together; chosen."""
 
 N_CURVES = 4
-"""Number of the strongest parameters for which the gap is measured along their values. Chosen."""
+"""Number of the parameters that end most cases, for which the gap is measured along their values; chosen."""
 
 MOST_BARS = 30
-"""Largest number of drawn parameters. Chosen."""
+"""Largest number of parameters in the drawing of influences; chosen."""
 
 FEWEST_VALUES = 2
-"""Smallest number of values tried for each parameter: a small budget reduces the number of cases instead. Chosen."""
+"""Smallest number of values to which each parameter of a case is moved; chosen. A smaller budget reduces the number of
+cases instead."""
 
 N_OTHERS = 50_000
-"""Number of inputs that values are taken from, large enough to make sampling noise negligible. Chosen."""
+"""Number of inputs from which new values are taken; chosen large enough to make sampling noise negligible."""
 
 MOST_ROUNDS = 16
-"""Largest number of draws of another value while the drawn ones are not allowed. Chosen."""
+"""Largest number of draws of a new value for a case while the drawn ones are not allowed; chosen."""
 
 PLAUSIBLE = 0.05
-"""Smallest plausibility of a moved case, unless the population sets one or the case is less plausible itself.
-Chosen."""
+"""Smallest plausibility of a moved case, unless the population sets one or the case itself is less plausible;
+chosen."""
 
 SOURCES = {"density": "the density", "rows": "the rows", "domain": "all values alike"}
-"""Words for each source of values in sentences."""
+"""Words for the source of new values in sentences, by name of the source."""
 
 MOST_POINTS = 24
-"""Largest number of values of a curve. Chosen."""
+"""Largest number of values in the curve of one parameter; chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Influence(Finding):
-    """The effect of moving one parameter of the cases to another value while all other parameters stay."""
+    """How often a case ends, and how its gap changes, when one of its parameters moves to another value."""
 
     table: pd.DataFrame
-    """Effect of each parameter by itself, the strongest first. `ended` is the fraction of moves that end a case, as
-    the mean over cases, with its 95% interval over cases from `low` to `high`. `change` is the mean change of the
-    gap. `n_moves` and `n_cases` are the numbers of tried moves and of cases that could be moved."""
+    """Table of the effect of moving each parameter alone, the strongest first. `ended` is the fraction of moves that
+    end a case, as the mean over cases, with its 95% interval over cases from `low` to `high`. `change` is the mean
+    change of the gap. `n_moves` and `n_cases` are the numbers of tried moves and of cases that could be moved."""
     pairs: pd.DataFrame
-    """Pairs of the strongest parameters: `ended` by moving both at once; `expected`, where either of the two moves
-    alone ends the case; `beyond`, their difference with its interval. The farthest from 0 come first."""
+    """Table with a row for each pair of the strongest parameters, those with the largest joint effect first. `ended` is
+    the fraction of cases that end when both move at once. `expected` is the fraction where at least one of the two
+    moves alone ends the case. `beyond` is their difference, with its 95% interval from `low` to `high`."""
     curves: dict[str, pd.DataFrame]
-    """Curve of each of the strongest parameters, the strongest first. For each `value`, a row has the fraction of
-    cases that are `still` cases there, their mean `gap`, and the number `n` of cases that may have that value."""
+    """Table for each of the strongest parameters, by name, of what happens at its values. For each `value`, a row has
+    the fraction of cases that are `still` cases there, their mean `gap`, and the number `n` of cases that may have that
+    value."""
     n_cases: int
     """Number of cases that were moved."""
     n_given: int
     """Number of cases from which the moved ones were drawn."""
     source: str
-    """Source of the new values: density, rows or domain."""
+    """Source of the new values of parameters: "density", "rows" or "domain"."""
     output: str
     threshold: float
     n_queries: int
@@ -92,7 +97,7 @@ class Influence(Finding):
     json_names: ClassVar = {"table": ""}
 
     def sentences(self) -> list[str]:
-        """Return sentences on the parameters that end cases most often, and on the strongest pair."""
+        """Return sentences on the parameters that end cases most often, and on the strongest pair of parameters."""
         if not self.n_cases:
             return ["No case was moved, so it is not known which parameters end them."]
         known = self.table[self.table["n_moves"] > 0]
@@ -113,11 +118,11 @@ class Influence(Finding):
         return lines
 
     def shown_table(self) -> pd.DataFrame:
-        """Return the parameters, the strongest first."""
+        """Return the table of influences with a row for each parameter, the strongest first."""
         return self.table.reset_index()
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draw how often each parameter ends a case, as SVG."""
+        """Draw how often each parameter ends a case as a bar chart, and write it to an SVG file."""
         from fairprobe.explanation.plots import draw_bars
 
         bars = self.table[self.table["n_moves"] > 0].head(MOST_BARS).rename(columns={"ended": "value"})
@@ -127,13 +132,13 @@ class Influence(Finding):
         draw_bars(path, bars, f"{title}{aside}", "moves that end a case, with the 95% interval over cases")
 
     def plot_curves(self, path: str | PathLike[str]) -> None:
-        """Draw the gap along the strongest parameters, as SVG."""
+        """Draw the mean gap along the values of the strongest parameters, and write it to an SVG file."""
         from fairprobe.explanation.plots import draw_curves
 
         draw_curves(self, path)
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentences as plain values of JSON."""
+        """Return the figures and the sentences about influences as values for JSON."""
         return {**super().jsonable(), "parameters": as_json(self.shown_table())}
 
 
@@ -176,7 +181,7 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
 
 
 def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int) -> tuple[int, int]:
-    """Return the numbers of cases and of values that the budget pays for; a small budget reduces both."""
+    """Return (number of cases, number of values for each parameter) that the budget pays for; it may reduce both."""
     n_pairs = math.comb(min(N_PAIRED, n_columns), 2)
 
     def a_case(values: int) -> int:
@@ -191,15 +196,19 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
 
 
 class _Moves(NamedTuple):
-    """Moved cases with their judgements."""
+    """Moved cases with their judgements: a table with one row per move, and the moved cases as codes, in its order."""
 
     table: pd.DataFrame
-    """Table of moves: the number of the `case`, `ended` (True if it is no longer one), and the `gap`."""
+    """Table with a row for each move: the number of the `case`, `ended` (True if it is no longer a case), and the
+    `gap`."""
     codes: Codes
 
 
 def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves:
-    """Move one parameter after the other in each case, to other values; `turn` numbers the moves of a case."""
+    """Move each of the columns alone, in each case, to `n_values` other values, and judge the moved cases.
+
+    In the table of moves, `turn` numbers the moves of a case.
+    """
     import pandas as pd
 
     parts = [mover.moved(column, n_values) for column in columns]
@@ -210,14 +219,17 @@ def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves
 
 
 def _judged(mover: Mover, table: pd.DataFrame, codes: Codes) -> _Moves:
-    """Judge all moves together, since each call of a model has a fixed cost; equal inputs are asked about once."""
+    """Judge moved cases in one go and add `ended` and `gap` to their table.
+
+    Each call of a model has a fixed cost. Equal inputs are asked about once.
+    """
     unique, back = np.unique(codes, axis=0, return_inverse=True)
     judgement, back = mover.evidence.judge(unique), back.reshape(-1)
     return _Moves(table.assign(ended=~judgement.hits[back], gap=judgement.gaps[back]), codes)
 
 
 def _by_parameter(evidence: Evidence, moves: _Moves, columns: Sequence[int], gaps: Floats) -> pd.DataFrame:
-    """The moves of each parameter alone, the strongest parameter first."""
+    """Return the table of the effects of moving each parameter alone, the strongest parameter first."""
     import pandas as pd
 
     rows = []
@@ -233,7 +245,7 @@ def _by_parameter(evidence: Evidence, moves: _Moves, columns: Sequence[int], gap
 
 
 def _pairs(mover: Mover, moves: _Moves, columns: Sequence[int]) -> pd.DataFrame:
-    """Return the effect of moving two parameters at once, sorted by the size of the effect beyond the single moves.
+    """Return the table of the effects of moving two parameters at once, the farthest from independent effects first.
 
     The values of the two parameters were drawn independently. If the parameters acted independently, a case would end
     exactly where one of the two single moves ends it.
@@ -264,7 +276,10 @@ def _pairs(mover: Mover, moves: _Moves, columns: Sequence[int]) -> pd.DataFrame:
 
 
 def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.DataFrame]:
-    """Return, for the strongest parameters, the cases at each value in turn, where allowed or already there."""
+    """Return, by name of the parameter, a table of the cases at each of its values in turn.
+
+    It has the cases that may have the value or have it already.
+    """
     import pandas as pd
 
     others = {column: along(mover.domain, column, np.concatenate([mover.others, mover.cases])) for column in columns}
@@ -301,7 +316,7 @@ def _mean_by_case(numbers: Floats, case: Codes) -> float:
 
 
 def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
-    """Return the interval of a mean over cases, for numbers from -1 to 1, by Student's t."""
+    """Return the 95% interval of a mean over cases, for numbers by move from -1 to 1, by Student's t."""
     counts = np.bincount(case)
     means = np.bincount(case, weights=numbers)[counts > 0] / counts[counts > 0]
     mean, n = float(means.mean()), len(means)
@@ -314,7 +329,7 @@ def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
 
 
 class Mover:
-    """Moves of one parameter of some cases to another plausible value, while the others stay.
+    """Moves of one parameter of given cases to another plausible value, while the others stay.
 
     Values are taken from other inputs: drawn from the density, real rows, or inputs of the domain. Linked columns move
     by role: a woman takes from a husband the value "Wife", which plays his role under her sensitive value.
@@ -330,7 +345,7 @@ class Mover:
         self.roles = self._families.canonical(self.cases)
         self._places = self._families.place(self.cases)
         self._least: Floats | None = None
-        """Smallest log probability that each case may have after a move."""
+        """Smallest log probability that each case may have after a move; None without a density."""
         if evidence.density is not None and len(cases):
             floor = evidence.density.floor(evidence.population.min_plausibility or PLAUSIBLE)
             self._least = np.minimum(evidence.density.log_chances(self.cases), floor)
@@ -357,7 +372,10 @@ class Mover:
         return case[order], np.concatenate(moved)[order]
 
     def with_value(self, case: Codes, column: int, others: Codes) -> tuple[Codes, Mask]:
-        """Return cases with the parameter's value of other inputs, and a mask of those that moved and are allowed."""
+        """Return cases with the value of one column replaced by that of other inputs, one per case.
+
+        The second result is a boolean mask of the cases that changed and are allowed, plausible and comparable.
+        """
         role = self._families.canonical(others)[:, column]
         codes = self.cases[case]
         codes[:, column] = self._families.member(others, self._places[case])[:, column]
@@ -369,7 +387,10 @@ class Mover:
         return codes, may
 
     def may_be(self, case: Codes, codes: Codes) -> Mask:
-        """Return a boolean mask over moved cases: True where allowed, plausible and comparable."""
+        """Return a boolean mask over moved cases: True where the moved case is allowed, plausible and comparable.
+
+        `case` has the number of the case that each moved case comes from.
+        """
         may = np.asarray(self.domain.allows(codes)).copy()
         if self._least is not None and self.evidence.density is not None and may.any():
             may[may] = self.evidence.density.log_chances(codes[may]) >= self._least[case[may]]
@@ -382,7 +403,7 @@ class Mover:
 
 
 def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
-    """Return the inputs that values are taken from, and their source."""
+    """Return the inputs (codes) that new values are taken from, and their source: "density", "rows" or "domain"."""
     domain = evidence.domain
     if evidence.density is not None:
         return evidence.density.sample_codes(N_OTHERS, rng), "density"
@@ -399,7 +420,10 @@ def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
 
 
 def along(domain: Domain, column: int, inputs: Codes) -> Codes:
-    """Return one input for each value of a parameter: evenly spread along its order, or the most frequent names."""
+    """Return inputs that have the values of a curve in one column, one for each value.
+
+    They are evenly spread along the column's order, or have its most frequent names.
+    """
     roles, firsts, counts = np.unique(
         domain.families.canonical(inputs)[:, column], return_index=True, return_counts=True
     )
@@ -412,7 +436,10 @@ def along(domain: Domain, column: int, inputs: Codes) -> Codes:
 
 
 def values_of(domain: Domain, column: int, inputs: Codes) -> pd.Series[Any]:
-    """Return a parameter's values: numbers (NaN where missing) or names; in a linked column, for all members."""
+    """Return the values of inputs in one column, for a curve: numbers (NaN where missing) or names.
+
+    In a linked column, a name joins the values that play the input's role.
+    """
     import pandas as pd
 
     parameter = domain.parameters[column]
@@ -429,7 +456,10 @@ def values_of(domain: Domain, column: int, inputs: Codes) -> pd.Series[Any]:
 
 
 def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
-    """Return the code of each member in a column, by member and input, and a mask of codes with the input's role."""
+    """Return the codes of all members of inputs in one column, by member, then input.
+
+    The second result is a boolean mask of the members that exist with the input's role.
+    """
     if domain.names[column] not in [link.column for link in domain.links]:
         return inputs[None, :, column], np.ones((1, len(inputs)), dtype=bool)
     families = domain.families
@@ -439,5 +469,5 @@ def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
 
 
 def _shown(codes: Codes, exist: Mask) -> Codes:
-    """Return the code that represents each input's role: the code of its first member that exists."""
+    """Return, for each input, the code in the column of its first member that exists."""
     return codes[exist.argmax(axis=0), np.arange(codes.shape[1])]

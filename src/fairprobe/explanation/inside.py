@@ -24,29 +24,31 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 20
-"""Largest number of nodes that are kept, the strongest first. Chosen."""
+"""Largest number of nodes of a tree that are kept, the strongest first; chosen."""
 
 OTHERS = 10
-"""Largest number of coefficients of other columns that are kept for comparison. Chosen."""
+"""Largest number of coefficients of columns in which twins do not differ that are kept for comparison; chosen."""
 
 MOST_MEMBERS = 5_000
-"""Largest number of members whose paths through the tree are followed. If there are more, cases are taken evenly.
-Chosen."""
+"""Largest number of members of cases whose paths through the tree are followed; chosen. If there are more, cases are
+taken evenly."""
 
 SHOWN = 3
-"""Largest number of nodes, coefficients or values that sentences name."""
+"""Largest number of nodes, coefficients or values that sentences name; chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Inside(Finding):
-    """The places in a model that separate twins."""
+    """The nodes of a tree, or the coefficients of a linear model, that separate twins."""
 
     model: str
-    """The class of the model, or of the last step of a pipeline."""
+    """Name of the class of the model, or of the last step of a pipeline."""
     n_members: int
-    """Number of members of cases whose paths were followed."""
+    """Number of members of cases whose paths through the model were followed."""
     table: pd.DataFrame
-    """Table of the places. For a tree, a row for each node that splits on a parameter in which twins differ.
+    """Table of the places in the model that separate twins.
+
+    For a tree, it has a row for each node that splits on a parameter in which twins differ.
 
     - `node`, `parameter`; `condition`: of the left branch, in the model's own feature.
     - `left`, `right`: the values of the parameter that take either branch.
@@ -61,13 +63,13 @@ class Inside(Finding):
     - `coefficient`; `effect`: the coefficient times the range of its column over the cases' members.
     """
     n_nodes: int | None = None
-    """Number of nodes of the tree that split; None for a linear model."""
+    """Number of nodes of the tree that split, on any parameter; None for a linear model."""
     totals: pd.DataFrame | None = None
     """Totals for each `parameter` in which twins differ; None for a linear model. `n_nodes` is the number of nodes that
     split on it, and `mass` the fraction of the cases' members that pass one of these."""
 
     def sentences(self) -> list[str]:
-        """Return sentences on how much of the model uses columns in which twins differ, and on the strongest places."""
+        """Return sentences on the nodes or coefficients that use columns in which twins differ, the strongest first."""
         if self.totals is None:
             return list(self._of_weights())
         nodes = [_node_words(row) for row in self.table.head(SHOWN).itertuples()]
@@ -91,7 +93,7 @@ class Inside(Finding):
 
 
 def inside_of(evidence: Evidence) -> Inside | None:
-    """Return the nodes or coefficients that use columns in which twins differ.
+    """Return the nodes of a tree, or the coefficients of a linear model, that use columns in which twins differ.
 
     For each node, the result has the cases that pass it. Twins differ in the sensitive parameters and in the linked
     columns. The result is None for a model that is neither a plain tree nor linear, and for one with a column that
@@ -110,7 +112,7 @@ def inside_of(evidence: Evidence) -> Inside | None:
 
 
 class _View:
-    """The cases' members as the last estimator gets them, and the columns in which twins differ."""
+    """Members of cases as the model's last step gets them, and the columns of these in which twins differ."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._domain = evidence.domain
@@ -119,9 +121,10 @@ class _View:
         varying = [name for name in self._domain.families.varying if name not in self._domain.hidden]
         every = np.ones(len(self.seen.base), dtype=bool)
         self.tables = {name: self.seen.table(self._domain.names.index(name), every) for name in varying}
-        """Tables of levels, by parameter in which twins differ and which the model takes."""
+        """Tables of the values that the last step gets for each level, by parameter in which twins differ."""
         self.owner = np.full(len(self.seen.base), None, dtype=object)
-        """Parameter in which twins differ that makes each column; None for other columns."""
+        """For each column of the last step: the parameter in which twins differ that it comes from; None for other
+        columns."""
         for name, table in self.tables.items():
             if (self.owner[table.columns] != None).any():  # noqa: E711 - by element
                 raise UnfitError("a column that the preprocessing makes depends on more than one parameter")
@@ -134,14 +137,14 @@ class _View:
         self.n_cases = int(self.case.max(initial=-1)) + 1
 
     def values(self, parameter: str, levels: Mask) -> str:
-        """Return some of a parameter's values in words."""
+        """Return some values of a parameter in words: those of the levels that a boolean mask chooses."""
         codes = np.flatnonzero(levels)
         named = [str(plain(value)) for value in self._domain[parameter].decode(codes[:SHOWN])]
         return ", ".join(named) + (f" and {len(codes) - SHOWN:,} more" if len(codes) > SHOWN else "")
 
 
 def _members(evidence: Evidence) -> tuple[Codes, Codes]:
-    """Return the members of the cases that exist and are allowed, and the number of each one's case."""
+    """Return the members of cases that exist and are allowed, as codes, and the number of the case of each."""
     cases, families = evidence.cases, evidence.domain.families
     if not evidence.n_cases:
         return cases.codes, np.zeros(0, dtype=np.int64)
@@ -152,7 +155,7 @@ def _members(evidence: Evidence) -> tuple[Codes, Codes]:
 
 
 def _feature_names(seen: Seen) -> list[str]:
-    """Return the names that the previous steps give to the estimator's columns; an empty list if they give none."""
+    """Return the names of the columns that the model's last step gets; empty if the previous steps give none."""
     names: Any = [name for name in seen.order if name not in seen.domain.hidden]
     try:
         for step in seen.steps:
@@ -197,7 +200,7 @@ def _inside_tree(view: _View) -> Inside:
 
 
 def _node(view: _View, tree: Any, owner: Any, node: int) -> tuple[Any, ...]:
-    """Return a node in words."""
+    """Return a row of the table of nodes: the number, the parameter, the condition, and the values of either branch."""
     feature, threshold, table = tree.feature[node], tree.threshold[node], view.tables[owner[node]]
     values = table.values[:, np.flatnonzero(table.columns == feature)[0]].astype(np.float32)
     goes_left = np.where(np.isnan(values), bool(tree.missing_go_to_left[node]), values <= threshold)

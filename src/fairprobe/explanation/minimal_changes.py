@@ -21,30 +21,36 @@ from fairprobe.explanation.evidence import Evidence
 from fairprobe.oracle import Judgement
 
 SPREAD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 10**12)
-"""Numbers of evenly spread values of a coordinate; the search tries the largest number that fits the budget. Chosen."""
+"""Candidate numbers of evenly spread values tried for a coordinate; the largest number that fits the budget is used.
+Chosen."""
 
 MOST_SUBSETS = 100_000
-"""Largest number of sets of coordinates listed for one input; chosen to bound the memory."""
+"""Largest number of sets of coordinates that are listed for one input; chosen to bound the memory."""
 
 SIZE_PART = 0.5
-"""Largest fraction of the remaining queries for sets of one size. Chosen."""
+"""Largest fraction of the remaining queries for all sets with the same number of changes; chosen."""
 
 BLOCK = 400_000
-"""Largest number of members, over all candidates, in one block; chosen to bound the memory."""
+"""Largest number of rows, over all candidates and the members of their families, that are judged at a time; chosen to
+bound the memory."""
 
 FEW = 64
-"""Largest number of values between a changed value and its origin that are tried at a time. Chosen."""
+"""Largest number of values between a changed value and its origin that are tried at a time; chosen."""
 
 
 def inputs_at(domain: Domain, coordinates: Codes, places: Codes) -> tuple[Codes, Mask]:
-    """Return inputs at coordinates, each as the member of its family at a place, and a mask of those that exist."""
+    """Return inputs, as codes, from coordinates, and a boolean mask of the inputs that exist.
+
+    `coordinates` are the codes in the columns that can be moved; roles replace the values of linked columns. `places`
+    has, for each input, the place of the wanted member in its family.
+    """
     canonical = np.zeros((len(coordinates), len(domain.parameters)), dtype=np.int64)
     canonical[:, list(domain.free_columns)] = coordinates
     return domain.families.inputs(canonical, places)
 
 
 def are_ordered(domain: Domain) -> Mask:
-    """Return a boolean mask over the coordinates: True for numbers and ordinals, which have values in between."""
+    """Return a boolean mask over the columns that can be moved: True for numbers and ordinals, which have an order."""
     tables = {link.column for link in domain.links if link.roles is not None}
     kinds = ("integer", "real", "ordinal")
     parameters = [domain.parameters[column] for column in domain.free_columns]
@@ -53,18 +59,24 @@ def are_ordered(domain: Domain) -> Mask:
 
 @dataclass(frozen=True)
 class Choices:
-    """The other values that each coordinate of each input may take. They are numbered from 1; 0 means no change."""
+    """The other values that each coordinate of each input may take, numbered from 1.
+
+    The number 0 means that the coordinate is unchanged.
+    """
 
     counts: Codes
-    """Number of other values, by input and coordinate."""
+    """Number of other values to choose from, by input, then coordinate."""
     value: Callable[[Codes, Codes, Codes], Codes]
-    """Returns values by input, coordinate and number."""
+    """Function that returns values from three arrays: positions of inputs, of coordinates, and numbers of choices."""
     are_all: bool
-    """True if no other value is possible, so that a size without a result is ruled out."""
+    """True if the choices are all possible values. A number of changes that does not succeed with them is ruled out."""
 
     @classmethod
     def between(cls, domain: Domain, gower: Gower, origin: Codes, target: Codes) -> Choices:
-        """Return the steps from the origin to a target; only the target's value if unordered or missing."""
+        """Return as choices the steps from an origin to a target, the target itself included.
+
+        In a coordinate without order, or with a missing value, the only choice is the target's value.
+        """
         apart = target - origin
         is_number = are_ordered(domain) & (origin != gower.last) & (target != gower.last)
 
@@ -76,7 +88,10 @@ class Choices:
 
     @classmethod
     def listed(cls, origin: Codes, values: Sequence[Codes], *, are_all: bool) -> Choices:
-        """Return listed values in ascending order, starting above the origin's own value and wrapping around."""
+        """Return listed values as choices, in ascending order, from above the origin's own value on.
+
+        After the highest value follows the lowest. `values` has the values of each coordinate.
+        """
         table = np.zeros((len(values), max(map(len, values), default=0)), dtype=np.int64)
         lengths = np.array([len(each) for each in values], dtype=np.int64)
         above, is_own = np.zeros_like(origin), np.zeros(origin.shape, dtype=bool)
@@ -93,7 +108,7 @@ class Choices:
 
 
 class MinimalChanges:
-    """The best changes found so far for each input: the fewest, and of these the smallest."""
+    """A search for the fewest changes of each input that succeed, and of these for the smallest."""
 
     def __init__(
         self,
@@ -107,17 +122,18 @@ class MinimalChanges:
         self._block = max(1, BLOCK // len(given.oracle.families))
         self.origin = origin
         self.values = origin.copy()
-        """The best coordinates; those of the origin if nothing was found yet."""
+        """The best coordinates found for each input; those of its origin if nothing was found yet."""
         self.n_changes = np.full(len(origin), origin.shape[1] + 1)
-        """Number of changes; the number of coordinates plus 1 if nothing was found yet."""
+        """Number of changes of the best coordinates, by input; the number of coordinates plus 1 if nothing was found
+        yet."""
         self.distance = np.full(len(origin), np.inf)
-        """Gower's distance to the origin; infinite if nothing was found yet."""
+        """Gower's distance of the best coordinates to the origin, by input; infinite if nothing was found yet."""
         self.n_ruled_out = np.zeros(len(origin), dtype=np.int64)
-        """Largest number of changes up to which all changes were tried without success."""
+        """For each input, the number of changes below which all sets of changes were tried without success."""
         self.is_nearest = np.zeros(len(origin), dtype=bool)
-        """True if all changes of the best number of coordinates were tried."""
+        """Boolean mask over the inputs: True if all sets with as many changes as the best one were tried."""
         self.has_ended = False
-        """True if the budget ended before all candidates were tried."""
+        """True if the budget of queries ended before all candidates were tried."""
 
     @property
     def is_found(self) -> Mask:
@@ -126,11 +142,14 @@ class MinimalChanges:
 
     @property
     def is_fewest(self) -> Mask:
-        """Return a boolean mask over the inputs: True where changes were found and fewer are known not to suffice."""
+        """Return a boolean mask over the inputs: True where changes were found and fewer are known to fail."""
         return self.is_found & (self.n_ruled_out >= self.n_changes)
 
     def ask(self, which: Codes, coordinates: Codes) -> Mask:
-        """Try candidates, each for one input, while the budget lasts, and keep the best successful ones."""
+        """Ask the model about candidates while the budget lasts, and keep the best that succeed.
+
+        `which` has the input that each candidate is for. The result is a boolean mask of the candidates that succeed.
+        """
         given = self._given
         codes, exist = inputs_at(given.domain, coordinates, given.places[which])
         if self._may_be is not None:
@@ -146,7 +165,7 @@ class MinimalChanges:
         return is_wanted
 
     def keep(self, which: Codes, values: Codes) -> None:
-        """Replace the best coordinates of each input by given ones where these are better."""
+        """Replace the best coordinates of each input by given ones where these have fewer or smaller changes."""
         n_changes = (values != self.origin[which]).sum(axis=1)
         distance = self._gower.distance(values, self.origin[which])
         order = np.lexsort((distance, n_changes, which))
@@ -159,10 +178,10 @@ class MinimalChanges:
         self.values[who], self.n_changes[who], self.distance[who] = values[order], n_changes[order], distance[order]
 
     def by_size(self, choices: Choices) -> None:
-        """Try all sets of changes, the smallest first, up to the number of changes that was found already.
+        """Try all sets of changes, the smallest sets first, up to the number of changes that already succeeded.
 
-        One size may use half of the remaining budget. If that is too little for all values, evenly spread ones are
-        tried.
+        The sets of one size may use half of the remaining budget. If that is too little for all values, evenly spread
+        values are tried.
         """
         for size in range(self.origin.shape[1] + 1):
             which = np.flatnonzero((size <= self.n_changes) & (size >= self.n_ruled_out))
@@ -176,7 +195,7 @@ class MinimalChanges:
                 self.n_ruled_out[nothing[self.n_ruled_out[nothing] == size]] = size + 1
 
     def _ask_size(self, choices: Choices, which: Codes, counts: Codes, size: int) -> Mask:
-        """Try all changes of `size` coordinates, and return a mask of the inputs for which one succeeds."""
+        """Try all changes of exactly `size` coordinates, and return a mask of the inputs for which one succeeds."""
         n = n_candidates(counts, size)
         # Coordinates that may change come first: this keeps the sets of places few where there are many coordinates.
         order = np.argsort(counts == 0, axis=1, kind="stable")
@@ -201,7 +220,7 @@ class MinimalChanges:
         return is_wanted
 
     def make_smaller(self, *, both_sides: bool = False) -> None:
-        """Move each changed coordinate as near to the origin as possible while the others stay.
+        """Move each changed coordinate as near to the origin as possible while the others stay and the change succeeds.
 
         Values are tried from the origin outwards. If more than `FEW` lie between, evenly spread ones are tried first,
         and then some before the first success: a successful value between two others can be missed.
@@ -219,7 +238,10 @@ class MinimalChanges:
             active = self.distance < before
 
     def _scan(self, which: Codes, column: int, n_ordered: int, both_sides: bool) -> None:
-        """Move one coordinate nearer to the origin. An unordered value has no values between it and the origin."""
+        """Move one coordinate of some inputs as near to the origin as possible while the others stay.
+
+        In a coordinate without order, only the origin itself is nearer.
+        """
         which = which[self.values[which, column] != self.origin[which, column]]
         value, origin = self.values[which, column], self.origin[which, column]
         side = np.sign(value - origin)
@@ -245,7 +267,10 @@ class MinimalChanges:
 
 
 def _affordable(counts: Codes, size: int, most: int) -> Codes:
-    """Return the number of values of each coordinate to try, so that no input has more than `most` candidates."""
+    """Return the number of values of each coordinate to try, by input, then coordinate.
+
+    No input then has more than `most` candidates with `size` changes.
+    """
     tried = np.zeros_like(counts)
     is_listed = n_candidates(np.minimum(counts, 1), size) <= MOST_SUBSETS
     for width in SPREAD:
@@ -256,7 +281,10 @@ def _affordable(counts: Codes, size: int, most: int) -> Codes:
 
 
 def n_candidates(counts: Codes, size: int) -> Floats:
-    """Return the number of ways to change `size` coordinates, by input, as floats because it can exceed 64 bits."""
+    """Return the number of ways to change `size` coordinates of each input.
+
+    They are floats, because the numbers can exceed 64 bits.
+    """
     ways = np.zeros((len(counts), size + 1))
     ways[:, 0] = 1
     for column in counts.T:
@@ -265,7 +293,11 @@ def n_candidates(counts: Codes, size: int) -> Floats:
 
 
 def candidates(counts: Codes, subsets: Codes) -> tuple[Codes, Codes, Codes]:
-    """Return all ways to change the coordinates of a subset: the input, the coordinates, and their values."""
+    """Return all ways to change the coordinates of one subset, as three arrays with a row for each way.
+
+    They are the input, the changed coordinates, and the numbers of their values, from 1. `counts` has the number of
+    values by input, then coordinate; `subsets` has the coordinates by subset.
+    """
     sizes = counts[:, subsets].prod(axis=2).ravel()
     pair, number = _numbered(sizes)
     who, subset = np.divmod(pair, len(subsets))
@@ -277,13 +309,16 @@ def candidates(counts: Codes, subsets: Codes) -> tuple[Codes, Codes, Codes]:
 
 
 def _blocks(numbers: Floats | Codes, most: int) -> Iterator[Codes]:
-    """Split inputs with these numbers of candidates, in order, into blocks of about `most` candidates."""
+    """Split inputs, in order, into blocks that have about `most` candidates together, and yield the inputs of each.
+
+    `numbers` has the number of candidates of each input.
+    """
     block = np.cumsum(numbers) // most
     for each in np.unique(block):
         yield np.flatnonzero(block == each)
 
 
 def _numbered(counts: Codes) -> tuple[Codes, Codes]:
-    """Repeat each place as often as its count says, and number the repeats from 0."""
+    """Return each place repeated as often as its count says, and the repeats of each place numbered from 0."""
     whose = np.repeat(np.arange(len(counts)), counts)
     return whose, np.arange(len(whose)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -18,14 +18,17 @@ WIDTH, LINE = 7.2, 0.3
 """Width of a panel and height of a bar, in inches; chosen."""
 
 MOST_NUMBERS = 8
-"""Largest number of values of a numeric parameter that are labelled along the axis. Chosen."""
+"""Largest number of values of a numeric parameter that are labelled along its axis; chosen."""
 
 FEW_LETTERS = 36
-"""Largest number of letters of all names along an axis that stay horizontal. Chosen."""
+"""Largest number of letters, over all names along an axis, with which the names stay horizontal; chosen."""
 
 
 def draw_bars(path: str | PathLike[str], bars: pd.DataFrame, title: str, label: str) -> None:
-    """Draw a bar for each table row, the first one on top: its `value`, with the interval from `low` to `high`."""
+    """Draw a bar chart with a bar for each table row, the first one on top, and write it to an SVG file.
+
+    A bar has the length of the row's `value`, with the interval from `low` to `high`.
+    """
     places, n_lines = range(len(bars)), max(2, len(bars))
     with svg_panels(path, WIDTH, 1.3 + LINE * n_lines) as (axes,):
         axes.barh(places, bars["value"], height=0.55, color=BAND, zorder=2)
@@ -42,7 +45,7 @@ def draw_bars(path: str | PathLike[str], bars: pd.DataFrame, title: str, label: 
 
 
 def draw_curves(influence: Influence, path: str | PathLike[str]) -> None:
-    """Draw a panel for each of the strongest parameters."""
+    """Draw the gap along the strongest parameters, in a panel for each, and write it to an SVG file."""
     n_columns = min(2, max(1, len(influence.curves)))
     n_rows = max(1, -(-len(influence.curves) // n_columns))
     with svg_panels(path, 4.6, 3.2, n_rows=n_rows, n_columns=n_columns) as panels:
@@ -55,7 +58,10 @@ def draw_curves(influence: Influence, path: str | PathLike[str]) -> None:
 
 
 def _draw_curve(axes: Any, influence: Influence, name: str, curve: pd.DataFrame) -> None:
-    """Draw a panel: names as bars; numbers as a line with equal distances between the values that occur."""
+    """Draw the gap along one parameter in a panel: bars for names, a line for numbers.
+
+    The values that occur have equal distances on the axis.
+    """
     places, are_names = range(len(curve)), curve["value"].dtype == object
     if are_names:
         axes.bar(places, curve["gap"], width=0.62, color=BAND, zorder=2)

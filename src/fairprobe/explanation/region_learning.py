@@ -17,51 +17,63 @@ from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.slices import Slices
 
 MAX_REGIONS = 10
-"""Largest number of regions by default; chosen: people do not read more."""
+"""Largest number of learned regions by default; chosen: people do not read more."""
 
 N_POPULATION = 50_000
-"""Number of judged inputs that are drawn from the whole population. Chosen."""
+"""Number of inputs that are drawn from the whole population and judged, to learn regions from them; chosen."""
 
 N_SLICED = 24
-"""Number of cases per turn through which slices go, from the cases that no box contains yet. Chosen."""
+"""Number of cases per turn through which slices go, taken from the cases that no box contains yet; chosen."""
 
 TURNS_OF_SLICES = 3
+"""Largest number of turns in which slices go through further cases; chosen."""
 N_LOOKED_INTO = 8
-"""Number of boxes in and around which inputs are judged in each turn. Chosen."""
+"""Number of boxes from slices in and around which inputs are judged; chosen."""
 
 N_EACH = 250
-"""Number of inputs judged in each of these boxes, and in each box that is larger by one side. Chosen."""
+"""Number of inputs judged in each box that is looked into, and in each box that is larger by one side; chosen."""
 
 TURNS = 2
+"""Largest number of times that boxes are looked into and chosen anew; chosen."""
 MIN_COVERAGE = 0.85
-"""Smallest fraction of the population's cases in regions; below it, the price of other inputs is lowered. Chosen."""
+"""Smallest fraction of the population's cases that regions should contain; below it, the price of other inputs is
+lowered. Chosen."""
 
 LEAST_PRICE = 0.01
+"""Price of an input that is no case, relative to the worth of a case, at or below which it is not lowered further;
+chosen."""
 PRICE_STEP = 0.7
+"""Factor by which the price of inputs that are no cases is lowered each time regions are chosen; chosen."""
 TREE_PRICES = (1.0, 0.2, 0.05)
+"""Prices of inputs that are no cases, relative to the worth of a case, at which trees are fitted; chosen."""
 LEAST_GAIN = 0.01
-"""Smallest gain of a region, as a fraction of the worth of all regions together. Chosen."""
+"""Smallest gain of another region, as a fraction of the worth of all regions together; chosen."""
 
 LEAST_SIDE = 0.008
-"""Smallest gain of a side of a region, as a fraction of the worth. Chosen."""
+"""Smallest gain of one side (a condition) of a region, as a fraction of the worth; chosen."""
 
 N_LEAVES = (6, 12, 24)
+"""Largest numbers of leaves of the trees that are fitted to get candidate boxes; chosen."""
 LEAST_IN_LEAF = 5
+"""Smallest number of inputs in a leaf of the trees that are fitted to get candidate boxes; chosen."""
 N_CANDIDATES = 120
-"""Largest number of boxes that are compared with each other. Chosen."""
+"""Largest number of candidate boxes that are compared with each other; chosen."""
 
 PASSES = 3
-"""Largest number of times that all sides of a box are moved. Chosen."""
+"""Largest number of times that all sides of a box are moved in turn; chosen."""
 
 N_UNJUDGED = 200_000
-"""Number of inputs drawn from a density to measure the mass of boxes; they cost no query. Chosen."""
+"""Number of inputs drawn from the population to measure the mass of boxes; chosen. They cost no query."""
 
 LEAST_DRAWN = 20
-"""Smallest number of unjudged inputs in a box for drawing from it: a thinner box is left out. Chosen."""
+"""Smallest number of unjudged inputs in a box for inputs to be drawn from it; chosen. A thinner box is left out."""
 
 
 def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
-    """Learn regions that cover the cases of the population, in no order; the inputs judged are added to the pool."""
+    """Return at most `max_regions` regions, as boxes, that cover the cases of the population, in no order.
+
+    The inputs judged for it are added to the pool.
+    """
     evidence, axes = pool.evidence, pool.axes
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
@@ -78,7 +90,10 @@ def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
 
 
 def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
-    """Return the boxes of slices through some cases; each turn takes cases that no box contains yet."""
+    """Return boxes (candidate regions) made from slices through some cases.
+
+    Each turn takes cases that no box contains yet.
+    """
     slices, rng = Slices(evidence, axes), evidence.rng("slices")
     coordinates = axes.coordinates(evidence.cases.codes)
     boxes: list[Box] = []
@@ -94,7 +109,10 @@ def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
 
 
 def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]:
-    """Sort boxes so that each covers the most cases not covered by previous ones; leave out boxes that add none."""
+    """Return the boxes sorted so that each covers the most cases that no previous one covers.
+
+    `coordinates` are those of the cases. Boxes that add no case are left out.
+    """
     inside = {box: axes.inside(box, coordinates) for box in boxes}
     order: list[Box] = []
     left = np.ones(len(coordinates), dtype=bool)
@@ -109,10 +127,10 @@ def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]
 
 
 def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
-    """Return the boxes of the highest F1, over all prices, that cover enough cases; else those that cover most.
+    """Return the boxes that have the highest F1 score over all prices, among those that cover enough of the cases.
 
-    Prices start at 1. They fall until other inputs hardly count, or until the price is lower than the reached F1
-    implies.
+    If none do, they are the boxes that cover most. Prices of other inputs start at 1. They fall to `LEAST_PRICE`, or
+    until the price is lower than the reached F1 implies.
     """
     of_trees = [box for price in TREE_PRICES for box in _Worth(pool, price).of_trees()]
     boxes = list(dict.fromkeys([*candidates, *of_trees]))
@@ -133,7 +151,7 @@ def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box
 
 
 class _Worth:
-    """The worth of boxes at one price of other inputs."""
+    """The worth of boxes at one price: the weight of the cases in them, less the price times that of other inputs."""
 
     def __init__(self, pool: Pool, price: float) -> None:
         self._pool, self._axes, self._price = pool, pool.axes, price
@@ -143,7 +161,7 @@ class _Worth:
     # Candidates from trees
 
     def of_trees(self) -> list[Box]:
-        """Return the boxes of the nodes of shallow trees, in descending order of worth, without those of no worth."""
+        """Return boxes for the nodes of shallow trees fitted to the pool that have a positive worth, highest first."""
         from sklearn.tree import DecisionTreeClassifier
 
         features, orders = self._features()
@@ -157,7 +175,11 @@ class _Worth:
         return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
 
     def _features(self) -> tuple[Floats, list[Codes | None]]:
-        """Return coordinates as numbers; unordered values are sorted by the fraction of their inputs that are cases."""
+        """Return the pool's coordinates as numbers for a tree, by input, then axis, and the order of each axis.
+
+        The order is None for an ordered axis. Otherwise it has the values sorted by the fraction of their inputs that
+        are cases.
+        """
         columns, orders = [], list[Codes | None]()
         for place, axis in enumerate(self._axes.each):
             values = self._coordinates[:, place]
@@ -173,7 +195,7 @@ class _Worth:
         return np.column_stack(columns).astype(np.float64), orders
 
     def _nodes(self, tree: object, orders: Sequence[Codes | None]) -> Iterable[tuple[Box, float]]:
-        """Yield the box of each node, with its worth."""
+        """Yield, for each node of a fitted tree with positive worth, its box and its worth."""
         left, right, feature, threshold, value, total = (
             getattr(tree, name)
             for name in (
@@ -205,7 +227,10 @@ class _Worth:
     # Choosing
 
     def best_of(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """Return a few boxes of the highest worth together; boxes and sides that add next to nothing are left out."""
+        """Return at most `most` boxes that have the highest worth together, as far as found.
+
+        Boxes and sides that add next to nothing are left out.
+        """
         chosen = self._greedy(candidates, most)
         for place, box in enumerate(chosen):
             others = [*chosen[:place], *chosen[place + 1 :]]
@@ -213,7 +238,10 @@ class _Worth:
         return self._simplified(self._needed(list(dict.fromkeys(chosen))))
 
     def _greedy(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """Return the box of the highest worth, then the box that adds most, and so on while the gain is enough."""
+        """Return the box of the highest worth, then the box that adds most to it, and so on while the gain is enough.
+
+        Each box is improved before the next one is chosen.
+        """
         worth = {box: float(self._gains[self._pool.inside(box)].sum()) for box in dict.fromkeys(candidates)}
         boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
         if not boxes:
@@ -234,14 +262,14 @@ class _Worth:
         return chosen
 
     def _left(self, chosen: Iterable[Box]) -> Floats:
-        """Return the worth of each input outside all chosen boxes; 0 for inputs inside."""
+        """Return the worth of each input of the pool, and 0 for inputs inside one of the chosen boxes."""
         return np.where(self._pool.inside_any(chosen), 0.0, self._gains)
 
     def _together(self, boxes: Iterable[Box]) -> float:
         return float(self._gains[self._pool.inside_any(boxes)].sum())
 
     def _improved(self, box: Box, gains: Floats) -> Box:
-        """Move each side in turn to its highest worth, while the others stay, until none moves."""
+        """Return a box with each side moved in turn to where the box has its highest worth, until no side moves."""
         for _ in range(PASSES):
             before = box
             holds = [self._holds(box, place) for place in range(len(self._axes))]
@@ -263,7 +291,10 @@ class _Worth:
         return self._axes.each[place].holds(condition, self._coordinates[:, place])
 
     def _best_side(self, box: Box, place: int, inside: Codes, gains: Floats) -> Box:
-        """Give one axis the condition of the highest worth; no condition if that adds next to nothing."""
+        """Return a box with the condition of one axis replaced by that of the highest worth.
+
+        The condition is left out if it adds next to nothing. `inside` has the inputs that satisfy all other conditions.
+        """
         axis, values, worth = self._axes.each[place], self._coordinates[inside, place], gains[inside]
         found = (
             best_span(axis, values, worth, box.by_axis.get(place))
@@ -279,7 +310,7 @@ class _Worth:
         return self._axes.box({**box.by_axis, place: condition})
 
     def _needed(self, boxes: list[Box]) -> list[Box]:
-        """Leave out boxes that other boxes make superfluous, the least needed first."""
+        """Return the boxes without those whose worth the other boxes have too; the least needed is left out first."""
         while len(boxes) > 1:
             total = self._together(boxes)
             without = [boxes[:place] + boxes[place + 1 :] for place in range(len(boxes))]
@@ -290,7 +321,7 @@ class _Worth:
         return boxes
 
     def _simplified(self, boxes: list[Box]) -> list[Box]:
-        """Leave out sides that add next to nothing to the worth of all boxes together."""
+        """Return the boxes without the sides that add next to nothing to the worth of all boxes together."""
         for i in range(len(boxes)):
             for place, _ in boxes[i].conditions:
                 total = self._together(boxes)
@@ -304,7 +335,7 @@ class _Worth:
 
 
 class Pool:
-    """Judged inputs, dense where cases are, with weights that represent the population.
+    """Judged inputs from which regions are learned, dense where cases are, with weights that represent the population.
 
     A uniform sample has next to no inputs in a region of one in ten thousand. Some inputs are therefore drawn from the
     population and others from boxes of known mass. The weight of an input is the inverse of its probability to be drawn
@@ -317,7 +348,7 @@ class Pool:
         self.axes = axes
         self._rng = evidence.rng(name)
         self._parts: list[tuple[Box, float, int]] = []
-        """Boxes with their mass and the number of inputs drawn from each."""
+        """Triples of a box, its mass (its fraction of the population) and the number of inputs drawn from it."""
         self._unjudged: tuple[Codes, Codes] | None = None
         small = np.int32 if max((axis.n for axis in axes.each), default=0) < 2**31 else np.int64
         self.coordinates: Codes = np.empty((0, len(axes)), dtype=small)
@@ -326,13 +357,13 @@ class Pool:
         self._masks: dict[Box, Mask] = {}
 
     def inside(self, box: Box) -> Mask:
-        """Return a boolean mask over the inputs: True inside the box. The mask is cached."""
+        """Return a boolean mask over the pool's inputs: True inside the box. The mask is cached."""
         if box not in self._masks:
             self._masks[box] = self.axes.inside(box, self.coordinates)
         return self._masks[box]
 
     def inside_any(self, boxes: Iterable[Box]) -> Mask:
-        """Return a boolean mask over the inputs: True inside at least one of the boxes."""
+        """Return a boolean mask over the pool's inputs: True inside at least one of the boxes."""
         return np.logical_or.reduce([np.zeros(len(self.coordinates), dtype=bool), *map(self.inside, boxes)])
 
     def add(self, boxes: Sequence[Box], n: int, part: float = 1.0) -> None:
@@ -360,7 +391,10 @@ class Pool:
         self.weights = 1 / chances
 
     def _draw(self, box: Box, n: int) -> tuple[Codes, float]:
-        """Draw inputs of a box and return them with its mass; no inputs if the box is too thin."""
+        """Draw `n` inputs, as codes, from a box, and return them with the box's mass (its fraction of the population).
+
+        There are no inputs, and the mass is 0, if the box is too thin.
+        """
         population = self.evidence.population
         if not box.conditions:
             return population.sample(n, self._rng), 1.0
@@ -375,7 +409,10 @@ class Pool:
         return part.sample_codes(n, self._rng), part.n_valid / domain.n_valid
 
     def _draw_from_before(self, box: Box, n: int) -> tuple[Codes, float]:
-        """Return inputs of a box from those already drawn from the population, with the mass of the box."""
+        """Return at most `n` inputs of a box, as codes, and its mass, from inputs drawn once from the whole population.
+
+        There are no inputs, and the mass is 0, if fewer than `LEAST_DRAWN` of them lie in the box.
+        """
         if self._unjudged is None:
             codes = self.evidence.population.sample(N_UNJUDGED, self._rng)
             self._unjudged = codes, self.axes.coordinates(codes)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Decision(StrEnum):
-    """The simulated ways to decide a region."""
+    """The ways to decide a region that are simulated."""
 
     MEAN = "twins-mean"
     FAVOURABLE = "favourable"
@@ -51,23 +51,23 @@ WAYS = {
     Decision.FAVOURABLE: "always by the favourable outcome",
     Decision.CONSTANT: "as if the sensitive value were always the same",
 }
-"""Words for each decision in a sentence."""
+"""Words for each simulated decision in a sentence."""
 
 COLUMNS = ["region", "remedy", "population", "twins", "n", "share_before", "share_after", "low", "high"]
 COLUMNS += ["accuracy_before", "accuracy_after", "simulated"]
 
 IN_TITLES = {"linked": ", linked twins", "plain": ""}
-"""Words that follow the population's name, by kind of twins."""
+"""Words that follow the population's name in titles, by kind of twins."""
 
 IN_JSON = {"remedy": "decision", "share_before": "before", "share_after": "after"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Remedies(Finding):
-    """Simulated shares that would remain if regions were decided in another way."""
+    """Simulated shares of discriminatory inputs that would remain if regions were decided in another way."""
 
     table: pd.DataFrame
-    """A row for each region (or the first ones together), remedy, population and kind of twins.
+    """Table with a row for each region (or the first ones together), remedy, population and kind of twins.
 
     - `n`: number of comparable inputs.
     - `share_before`, `share_after`: discriminatory share of the present model, and simulated share after the change;
@@ -80,16 +80,19 @@ class Remedies(Finding):
         return len(self.table)
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each remedy."""
+        """Return a sentence for each row of the table, with the share and the accuracy before and after."""
         return [_sentence(row) for row in self.table.itertuples()]
 
     def jsonable(self) -> Any:
-        """The remedies as plain values of JSON."""
+        """Return the remedies as values for JSON: one record for each row of the table, with its sentence."""
         records = as_json(self.table.rename(columns=IN_JSON))
         return [{**record, "sentence": said} for record, said in zip(records, self.sentences(), strict=True)]
 
     def blocks(self) -> Sequence[Block]:
-        """Return a table row for each region: the largest remaining share in each population, and the accuracies."""
+        """Return a table for reports, with a row for each region and one for the model as it is.
+
+        A row has the largest remaining share in each population, and the accuracies.
+        """
         if not len(self):
             return [Sentence("No remedy was simulated.")]
         table = self.table.assign(on=self.table["population"] + self.table["twins"].map(IN_TITLES))
@@ -122,23 +125,9 @@ def _sentence(row: Any) -> str:
 
 
 def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
-    """Simulate the remaining share if regions were decided in another way: each alone, and the first ones together.
+    """Simulate the share of discriminatory inputs that would remain if regions were decided in another way.
 
-    The decisions are
-    - the mean outcome of the twins. For labels, this is the most frequent one among the members; in a tie, the
-      favourable one if it was given, else the first in the order of classes;
-    - always the favourable outcome, if it was given. For scores, this is the best among the members;
-    - a constant sensitive value. Each member gets the outcome of the member with the most frequent combination in the
-      rows; without rows, with the first combination. A family without that member is unchanged.
-
-    A region decides for the members of a family that are inside it; other members keep their outcome. Linked twins are
-    all inside or all outside a region; plain twins may be on both sides.
-
-    Args:
-        rules: the regions, the most important first.
-        evidence: the model, the population and the rows.
-        n: number of inputs drawn, and largest number of rows taken, for each kind of twins; fewer if the budget ends.
-        confidence: confidence of each interval.
+    Each region is decided alone, and the first ones together.
     """
     import pandas as pd
 
@@ -171,23 +160,23 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
 
 @dataclass(frozen=True)
 class _Sample:
-    """Inputs or rows, with the model's outputs for all members of their families."""
+    """Inputs or rows with the model's outputs for all members of their families, from which remedies are simulated."""
 
     population: str
     oracle: Oracle
     inside: Mask
-    """Boolean mask by rule, member and input: True where the member is present and in the region."""
+    """Boolean mask by region, member and input: True where the member is present and in the region."""
     own: Mask
-    """Boolean mask by rule and input: True where the input itself is in the region."""
+    """Boolean mask by region, then input: True where the input itself is in the region."""
     outputs: NDArray[Any]
-    """Outputs by member and input, and by class if there are classes."""
+    """Outputs of the model by member and input, and by class if there are classes; 0 where a member is not present."""
     present: Mask
     counted: Mask
-    """Boolean mask by input: True where it is comparable."""
+    """Boolean mask by input: True where the input is comparable."""
     place: Codes
-    """Place of each input among its members; -1 if it is none of them."""
+    """Place of each input among the members of its family; -1 if it is none of them."""
     labels: NDArray[Any] | None = None
-    """The labels of rows."""
+    """The labels of the rows; None for drawn inputs, or without labels."""
     right: Mask | None = None
     """Boolean mask by row: True where the model's label is the row's label; None if outputs give no label."""
     labelled: Mask | None = None
@@ -195,17 +184,20 @@ class _Sample:
 
     @property
     def twins(self) -> str:
-        """The kind of twins that are compared."""
+        """The kind of twins that are compared: "linked" or "plain"."""
         return "linked" if self.oracle.domain.links else "plain"
 
     @cached_property
     def hits(self) -> Mask:
-        """Boolean mask by input: True where it is discriminatory."""
+        """Boolean mask by input: True where the input is discriminatory."""
         return self.oracle.are_discriminatory(self.outputs, self.present) & self.counted
 
 
 def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
-    """Yield the population and the rows, each with linked and with plain twins if there are links, at equal budgets."""
+    """Yield the samples on which remedies are simulated: drawn inputs and, if given, rows.
+
+    If there are links, each is taken with linked and with plain twins. The budget is split equally.
+    """
     draws = (_drawn,) if evidence.rows is None else (_drawn, _rows)
     wanted = [(side, draw) for side in sides_of(evidence.domain, None) for draw in draws]
     for place, (side, draw) in enumerate(wanted):
@@ -215,7 +207,7 @@ def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sam
 
 
 def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
-    """Draw and ask about inputs of the population, with or without links."""
+    """Draw `n` inputs of the population, ask about all members of their families, and return them as a sample."""
     population = evidence.population
     if not side.links:
         domain = population.domain.without_links()
@@ -226,7 +218,10 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
 
 
 def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
-    """Take all real rows, or `n` random ones; None if no row has a known sensitive value."""
+    """Take all real rows, or `n` random ones, ask about all members of their families, and return them as a sample.
+
+    Return None if no row has a known sensitive value.
+    """
     given = side.rows(evidence.rows)
     if not given.known.any():
         return None
@@ -246,7 +241,10 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
 
 
 def _asked(evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.DataFrame, population: str) -> _Sample:
-    """Return rows with the model's outputs for all their members."""
+    """Ask the model about all members of rows, and return the rows as a sample.
+
+    `side` is the domain with or without links.
+    """
     # A rule as restrictions of the domain is many times as fast as `Rule.matches`.
     regions = [Restrictions(side.parameters, [bind(rule, side.parameters)], ()) for rule in rules]
     members = side.families.of_frame(rows, [side.sensitive])
@@ -274,7 +272,7 @@ def _asked(evidence: Evidence, side: Domain, rules: Sequence[Rule], rows: pd.Dat
 
 
 def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame) -> tuple[NDArray[Any], Mask]:
-    """Return the outputs for the rows as they are, and a mask of the rows that have one.
+    """Return the model's outputs for the rows as they are, and a boolean mask of the rows that have one.
 
     A row that is not one of its own compared members is asked about.
     """
@@ -291,7 +289,10 @@ def _own_outputs(evidence: Evidence, sample: _Sample, rows: pd.DataFrame) -> tup
 
 @contextmanager
 def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
-    """Yield an oracle with the settings of the evidence, for a domain with other rules or links."""
+    """Yield an oracle with the evidence's model and settings for another domain.
+
+    Its queries count in the same budget.
+    """
     if domain == evidence.domain:
         yield evidence.oracle
         return
@@ -303,7 +304,10 @@ def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
 
 
 def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
-    """Return a boolean mask by input: True if it would be discriminatory after some members get another outcome."""
+    """Return a boolean mask by input: True if the input would be discriminatory after a remedy.
+
+    `changed` marks the members, by member, then input, that get the family's `outcome` instead of their own.
+    """
     hits, some = sample.hits.copy(), np.flatnonzero(changed.any(axis=0))
     if len(some):
         outputs, where = sample.outputs[:, some], changed[:, some]
@@ -313,7 +317,7 @@ def _hits_after(sample: _Sample, changed: Mask, outcome: NDArray[Any]) -> Mask:
 
 
 def _accuracies(sample: _Sample, changed: Mask, outcome: NDArray[Any], evidence: Evidence) -> tuple[float, float]:
-    """Return the accuracy on rows with a label: of the model as it is, and after the change."""
+    """Return (accuracy now, accuracy after a remedy) on the rows with a label; NaN if outputs give no label."""
     right, labelled = _right(outcome, sample, evidence), sample.labelled
     if right is None or sample.right is None or labelled is None or not labelled.any():
         return math.nan, math.nan
@@ -321,7 +325,7 @@ def _accuracies(sample: _Sample, changed: Mask, outcome: NDArray[Any], evidence:
 
 
 Decided = tuple[NDArray[Any], Mask]
-"""The outcome of each family by input, and a mask of the families that have one."""
+"""The outcome that a remedy gives to each family, by input, and a boolean mask of the families that get one."""
 
 
 def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
@@ -374,7 +378,7 @@ _DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
 
 
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
-    """Return a boolean mask by row: True if its output agrees with its label; None if outputs give no label."""
+    """Return a boolean mask by row: True if the row's output agrees with its label; None if outputs give no label."""
     oracle, classes = sample.oracle, evidence.classes
     if sample.labels is None or oracle.is_label:
         return None if sample.labels is None else np.asarray(outputs == sample.labels)

@@ -26,32 +26,32 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_OTHERS = 5_000
-"""Largest number of rows, or of drawn inputs, whose values are tried. Chosen."""
+"""Largest number of rows or drawn inputs whose values are tried in a repair; chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Repaired(ChangedCases):
-    """Cases, and the changes that end them; values are missing for a case without a repair.
+    """Result of `repair`: cases, and the changes that end them; values are missing for a case without a repair.
 
     `n_changes` and `distance` are counted from the case to the repaired input.
     """
 
     repaired: pd.DataFrame
-    """The repaired inputs, which are no longer cases; they keep the sensitive values of the case."""
+    """The repaired inputs, which are no longer cases; they keep the sensitive values of their cases."""
     changes: pd.Series
-    """The changes in words."""
+    """The changes of each case in words, such as "age 43 -> 40"; None for a case without a repair."""
     parameters: pd.Series
-    """Number of repairs that change each parameter, in descending order."""
+    """Number of repairs that change each parameter, by its name, in descending order."""
     gaps: pd.DataFrame
-    """The largest gap over the family, `before` and `after` the repair."""
+    """The largest gap over each case's family, in the columns `before` and `after` the repair."""
     _labels: pd.Series | None
-    """The model's label for each repaired input; None if it gives none."""
+    """The model's label for each repaired input; None if labels are not compared."""
 
     _verb = "repair"
 
     @property
     def n_unrepaired(self) -> int:
-        """The number of cases without a repair."""
+        """The number of cases for which no repair was found."""
         return int(self.distance.isna().sum())
 
     def _case_in_words(self, place: int) -> str:
@@ -62,7 +62,7 @@ class Repaired(ChangedCases):
         return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """Return the figures of repaired cases as values for JSON; means are over the cases with a repair."""
         more = {"n_unrepaired": self.n_unrepaired, "parameters": as_json(self.parameters.to_dict())}
         return {**super().jsonable(), **more}
 
@@ -77,7 +77,7 @@ class Repaired(ChangedCases):
         )
 
     def shown_table(self) -> pd.DataFrame:
-        """The cases and their changes."""
+        """Return a table of the cases with their changes in words."""
         return self.cases.assign(changes=self.changes)
 
 
@@ -149,12 +149,15 @@ def repair(
     worst = _worst(good, given.cases)
 
     def are_repairs(which: Codes, judged: Judgement) -> Mask:
-        """Return True where an input is no case and, given a favourable outcome, its worst-off twin gains."""
+        """Return a mask of the inputs that are no cases any more.
+
+        Given a favourable outcome, their worst-off twin must also be better off than before.
+        """
         is_better = good is None or _worst(good, judged) > worst[which]
         return np.asarray(judged.comparable & ~judged.hits & is_better)
 
     def may_be(which: Codes, codes: Codes) -> Mask:
-        """Return True where an input is allowed, plausible, and has the case's own sensitive values."""
+        """Return a mask of the inputs that are allowed, plausible, and have the case's own sensitive values."""
         may = (domain.families.place(codes) == given.places[which]) & domain.allows(codes)
         if density is not None and min_plausibility:
             may &= density.plausibility_of(codes) >= min_plausibility
@@ -171,7 +174,7 @@ def repair(
 
 
 def _people(rows: RealRows | None, density: Density | None, least: float) -> Codes | None:
-    """Return realistic inputs: real rows, or inputs drawn from the density; None without either."""
+    """Return realistic inputs, as codes: real rows, or inputs drawn from the density; None without either."""
     if rows is not None:
         return rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
     if density is None:
@@ -180,12 +183,15 @@ def _people(rows: RealRows | None, density: Density | None, least: float) -> Cod
 
 
 def _worst(good: Favourable | None, judged: Judgement) -> Floats:
-    """Return the rank of the worst-off member's output, by input; 0 if the favourable outcome is not known."""
+    """Return the rank of the output of each input's worst-off family member; 0 if no favourable outcome is known."""
     return np.zeros(len(judged.codes)) if good is None else np.asarray(good.worst(judged.outputs, judged.present))
 
 
 def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) -> Choices:
-    """Return the values of each coordinate to try: all; of many, an even grid and quantiles of people; and missing."""
+    """Return the values to try for each coordinate: all of them if there are at most 64.
+
+    If there are more, an even grid, quantiles of `people` and the missing value are tried.
+    """
     linked = {link.column for link in domain.links}
     # Without values that only occur in rows.
     levels = np.where([name in linked for name in domain.names], domain.families.key_levels, domain.own_levels)
@@ -206,7 +212,7 @@ def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) 
 def _asked_again(
     given: Evidence, are_repairs: Callable[[Codes, Judgement], Mask], search: MinimalChanges, rows: RealRows | None
 ) -> Repaired:
-    """Ask about the repaired inputs again, and drop the repairs that an unstable model contradicts."""
+    """Ask the model about the repaired inputs again, and return the result without repairs that it now contradicts."""
     import pandas as pd
 
     domain, every = given.domain, np.arange(given.n_cases)
@@ -218,7 +224,7 @@ def _asked_again(
     words, counts = _changes(domain, own, judged.codes)
 
     def of_all(values: Any) -> Any:
-        """Return values of the repaired cases, aligned with all cases."""
+        """Return values of the repaired cases as values of all cases, missing for the others."""
         return values.set_axis(found).reindex(every).set_axis(given.index)
 
     gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=every)
@@ -235,7 +241,10 @@ def _asked_again(
 
 
 def _changes(domain: Domain, before: Codes, after: Codes) -> tuple[pd.Series, pd.Series]:
-    """The changes of each input in words, and the number of inputs in which each parameter changes."""
+    """Return the changes of each input in words, and the number of inputs in which each parameter changes.
+
+    `before` and `after` have the inputs as codes.
+    """
     import pandas as pd
 
     columns = list(domain.free_columns)

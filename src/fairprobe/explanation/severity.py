@@ -22,35 +22,36 @@ if TYPE_CHECKING:
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 MEASURES = {"proba": "probabilities", "score": "scores", "value": "values"}
-"""Name of the numbers whose distance is the severity, by output."""
+"""Name in sentences of the numbers whose distance is the severity, by output of the model."""
 
 ROWS_A_CALL = 10_000
-"""Largest number of rows sent in one call; chosen: about as many as stay in a core's cache."""
+"""Largest number of rows sent to the model in one call; chosen: about as many as stay in a core's cache."""
 
 MOST_RANKED = 100
-"""Number of cases of the ranking that are written to JSON. Chosen."""
+"""Largest number of cases of the ranking that are written to JSON; chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Severity(Finding):
-    """The distance between the model's outputs for the two ends of each case."""
+    """The distance between the model's outputs for the two twins of each case, with a ranking of the cases by it."""
 
     measure: str
-    """The measured output: "proba", "score" or "value"; "label" if the model gives nothing else."""
+    """The output whose distance is measured: "proba", "score" or "value"; "label" if the model gives nothing else."""
     gaps: Floats
-    """Gap of each given case, in order; NaN for cases that no longer hold or that the budget did not reach."""
+    """Distance between the model's outputs for the two twins of each given case, in order; NaN for cases that no longer
+    hold or that the budget did not reach."""
     quantiles: dict[float, float]
-    """Quantiles of the known gaps; empty without any."""
+    """Quantiles of the known distances between twins, by their fraction; empty if none is known."""
     ranking: pd.DataFrame
-    """The cases by `product`, of `severity` and `plausibility` (1 without a density), in descending order; `place` is
-    the position among the cases given."""
+    """The cases in descending order of `product`, which is `severity` times `plausibility` (1 without a density).
+    `place` is the position among the given cases."""
     n_queries: int
     health: tuple[Remark, ...] = ()
 
     json_names: ClassVar = {"gaps": ""}
 
     def sentences(self) -> list[str]:
-        """The quartiles of the gaps."""
+        """Return a sentence with the quartiles of the gaps and the largest gap."""
         if not len(self.ranking):
             return ["There is no case whose severity was measured."]
         if self.measure == "label":
@@ -62,12 +63,15 @@ class Severity(Finding):
         ]
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences as plain values of JSON; of the ranking, only the first cases."""
+        """Return the figures and the sentences about severity as values for JSON.
+
+        The ranking is cut to the first cases.
+        """
         return {**super().jsonable(), "ranking": as_json(self.ranking.head(MOST_RANKED))}
 
 
 def severity_of(evidence: Evidence) -> Severity:
-    """Measure the gap between the two ends of each case, by probabilities or scores if the model has them."""
+    """Measure the gap between the two twins of each case, by probabilities or scores if the model has them."""
     import pandas as pd
 
     measure = _measure(evidence)
@@ -96,7 +100,7 @@ def severity_of(evidence: Evidence) -> Severity:
 
 
 def _measure(evidence: Evidence) -> str:
-    """Return the output whose gap is the most informative."""
+    """Return the model's output whose gap is the most informative: probabilities, else scores, else labels."""
     output = evidence.output
     if output != "label":
         return output
@@ -105,7 +109,7 @@ def _measure(evidence: Evidence) -> str:
 
 
 def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
-    """Return the number of cases whose twins get different labels, and the number asked about.
+    """Return (number of cases whose twins get different labels, number of cases asked about).
 
     Return None if labels are compared anyway, if the model gives none, or if the budget is too small for one case.
     """
@@ -120,7 +124,10 @@ def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
 
 
 def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Return an output at both ends of the first n cases, and the number of rows asked about."""
+    """Return the model's output for either twin of the first `n` cases, and the number of rows asked about.
+
+    The three results are the outputs for the cases, those for their twins, and the number.
+    """
     ends = evidence.oracle.ends(evidence.cases)
 
     def ask(codes: Codes) -> NDArray[Any]:

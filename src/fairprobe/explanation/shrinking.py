@@ -25,21 +25,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Shrunk(ChangedCases):
-    """Cases near real rows. `cases` have the sensitive values of their row if these are compared and allowed.
+    """Result of `shrink`: cases moved near to real rows.
 
-    `n_changes` and `distance` are counted from the row.
+    `cases` have the sensitive values of their row if these are compared and allowed. `n_changes` and `distance` are
+    counted from the row.
     """
 
     twins: pd.DataFrame
-    """The other end of each case's largest gap."""
+    """The twin of each case at the other end of its largest gap."""
     outputs: pd.DataFrame
-    """The model's outputs for the case and for its twin; for classes also the position of the class."""
+    """The model's outputs for each `case` and its `twin`; for several classes also the position of the compared
+    `class`."""
     rows: pd.Series
-    """The nearby real row of each case, by its index in `towards`."""
+    """The real row that each case was moved to, by its index label in `towards`."""
     before: pd.DataFrame
-    """`n_changes` and `distance` of the given case from its nearby row."""
+    """`n_changes` and `distance` of the given case, before it was moved, from the same row."""
     _origins: pd.DataFrame
-    """The rows as inputs, with the sensitive values of the cases and the linked values."""
+    """The real rows as inputs, with the sensitive values of the cases and the values that links give them."""
     _rows: pd.DataFrame
 
     _verb = "shrink"
@@ -56,7 +58,7 @@ class Shrunk(ChangedCases):
         return f"{', '.join(whose)}: {changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """Return the figures of shrunk cases as values for JSON, with the mean changes and distance before."""
         return {**super().jsonable(), **as_json(self.before.astype(float).mean().add_suffix("_before").to_dict())}
 
     def _sentence(self) -> str:
@@ -67,7 +69,7 @@ class Shrunk(ChangedCases):
         )
 
     def shown_table(self) -> pd.DataFrame:
-        """The cases and their changes."""
+        """Return a table of the cases with their real rows and numbers of changes."""
         return self.cases.assign(row=self.rows, n_changes=self.n_changes)
 
 
@@ -136,7 +138,7 @@ def shrink(
 def _asked_again(
     given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChanges, before: dict[str, Any]
 ) -> Shrunk:
-    """Ask about the shrunk cases again, and leave out those that an unstable model contradicts."""
+    """Ask the model about the shrunk cases again, and return the result without those that it now contradicts."""
     import pandas as pd
 
     domain, families = given.domain, given.domain.families
@@ -164,7 +166,11 @@ def _asked_again(
 
 
 def _shown_places(judgement: Judgement, rows: Codes, own: Codes) -> Codes:
-    """Return the member that shows each case: the row's own if compared and allowed, else the case's, or the first."""
+    """Return the place of the family member that shows each case.
+
+    It is the member with the sensitive values of the row if that exists, else the case's own member, else the first one
+    that exists.
+    """
     each, exist = np.arange(len(own)), judgement.exist
     fallback = np.where(exist[own, each], own, exist.argmax(axis=0))
     return np.where((rows >= 0) & exist[rows, each], rows, fallback)

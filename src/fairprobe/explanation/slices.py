@@ -13,14 +13,16 @@ from fairprobe.explanation.boxes import Axes, Axis, Box, Condition, Span
 from fairprobe.explanation.evidence import Evidence
 
 SMALL = 64
-"""Largest number of values that are all tried. With more, the ends are found by doubling and halving. Chosen."""
+"""Largest number of values of a parameter that are all tried; chosen. With more, a slice's ends are found by doubling
+and halving."""
 
 MISS, HIT, UNKNOWN = 0, 1, -1
-"""Status of an input: no case, a case, or unknown because it is not allowed or not comparable."""
+"""Status of an input that was judged for a slice: no case, a case, or unknown because it is not allowed or not
+comparable."""
 
 
 class Slices:
-    """Queries about inputs that differ from cases along one axis."""
+    """Slices through cases: the model is asked about inputs that differ from a case along one axis."""
 
     def __init__(self, evidence: Evidence, axes: Axes) -> None:
         self._evidence = evidence
@@ -28,12 +30,12 @@ class Slices:
 
     @property
     def n_inputs(self) -> int:
-        """Return the approximate number of inputs in the slices through one case."""
+        """Return the approximate number of inputs that are judged for the slices through one case."""
         levels = [int(axis.parameter.levels) for axis in self._axes.each]
         return sum(n if n <= SMALL else 4 * n.bit_length() for n in levels)
 
     def boxes(self, cases: Codes) -> list[Box]:
-        """Return a box for each case, with the ends of its slices as sides."""
+        """Return a box for each case, whose sides are the ends of the slices through the case."""
         sides = [
             self._whole(place, axis, cases) if axis.parameter.levels <= SMALL else self._ends(place, axis, cases)
             for place, axis in enumerate(self._axes.each)
@@ -44,7 +46,7 @@ class Slices:
         return [self._axes.box(conditions) for conditions in each_case]
 
     def _status(self, axis: Axis, cases: Codes, values: Codes) -> tuple[Codes, Codes]:
-        """Change the cases to values on one axis, and return these inputs with MISS, HIT or UNKNOWN for each."""
+        """Return the cases changed to given values on one axis, as codes, and MISS, HIT or UNKNOWN for each."""
         domain = self._evidence.domain
         inputs = cases.copy()
         inputs[:, axis.column] = values
@@ -56,11 +58,14 @@ class Slices:
         return inputs, status
 
     def _coordinates(self, place: int, inputs: Codes) -> Codes:
-        """The coordinate of each input on one axis."""
+        """Return the coordinate of each input on one axis, given by its place."""
         return self._axes.coordinates(inputs)[:, place]
 
     def _whole(self, place: int, axis: Axis, cases: Codes) -> list[Condition | None]:
-        """Return the condition of each case's slice along an axis of few values, all of which are tried."""
+        """Return the condition of each case's slice along an axis of few values, all of which are tried.
+
+        It is None if the case remains one at all of them.
+        """
         n = axis.parameter.levels
         inputs, status = self._status(axis, np.repeat(cases, n, axis=0), np.tile(np.arange(n), len(cases)))
         coordinates, which = self._coordinates(place, inputs), np.repeat(np.arange(len(cases)), n)
@@ -86,7 +91,7 @@ class Slices:
         return [Span(*span) if known else None for span, known in zip(spans, own <= last, strict=True)]
 
     def _end(self, axis: Axis, cases: Codes, last: int, up: bool) -> Codes:
-        """Return the farthest code in one direction up to which each case remains one."""
+        """Return, for each case, the farthest code in one direction up to which it was found to remain a case."""
         own, each = cases[:, axis.column], np.arange(len(cases))
         room = np.maximum(last - own if up else own, 0)
         sign = 1 if up else -1
@@ -106,7 +111,10 @@ class Slices:
 
 
 def _condition(axis: Axis, status: Codes, own: int) -> Condition | None:
-    """Return the condition of a slice through a case with coordinate `own`; it excludes misses."""
+    """Return the condition of a slice through a case: the coordinates around its own that are no misses.
+
+    `status` has MISS, HIT or UNKNOWN by coordinate, and `own` is the coordinate of the case. It is None without misses.
+    """
     if not (status == MISS).any():
         return None
     if not axis.is_ordered:

@@ -41,28 +41,29 @@ GROUP = ["group", "n", "outcome", "value", "low", "high"]
 DIFFERENCE = ["a", "b", "outcome", "value", "p_value", "at_most", "model", "rows", "is_testable"]
 
 MARGIN = 0.5
-"""Margin of the test of equivalence, as a fraction of the model's own difference on the same rows. Chosen.
+"""Margin of the test of equivalence of labels, as a fraction of the model's own difference on the same rows; chosen.
 
 A model that predicts the likelier label turns a small difference in rates into a large difference in labels. The margin
 is therefore not smaller.
 """
 
 FARTHEST = 0.5
-"""Smallest difference of two groups that are compared, as a fraction of the model's largest difference. Chosen."""
+"""Smallest difference between the model's outputs for two groups that are compared, as a fraction of the largest such
+difference; chosen."""
 
 MOST_PAIRS = 100
-"""Largest number of compared pairs of groups; the pairs with the largest differences are kept. Chosen."""
+"""Largest number of pairs of groups that are compared; those with the largest differences are kept. Chosen."""
 
 ROWS_PART = 0.2
-"""Largest fraction of the remaining queries spent on the rows inside a region. Chosen."""
+"""Largest fraction of the remaining queries that is spent on the rows inside a region; chosen."""
 
 
 SHOWN = 4
-"""Number of groups that a sentence names."""
+"""Largest number of groups that a sentence names."""
 
 
 class InData(StrEnum):
-    """The verdict: whether training rows contain the difference that the model makes."""
+    """Verdict on a region: whether its training rows contain the difference that the model makes there."""
 
     IN_THE_DATA = "in-the-data"
     EXTRAPOLATED = "extrapolated"
@@ -76,7 +77,7 @@ VERDICTS = {
     InData.NOT_IN_THE_DATA: "the data have no such difference: the model makes it",
     InData.UNCLEAR: "whether the difference was in the data cannot be told from these rows",
 }
-"""Words for each verdict."""
+"""Words for each verdict on a region."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -85,13 +86,13 @@ class RegionInData(Finding):
 
     rule: Rule
     n: int
-    """Number of rows inside the region."""
+    """Number of training rows inside the region."""
     n_rows: int
-    """Number of given rows."""
+    """Number of given rows, inside or outside the region."""
     n_apart: int
-    """Number of rows inside whose sensitive value is not compared, or whose label is unknown."""
+    """Number of rows inside the region whose sensitive value is not compared, or whose label is unknown."""
     table: pd.DataFrame
-    """A row for each sensitive value, or combination of several, and each label.
+    """Table of the rows inside the region, with a row for each sensitive value or combination, and each label.
 
     - `group`; `n`: its rows with a known label, where labels are given.
     - `outcome`: the label whose rate is told; None for numbers, whose mean is told, and without labels.
@@ -99,7 +100,7 @@ class RegionInData(Finding):
       a mean; the error is split over the regions.
     """
     differences: pd.DataFrame
-    """A row for each two groups that the model treats differently, and each label.
+    """Table with a row for each two groups that the model treats differently, and each label.
 
     - `a`, `b`, `outcome`; `value`: the rate (the mean) of a less that of b.
     - `p_value`: of Fisher's exact test of equal rates, or Welch's of equal means; two-sided.
@@ -110,18 +111,19 @@ class RegionInData(Finding):
     - `agrees`: it has the model's direction, where that is known.
     """
     verdict: InData | None
-    """The verdict; None without labels, unless there are too few rows anyway."""
+    """The verdict on the region; None without labels, unless there are too few rows anyway."""
     level: float
-    """Largest significant p-value: the error, split over the regions and the tests that could be significant."""
+    """Largest p-value that counts as significant: the error, split over the regions and the tests that could be
+    significant."""
     least: int
-    """Smallest number of rows for which a difference between two groups of this size could be significant."""
+    """Smallest number of rows in each of two equal groups with which a difference between them could be significant."""
     is_numeric: bool = False
-    """True if labels are numbers, whose means are compared."""
+    """True if the labels are numbers, whose means are compared."""
 
     json_names: ClassVar = {"rule": "region", "table": "groups"}
 
     def sentence(self) -> str:
-        """Return the rows and the verdict in one sentence."""
+        """Return the number of rows in the region, their groups and the verdict in one sentence."""
         said = f"{self.n:,} of {self.n_rows:,} rows lie inside"
         if self.n:
             more = [f"and {len(self.table) - SHOWN} more"] if len(self.table) > SHOWN else []
@@ -132,7 +134,7 @@ class RegionInData(Finding):
         return f"{said}: {verdict}{self._because(self.verdict)}"
 
     def sentences(self) -> list[str]:
-        """The rows and the verdict in words."""
+        """Return a list with one sentence: the rows in the region, their groups and the verdict."""
         return [closed(capital(self.sentence()))]
 
     def _group_words(self, group: Any) -> str:
@@ -144,11 +146,11 @@ class RegionInData(Finding):
         return f"{said}, {of}, {low} to {high}"
 
     def _figure(self, value: float) -> str:
-        """Return a rate or a mean in words."""
+        """Return a rate of a label in percent, or a mean of numeric labels, as text."""
         return f"{value:.4g}" if self.is_numeric else percent(value)
 
     def _because(self, verdict: InData) -> str:
-        """Return the figures that support the verdict, in words."""
+        """Return the figures that support a verdict, as the end of a sentence."""
         if verdict is InData.EXTRAPOLATED:
             return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
         told = self.differences[self.differences["is_testable"]]
@@ -168,7 +170,7 @@ class RegionInData(Finding):
         return f" ({widest['a']} against {widest['b']}: the labels differ {why})"
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures and the sentence as plain values of JSON."""
+        """Return the figures and the sentence on a region's training rows as values for JSON."""
         return {**super().jsonable(), "sentence": self.sentence()}
 
 
@@ -180,17 +182,16 @@ def region_in_data(
     The groups are the sensitive values and, with several sensitive parameters, their combinations too. The compared
     groups are those with the largest differences between the model's outputs over the cases inside. The result is None
     without rows. The verdict is
-    - extrapolated, if in every pair one group has so few rows that against as many of the other even the sharpest
-      difference possible (all rows of the one have the label, none of the other) would not have been significant: fewer
-      than four at a level of 5%, `least` in general;
+    - extrapolated, if every pair has a group with fewer than `least` rows (four at a level of 5%). Then even the
+      sharpest difference to as many rows of the other group would not be significant;
     - in the data, if a pair differs significantly, and in the model's direction where it has one;
-    - not in the data, if all pairs with enough rows are shown to differ by less than half of what the model's answers
-      to these very rows do (two one-sided tests), or to differ significantly the other way round;
+    - not in the data, if all pairs with enough rows are shown to differ little, or significantly the other way round.
+      Little means less than half of the difference in the model's answers to the same rows (two one-sided tests);
     - else unclear.
     The level is the error, split over the regions and over the tests that could be significant at all (Tarone 1990).
 
     Args:
-        rule: the region.
+        rule: the region, as a rule that is true inside it.
         evidence: the rows, their labels and the cases.
         confidence: confidence with which all statements on all regions hold together.
         n_regions: number of regions that are tested.
@@ -248,15 +249,16 @@ def region_in_data(
 
 
 def _is_numeric(evidence: Evidence) -> bool:
-    """Return True if labels are measurements like the model's outputs, so that their means are compared."""
+    """Return True if the labels are numbers like the model's outputs, so that means and not rates are compared."""
     return evidence.labels is not None and evidence.output == "value" and evidence.labels.dtype.kind in "fiu"
 
 
 def _targets(evidence: Evidence, inside: Mask) -> tuple[dict[Any, NDArray[Any] | None], Mask]:
-    """Return the numbers of the rows inside for each compared outcome, and a mask of rows with a known label.
+    """Return, by compared outcome, an array over the rows inside a region, and a mask of the rows with a known label.
 
-    Rates are compared for the favourable label, else for the rarer of two labels, else for all. For numbers, means are
-    compared, and the outcome is None.
+    The array says which rows have the label, or has the labels themselves if these are numbers; then the outcome is
+    None. Rates are compared for the favourable label, else for the rarer of two labels, else for all. Without labels,
+    the only outcome is None, without an array.
     """
     given = evidence.labels
     if given is None or given.isna().all():
@@ -272,9 +274,9 @@ def _targets(evidence: Evidence, inside: Mask) -> tuple[dict[Any, NDArray[Any] |
 
 
 def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
-    """Return the favourable outcome as a label; if it is an end of the scores, the last or the first of two labels.
+    """Return the label that is the favourable outcome; None if there is none among the labels.
 
-    Return None if none was given, or if it is not a label.
+    If the favourable outcome is an end of the scores, it is the last or the first of two labels.
     """
     good = evidence.favourable
     if good is None:
@@ -285,7 +287,7 @@ def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
 
 
 def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> tuple[Any, ...]:
-    """Return the rows of a group, with their rate or mean if there are labels."""
+    """Return one row of the table of groups: the group's number of rows, with a rate or mean if there are labels."""
     n = int(mask.sum())
     if target is None:
         return group, n, None, math.nan, math.nan, math.nan
@@ -300,7 +302,11 @@ def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None
 
 
 def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
-    """Return a number by case or by row, which is higher where the output is nearer to the outcome."""
+    """Return outputs as numbers that are higher where the output is nearer to a given outcome.
+
+    The array has the shape of `outputs`, without the axis of classes. It is None if the outcome is not among the
+    classes.
+    """
     output, classes = evidence.output, evidence.classes
     if output == "label":
         return np.asarray(outputs == outcome)
@@ -332,7 +338,10 @@ def _means_of_cases(
 
 
 def _answers(evidence: Evidence, inside: Mask, wanted: Mask) -> NDArray[Any] | None:
-    """Return the answers to rows inside; None if they are on another scale than labels, or too expensive."""
+    """Return the model's outputs for the rows inside a region, by row; 0 for rows that are not wanted.
+
+    Return None if outputs are scores, which are on another scale than labels, or if asking is too expensive.
+    """
     assert evidence.rows is not None
     n = int(wanted.sum())
     if not n or evidence.output == "score" or evidence.budget.inputs(n, ROWS_PART, cost=1) < n:
@@ -346,7 +355,7 @@ def _answers(evidence: Evidence, inside: Mask, wanted: Mask) -> NDArray[Any] | N
 def _difference_of_rows(
     evidence: Evidence, answers: NDArray[Any] | None, a: Mask, b: Mask, outcome: Any
 ) -> float | None:
-    """Return the difference between the answers to the rows of a and of b; None without answers."""
+    """Return the mean output for the rows of group a less that of group b, for an outcome; None without answers."""
     values = None if answers is None else _values(evidence, answers, outcome)
     return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
 
@@ -355,13 +364,14 @@ def _difference_of_rows(
 
 
 _Pair = tuple[str, str, Any, float | None]
-"""Two groups, the outcome, and the difference that the model makes; None if that has no direction."""
+"""Two groups by name, the outcome, and the difference between the model's outputs for them; None if that has no
+direction."""
 
 
 def _pairs(
     sets: Sequence[Mapping[str, Any]], outcomes: Sequence[Any], means: Mapping[tuple[str, Any], float]
 ) -> list[_Pair]:
-    """Return the pairs of groups with the largest model differences; all pairs if the model makes none."""
+    """Return the pairs of groups with the largest differences in the model's outputs; all pairs if there are none."""
     pairs: list[_Pair] = []
     for groups in sets:
         for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), outcomes):
@@ -376,12 +386,19 @@ def _pairs(
 
 
 def _tarone(error: float, attainable: Sequence[float]) -> float:
-    """Return the level of each test by Tarone's method: tests that cannot be significant take no part of the error."""
+    """Return the largest significant p-value of each test by Tarone's method.
+
+    Tests that cannot be significant take no part of the error. `attainable` has the smallest possible p-value of each
+    test.
+    """
     return next(error / n for n in itertools.count(1) if sum(best <= error / n for best in attainable) <= n)
 
 
 def _compared(a: NDArray[Any], b: NDArray[Any], error: float) -> tuple[float, float, float]:
-    """Return the difference between two groups' labels, its p-value, and its bound at the equivalence test's error."""
+    """Return (difference, p-value, largest difference) of the labels of two groups.
+
+    The largest difference is the bound that two one-sided tests at the given error give, in either direction.
+    """
     if a.dtype == bool:
         counts = (int(a.sum()), len(a), int(b.sum()), len(b))
         p_value, ends = fisher_p(*counts), rate_difference(*counts, 1 - 2 * error)
@@ -395,7 +412,7 @@ def _compared(a: NDArray[Any], b: NDArray[Any], error: float) -> tuple[float, fl
 
 
 def _verdict(differences: pd.DataFrame, level: float) -> InData:
-    """Return the verdict if at least one pair has enough rows."""
+    """Return the verdict on a region in which at least one pair of groups has enough rows."""
     told = differences[differences["is_testable"]]
     if ((told["p_value"] <= level) & told["agrees"]).any():
         return InData.IN_THE_DATA
@@ -404,6 +421,6 @@ def _verdict(differences: pd.DataFrame, level: float) -> InData:
 
 
 def _absent(differences: pd.DataFrame, level: float) -> pd.Series[bool]:
-    """Return a mask of differences shown to be below half of the model's own, or to have the other direction."""
+    """Return a boolean mask of the differences in labels that are shown to be small, or to have the other direction."""
     is_turned = (differences["p_value"] <= level) & ~differences["agrees"] & differences["rows"].notna()
     return is_turned | (differences["at_most"] < MARGIN * differences["rows"].abs())
