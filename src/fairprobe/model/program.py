@@ -63,10 +63,12 @@ def start(
     """Return a model that asks a program, which is started when the first row is sent.
 
     Args:
-        command: the program and its arguments, as a list or as one line, which no shell sees.
+        command: the program and its arguments, as a list or as one line, which is split as in a shell but not run by
+            one.
         protocol: "csv" or "jsonl": how rows are written to it, and answers read.
-        timeout: seconds without a line of answer after which it is given up.
-        retries: how often it is started again, and asked the same, if it died or was given up.
+        timeout: seconds without output after which the program is ended.
+        retries: number of times that the program is restarted and asked about the same rows again, if it ended or
+            did not answer in time.
     """
     if isinstance(command, str):
         try:

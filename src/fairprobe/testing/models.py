@@ -117,10 +117,10 @@ def model_contract(
 
     Args:
         model: anything with `predict`, a callable, or what an adapter of your own accepts.
-        domain: what an input may be, at best with all kinds of parameters that the model takes.
+        domain: the possible inputs, at best with all kinds of parameters that the model takes.
         outputs: the outputs to check, of "label", "score", "proba" and "value"; by default all that its adapter
             declares, and labels for a plain function.
-        batch: "array" or "frame" to say what the model takes.
+        batch: "array" or "frame", the form of batches that the model takes; by default as its adapter decides.
 
     >>> from fairprobe.testing import box
     >>> toy = box()

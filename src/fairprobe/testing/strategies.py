@@ -38,7 +38,7 @@ def check_strategy(path_or_name: str) -> None:
     """Check that a search strategy keeps the rules of searches; an AssertionError names a broken rule.
 
     Args:
-        path_or_name: where the class is, "module:Class", or the name it is registered by.
+        path_or_name: the class as "module:Class", or the name under which the strategy is registered.
 
     >>> check_strategy("uniform")
     """

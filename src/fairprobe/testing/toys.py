@@ -277,7 +277,7 @@ class CountingModel(Wrapper):
 
     Args:
         model: anything with `predict`, or a callable.
-        fail_after: raise from the call that brings the rows above this number on; None never raises.
+        fail_after: number of rows. The call that exceeds it, and all later calls, raise an error; None never raises.
         delay: seconds to sleep in each call.
 
     >>> model = CountingModel(lambda batch: [0 for row in batch])

@@ -47,20 +47,22 @@ def load_model(
 ) -> Any:
     """Return the model at `source`, ready for `search`, `estimate`, `audit` and other functions.
 
-    The content of a file tells its kind, not its suffix. Nothing that a file holds is run, unless you allow it. Numbers
-    that compiled code follows are checked; against a loader that crashes nevertheless, use `isolate`.
+    The kind of a file is recognised by its content, not by its suffix. No code in a file is run unless you allow it.
+    Numbers in a file that compiled code follows are checked. Use `isolate` against a loader that crashes nevertheless.
 
     Args:
         source: `module:attribute`; a file of skops, ONNX, XGBoost (JSON or UBJ) or LightGBM (text); with
             `allow_unsafe_load` a pickle, a joblib file or a folder of MLflow; `subject:name`; an address, `https://...`;
             or `command:` and a program with its arguments.
-        trust: types in a skops file that may be made although they are not among those known to be harmless.
-        allow_unsafe_load: load what runs code as it is loaded: as whoever wrote it, with all that you may do.
-        weights: a safetensors file for the torch module that `source` names, or makes when called.
-        isolate: load a file, or a named module, in a process of its own, which answers as long as the model is used:
-            with limits, and without a network where the system can do that. Exact solvers and stand-ins look at the
-            model itself, so they do not apply then.
-        options: for services and programs, see `fairprobe.model.remote` and `fairprobe.model.program`.
+        trust: names of types in a skops file that are allowed although they are not known to be harmless.
+        allow_unsafe_load: allow files that run code when they are loaded. Their author's code then runs with all your
+            rights.
+        weights: a safetensors file with the weights of the torch module that `source` names, or makes when called.
+        isolate: load a file, or a named module, in a process of its own, which answers as long as the model is used.
+            The process has limits, and no network where the system supports this. Exact solvers and stand-ins need
+            the model itself, so they are not used then.
+        options: further arguments for services and programs, see `fairprobe.model.remote` and
+            `fairprobe.model.program`.
 
     >>> load_model("subject:decision-tree")
     DecisionTreeClassifier(...)
