@@ -46,7 +46,7 @@ MOST_SKIPPED = 3
 
 
 class Counts(NamedTuple):
-    """Counts that show the progress of a shard or run: cases found, inputs judged, rows sent to the model."""
+    """Progress of a shard (part of a run) or run: the numbers of cases found, inputs judged and rows sent."""
 
     n_cases: int
     n_judged: int
@@ -81,12 +81,12 @@ class Skipped:
 
     @classmethod
     def by(cls, error: BaseException, shard: int, n_tries: int) -> Skipped:
-        """Return the placeholder for a shard whose last try ended with this error."""
+        """Return the placeholder for the result of a shard whose last try ended with this error."""
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".rstrip(": ")
         return cls(shard, reason, n_tries)
 
     def words(self) -> str:
-        """Return a clause that names the shard, the number of tries and the error."""
+        """Return a clause for messages: the number of the shard left out, its number of tries, and the last error."""
         return f"shard {self.shard} failed {self.n_tries} times: {self.reason}"
 
 
@@ -184,11 +184,11 @@ class Engine(ABC):
 
     @abstractmethod
     def _most_ahead(self) -> int:
-        """Return the largest number of shards that may wait, run or be done from the next wanted one on."""
+        """Return how many shards to plan ahead, from the next one whose result is wanted, including finished ones."""
 
     @abstractmethod
     def _may_start(self, shard: int) -> bool:
-        """Return True if this shard may be started now."""
+        """Return True if the engine has room to start this shard (part of a run) now."""
 
     @abstractmethod
     def _start(self, shard: int) -> Future[Any]:
@@ -196,7 +196,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _counts(self) -> list[Counts]:
-        """Return the counts of each running shard."""
+        """Return the progress of each running shard: cases found, inputs judged and rows sent."""
 
     @abstractmethod
     def _stop(self) -> None:

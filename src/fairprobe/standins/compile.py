@@ -55,7 +55,7 @@ Places = NDArray[np.intp] | Mask
 
 @dataclass(frozen=True)
 class Compiled:
-    """A model in compiled form: functions from a batch to labels and probabilities."""
+    """A model in compiled form: fast functions from a batch to its labels and probabilities."""
 
     name: str
     """Description of the model for messages."""
@@ -158,7 +158,7 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: s
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:
-    """Return the compiled form of a model, or of a member of a vote, for its columns; None if there is none."""
+    """Return fast functions for the answers of a model, or of a member of a vote; None if there are none."""
     path = COMPILERS.get(known_kind(model) or "")
     if path is None:
         return None

@@ -13,7 +13,7 @@ from fairprobe.standins.compile import Batch, Columns, Compiled, Places
 
 
 def linear(model: Any, columns: Columns) -> Compiled | None:
-    """Return the compiled form of a linear classifier of two classes behind tables; None for others.
+    """Return a fast function for the labels of a linear classifier of two classes behind tables; None for others.
 
     Its score is the sum of the contributions of the parameters' levels, which are looked up.
     """
@@ -23,7 +23,7 @@ def linear(model: Any, columns: Columns) -> Compiled | None:
 
 
 def network(model: Any, columns: Columns) -> Compiled | None:
-    """Return the compiled form of a multi-layer perceptron of two classes behind tables; None for others."""
+    """Return a fast function for the labels of a two-class perceptron behind tables; None for other models."""
     is_plain = len(model.classes_) == 2 and model.n_outputs_ == 1 and model.out_activation_ == "logistic"
     if not is_plain or not isinstance(columns.form, Tabulated):
         return None

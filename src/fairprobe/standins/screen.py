@@ -47,7 +47,7 @@ class Instead:
 
 
 class Screen(Instead):
-    """Asker that answers for family members by a stand-in, and checks the first answers against the model."""
+    """Asker that answers about inputs and twins by a stand-in, and checks the first answers against the model."""
 
     def __init__(self, asker: Answering, stand_in: StandIn) -> None:
         super().__init__(asker)
@@ -59,7 +59,9 @@ class Screen(Instead):
         """Number of rows of the unchecked inputs, which were counted as queries in advance."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """Return the stand-in's answers for existing family members, by combination of sensitive values, then input.
+        """Return the stand-in's answers for inputs and their existing twins.
+
+        They are indexed by combination of sensitive values, then input.
 
         The first `CHECKED` inputs are also sent to the model, in one batch, because several small batches would take
         too long. This happens when they are complete, or when `finish` is called.

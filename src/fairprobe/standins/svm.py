@@ -27,7 +27,7 @@ other threads on a busy machine took up to 70 times as long."""
 
 
 def machine(model: Any, columns: Columns) -> Compiled | None:
-    """Return the compiled form of a support vector machine of two classes with a linear or radial kernel, else None.
+    """Return a fast function for the labels of a two-class SVM with linear or radial kernel; None for others.
 
     libsvm gives a score of exactly 0 to the second class.
     """

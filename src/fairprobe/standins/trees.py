@@ -17,7 +17,7 @@ from fairprobe.standins.compile import Batch, Columns, Compiled, Places, compile
 
 
 def trees(model: Any, columns: Columns) -> Compiled | None:
-    """Return the compiled form of a fitted tree or forest; None if it gives several labels per row."""
+    """Return fast functions for the answers of a fitted tree or forest; None if it gives several labels per row."""
     members = [member.tree_ for member in getattr(model, "estimators_", [model])]
     if model.n_outputs_ != 1 or not members:
         return None
@@ -26,7 +26,7 @@ def trees(model: Any, columns: Columns) -> Compiled | None:
 
 
 def vote(model: Any, columns: Columns) -> Compiled | None:
-    """Return the compiled form of a fitted VotingClassifier; None if no member can be compiled.
+    """Return fast functions for the answers of a fitted VotingClassifier; None if no member can be compiled.
 
     Members that cannot be compiled are asked themselves.
     """
@@ -55,7 +55,7 @@ def member_weights(voting: Any) -> Floats:
 
 
 def _asked(model: Any) -> Compiled:
-    """Return a member of a vote that is asked itself, in the interface of a compiled model."""
+    """Return functions for the answers of a vote's member that ask the member itself, because it cannot be compiled."""
     likely = partial(_of_rows, model.predict_proba) if hasattr(model, "predict_proba") else None
     return Compiled(type(model).__name__, partial(_of_rows, model.predict), likely)
 

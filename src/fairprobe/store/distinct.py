@@ -95,7 +95,7 @@ class Distinct:
         self._recent: Words = np.empty((0, n_words), dtype=np.int64)
 
     def copy(self) -> Distinct:
-        """Return an independent copy of the set."""
+        """Return an independent copy of this set of keys."""
         return copy(self)
 
     def __len__(self) -> int:
@@ -145,13 +145,13 @@ class Coverage:
 
     @classmethod
     def of(cls, domain: Domain) -> Coverage | None:
-        """Return a coverage with no family judged, or None if the domain has too many families."""
+        """Return a record of a domain's judged families, with none judged yet; None if the domain is too large."""
         if domain.families.n_keys > COVERABLE or domain.n_families is None:
             return None
         return cls(np.zeros(domain.families.n_keys, dtype=bool), domain.n_families)
 
     def copy(self) -> Coverage:
-        """Return an independent copy of the coverage."""
+        """Return an independent copy of this record of judged families."""
         return Coverage(self._seen.copy(), self.left)
 
     def add(self, words: Words) -> Codes:
