@@ -74,7 +74,7 @@ class MinedRule(Rule):
         return f"{self.support:,} rows, about {self.expected:,.0f} expected to break it by chance, {seen}"
 
     def words(self) -> str:
-        """Return the rule and its evidence in one line."""
+        """Return the mined rule and the evidence for it in one line."""
         return f"{self.text}: {self.evidence()}"
 
     def __repr__(self) -> str:

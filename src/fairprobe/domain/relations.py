@@ -113,7 +113,8 @@ class Column:
     lacks."""
     n_atoms: int
     numbers: Floats | None = None
-    """Number in each row, NaN where missing; None if each value is an atom."""
+    """Number in each row of the column, NaN where missing; None if each value is an atom (value that rules
+    distinguish)."""
     spike: float | None = None
 
     @property
@@ -174,7 +175,7 @@ class Column:
 
 
 def constant(number: float) -> int | float:
-    """Return a number as an int if it is whole, otherwise as a float."""
+    """Return a number for a rule's text: an int if it is whole, otherwise a float."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 

@@ -141,12 +141,12 @@ class Evidence:
 
     @property
     def n_cases(self) -> int:
-        """The number of cases that still hold."""
+        """The number of given cases that still hold when the model is asked again."""
         return len(self.cases.codes)
 
     @property
     def n_given(self) -> int:
-        """The number of given cases."""
+        """The number of cases that the user gave, whether or not they still hold."""
         return self.n_cases + self.n_gone + self.n_unasked + self.n_off
 
     @property
