@@ -483,7 +483,10 @@ class RowMembers:
             yield rows, self.as_members(np.full(len(rows), place), rows)
 
     def as_members(self, places: NDArray[np.integer], rows: NDArray[np.integer]) -> pd.DataFrame:
-        """Return a frame of the rows at `rows`, each changed into the member at the same place of `places`."""
+        """Return a frame of the rows at `rows`, each changed into the family member at the same place of `places`.
+
+        A row keeps its own values where the member does not change them.
+        """
         changed = self._frame.iloc[rows].reset_index(drop=True)
         for name, codes in self._codes.items():
             column = self._column(name)

@@ -80,7 +80,10 @@ def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """Return remarks on the columns of rows: suspicious values, kinds of columns, and columns that determine others."""
+    """Return remarks on the columns of rows: suspicious values, kinds of columns, and columns that determine others.
+
+    Columns that a `Derived` computes are left out; those that a link changes are not checked for dependences.
+    """
     rows = _spread(frame)
     remarks: list[Remark] = []
     for parameter in domain.parameters:

@@ -1,4 +1,7 @@
-"""Moves: the steps of a search's walker from one input to a neighbour in one parameter."""
+"""Moves: the steps of a search's walker from one input to a neighbour in one parameter.
+
+Strategies such as `anchored` jump instead.
+"""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dic
     """Return the rules that one parameter's value follows from another's, by the name of the parameter that follows.
 
     If each of two parameters follows from the other, the source is the sensitive one, else the one with text values,
-    else the one with fewer values, else the first.
+    else the first.
     """
     columns = list(_candidates(domain, frame))
     found: dict[tuple[str, str], Candidate] = {}

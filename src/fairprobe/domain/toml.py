@@ -127,7 +127,10 @@ def link_table(link: Link) -> dict[str, Any]:
 
 
 def _two_lists(mapping: Mapping[Any, Any], to: str) -> dict[str, Any]:
-    """Return a mapping as a TOML table with a list of keys and a list of values."""
+    """Return a mapping as a TOML table with a list of keys and a list of values.
+
+    TOML has no null, so that None as a key or as a value is written under a key of its own.
+    """
     pairs = {key: value for key, value in mapping.items() if key is not None and value is not None}
     missing_for = [key for key, value in mapping.items() if value is None]
     table = {"of": list(pairs), to: list(pairs.values())}

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class ChangedCases(Finding):
-    """Base class of the results of `shrink` and `repair`: cases with minimal changes."""
+    """Base class of the results of `shrink` and `repair`: cases with minimal changes.
+
+    The model was asked about all of them again at the end. Tables have the index of the given cases.
+    """
 
     domain: Domain
     cases: pd.DataFrame

@@ -296,7 +296,10 @@ def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcom
 
 
 def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Outcomes) -> Iterator[tuple[Any, ...]]:
-    """Yield a row of the table for each two outcomes that differ between two sides, with the numbers of cases."""
+    """Yield a row of the table for each two outcomes that differ between two sides, with the numbers of cases.
+
+    The first side of a row gets the lower outcome more often than the second.
+    """
     found, sampled = (_counts(domain, part, pair, outcomes) for part in parts)
     for low, high in sorted({(min(gets), max(gets)) for gets in (*found, *sampled)}):
         ways, sides = [(low, high), (high, low)], pair.words

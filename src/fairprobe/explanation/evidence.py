@@ -123,7 +123,7 @@ class Evidence:
     """For each case that still holds, its position among the given cases."""
     population: DrawnFrom
     index: pd.Index | None = None
-    """Index labels, in the given frame, of the cases that still hold."""
+    """Index labels of the cases that still hold: those of the given frame, or their positions in the search."""
     n_gone: int = 0
     """Number of given cases that no longer hold."""
     n_unasked: int = 0
