@@ -115,7 +115,7 @@ class Ends:
     twin: Codes
     gaps: Floats
     outputs: NDArray[Any]
-    """Two columns: the case's output and its twin's."""
+    """Outputs of the two members: one row per case; the columns are the case and its twin."""
     classes: Codes | None
     """Position of the class whose probability has the largest gap, by case; None unless the outputs are
     probabilities."""

@@ -65,7 +65,8 @@ MOST_COLUMNS = 100
 """Largest number of columns for which all pairs are checked for dependences; with more, only pairs with a sensitive
 column. Chosen for speed."""
 EXPECTED = 20
-"""Smallest number of rows that would contradict a dependency by chance for it to be reported; chosen."""
+"""Smallest number of rows that would contradict a dependence of two columns by chance, for it to be reported;
+chosen."""
 ERROR = 0.01
 """Error probability for the links that a remark proposes; chosen."""
 MOST_PAIRS = 5
@@ -189,7 +190,7 @@ def _are_dates(texts: Sequence[str]) -> bool:
 
 
 def _is_id(column: pd.Series[Any], parameter: Parameter) -> bool:
-    """Return True if nearly all rows differ in a column, and its name or values suggest that it numbers the rows."""
+    """Return True if nearly all values of a column differ, and its name or values suggest that it numbers the rows."""
     n_values = column.nunique()
     if n_values < NEARLY_UNIQUE * len(column):
         return False

@@ -77,11 +77,11 @@ class Content:
     links: list[Link]
     hidden: list[str]
     data: dict[str, Any]
-    """The [data] table, with some of the keys of `DATA`."""
+    """The [data] table of a domain file, for the command line, with some of the keys of `DATA`."""
 
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
-    """Write a domain, with the [data] table if given, to a TOML file."""
+    """Write a domain to a TOML file, with the [data] table of the command line if given."""
     Path(path).write_bytes(utf8_text_of(domain, data).encode())
 
 

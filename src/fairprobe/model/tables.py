@@ -55,7 +55,7 @@ _N_TRIED = 256
 
 
 class UnfitError(Exception):
-    """The error that a shortcut does not apply to a model or domain; the model is asked or sampled instead."""
+    """The error that a shortcut does not apply to a model or domain. It is caught, and the model is asked instead."""
 
 
 class MismatchError(UnfitError):
@@ -264,7 +264,7 @@ def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
 
 
 def split(model: Any) -> tuple[list[Any], Any]:
-    """Return the transformers of a pipeline and the estimator at its end; other models have no transformers."""
+    """Return the list of a pipeline's transformers, and its last step; for other models, [] and the model."""
     steps: list[Any] = []
     while own_kind(model) == "pipeline":
         *before, (_, last) = model.steps

@@ -178,7 +178,7 @@ def tabulate(seen: Seen) -> Tabulated:
 
 
 def _same(made: Any, like: Any) -> bool:
-    """Return True if two batches are equal, bit by bit."""
+    """Return True if two batches, both dense or both sparse, have equal dtypes and values."""
     if hasattr(like, "tocsr"):
         parts = [(made.indptr, like.indptr), (made.indices, like.indices), (made.data, like.data)]
     else:
