@@ -85,7 +85,7 @@ def audit(
     batch: str | None = None,
     progress: bool | Progress = False,
 ) -> Audit:
-    """Audit a model: how common discriminatory inputs are, which and why, held against a limit.
+    """Audit a model: measure how common discriminatory inputs are, find and explain cases, and compare with a limit.
 
     Args:
         model: anything with `predict`, or a callable that takes a batch and returns one output per row.

@@ -314,7 +314,10 @@ def cases(run: AuditState) -> list[dict[str, Any]]:
 
 
 def _origin(found: Found, place: int) -> dict[str, Any] | None:
-    """Return a dict on the real row that a case comes from: its index and its distance; None without rows."""
+    """Return a dict on the real row nearest to a case: its index, the number of changed values, and the distance.
+
+    With a limit on changes, it is the row that was changed into the case. It is None if the search had no rows.
+    """
     if found.origins is None:
         return None
     row = found.origins.iloc[place]

@@ -144,7 +144,10 @@ class Density:
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], domain: Domain | None = None) -> Density:
-        """Read a density from a file that `to_parquet` wrote."""
+        """Read a density from a file that `to_parquet` wrote.
+
+        Give the domain if it has constraints that are callables, because a file holds none.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 

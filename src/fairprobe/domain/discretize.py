@@ -50,7 +50,7 @@ def joint_counts(one: Codes, other: Codes, shape: tuple[int, int]) -> Codes:
 
 
 class Dependence(NamedTuple):
-    """How far the values of one column, the target, follow from those of another, the source."""
+    """How far the values of one column, the target, are determined by those of another, the source."""
 
     n: int
     """Number of rows that have a value in both columns."""

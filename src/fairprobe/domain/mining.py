@@ -74,7 +74,7 @@ class MinedRule(Rule):
         return f"{self.support:,} rows, about {self.expected:,.0f} expected to break it by chance, {seen}"
 
     def words(self) -> str:
-        """Return the rule and its evidence in one line."""
+        """Return the mined rule and the evidence for it in one line."""
         return f"{self.text}: {self.evidence()}"
 
     def __repr__(self) -> str:
@@ -167,7 +167,10 @@ def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple
 
 
 def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
-    """Yield the rectangles (set of atoms of one column, set of the other's) of forbidden pairs that the rows keep."""
+    """Yield the rectangles (set of atoms of one column, set of the other's) of forbidden pairs that the rows keep.
+
+    A rectangle that too many rows break is cut into its unseen part and single cells.
+    """
     for some, others in _cover(forbidden, pair.expected):
         cells = np.ix_(some, others)
         support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
@@ -181,7 +184,10 @@ def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Ma
 
 
 def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
-    """Yield rectangles (mask of rows, mask of columns) that together cover exactly the forbidden cells of a table."""
+    """Yield rectangles (mask of rows, mask of columns) that together cover exactly the forbidden cells of a table.
+
+    The heaviest rectangle comes first.
+    """
     left = forbidden.copy()
     while left.any():
         open_weight = weight * left
@@ -227,7 +233,10 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
 def _chosen(
     domain: Domain, frame: pd.DataFrame, candidates: Sequence[Candidate], standard: Standard
 ) -> list[MinedRule]:
-    """Return the candidate rules that rows keep and other rules do not imply, as rules with their evidence."""
+    """Return the candidate rules that rows keep and other rules do not imply, as rules with their evidence.
+
+    Rules with a sensitive parameter come last.
+    """
     sensitive = set(domain.sensitive)
     order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
     kept: list[MinedRule] = []

@@ -113,7 +113,8 @@ class Column:
     lacks."""
     n_atoms: int
     numbers: Floats | None = None
-    """Number in each row, NaN where missing; None if each value is an atom."""
+    """Number in each row of the column, NaN where missing; None if each value is an atom (value that rules
+    distinguish)."""
     spike: float | None = None
 
     @property
@@ -174,7 +175,7 @@ class Column:
 
 
 def constant(number: float) -> int | float:
-    """Return a number as an int if it is whole, otherwise as a float."""
+    """Return a number for a rule's text: an int if it is whole, otherwise a float."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 
@@ -236,7 +237,7 @@ def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dic
     """Return the rules that one parameter's value follows from another's, by the name of the parameter that follows.
 
     If each of two parameters follows from the other, the source is the sensitive one, else the one with text values,
-    else the one with fewer values, else the first.
+    else the first.
     """
     columns = list(_candidates(domain, frame))
     found: dict[tuple[str, str], Candidate] = {}

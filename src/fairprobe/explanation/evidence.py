@@ -123,7 +123,7 @@ class Evidence:
     """For each case that still holds, its position among the given cases."""
     population: DrawnFrom
     index: pd.Index | None = None
-    """Index labels, in the given frame, of the cases that still hold."""
+    """Index labels of the cases that still hold: those of the given frame, or their positions in the search."""
     n_gone: int = 0
     """Number of given cases that no longer hold."""
     n_unasked: int = 0
@@ -141,12 +141,12 @@ class Evidence:
 
     @property
     def n_cases(self) -> int:
-        """The number of cases that still hold."""
+        """The number of given cases that still hold when the model is asked again."""
         return len(self.cases.codes)
 
     @property
     def n_given(self) -> int:
-        """The number of given cases."""
+        """The number of cases that the user gave, whether or not they still hold."""
         return self.n_cases + self.n_gone + self.n_unasked + self.n_off
 
     @property

@@ -84,7 +84,7 @@ class Influence(Finding):
     the fraction of cases that are `still` cases there, their mean `gap`, and the number `n` of cases that may have that
     value."""
     n_cases: int
-    """Number of cases that were moved."""
+    """Number of cases that were moved to other values."""
     n_given: int
     """Number of cases from which the moved ones were drawn."""
     source: str
@@ -306,12 +306,15 @@ def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.
 
 
 def _equal_cases(case: Codes) -> Floats:
-    """Return a weight for each move, so that each case has the same total weight."""
+    """Return a weight for each move of a case, so that all cases have the same total weight.
+
+    `case` has the number of the case by move.
+    """
     return 1 / np.bincount(case)[case] if len(case) else np.empty(0)
 
 
 def _mean_by_case(numbers: Floats, case: Codes) -> float:
-    """Return the mean over cases of each case's mean over its moves; NaN without moves."""
+    """Return the mean over cases of the mean number over each case's moves; NaN without moves."""
     return float(np.average(numbers, weights=_equal_cases(case))) if len(case) else math.nan
 
 
@@ -469,5 +472,5 @@ def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
 
 
 def _shown(codes: Codes, exist: Mask) -> Codes:
-    """Return, for each input, the code in the column of its first member that exists."""
+    """Return, for each input, the code in one column of the first member of its family that exists."""
     return codes[exist.argmax(axis=0), np.arange(codes.shape[1])]

@@ -82,7 +82,7 @@ VERDICTS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RegionInData(Finding):
-    """The training rows inside a region, compared with the model's treatment of the region."""
+    """The training rows inside a region of cases, compared with the model's treatment of the region."""
 
     rule: Rule
     n: int

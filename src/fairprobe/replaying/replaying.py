@@ -75,7 +75,7 @@ class Replayed(Result):
 
     @classmethod
     def unasked(cls, cases: pd.DataFrame, reason: str) -> Replayed:
-        """Return a result in which no case can be asked about, all for one reason."""
+        """Return a result in which all cases are unaskable, for one reason."""
         return cls(cases, (CaseStatus.UNASKABLE,) * len(cases), (reason,) * len(cases))
 
     def n(self, status: CaseStatus) -> int:
@@ -197,7 +197,7 @@ def replay(
 def _asked_again(
     oracle: Oracle, asker: Asker, codes: Codes, batch: str | None
 ) -> tuple[NDArray[Any], tuple[Remark, ...]]:
-    """Return the status of each case, a row of `codes`, and the remarks of health checks that question all answers."""
+    """Return the status of each case (row of `codes`) as an array, and remarks that question all of the answers."""
     oracle.resolution = resolution_of(asker)
     judged = oracle.judge_anew(codes)
     health: tuple[Remark, ...] = ()

@@ -97,7 +97,9 @@ class SavedCases:
     command: str | None = None
     """Command line that made the run; None if the run does not state it."""
     in_part: pd.DataFrame | None = None
-    """Frame of the cases of which only some values are stored: real rows, with names such as "row 17" as index."""
+    """Frame of the cases of which only some values are stored, with names such as "row 17" as index.
+
+    They are real rows, of which an audit stores only what varies, or cases with masked values."""
     rows: Sequence[Any] | None = None
     """Index label in the audited data of each case in `in_part`; None if values are masked."""
     data_hash: str | None = None

@@ -1,4 +1,4 @@
-"""Blocks as HTML: a fragment for notebooks, and the page of a report.
+"""Turns blocks into HTML: a fragment for notebooks, or the page of a report.
 
 The page needs no other file, makes no request and runs no script but its own. All markup is in `templates/`.
 """
@@ -170,5 +170,5 @@ def _cell(of: Any) -> Any:
 
 
 def _origin(row: Any, n_changes: int, **_: Any) -> str:
-    """Return words on the real row that a case comes from, and the number of its changes."""
+    """Return words on the real row nearest to a case, and on the number of values in which they differ."""
     return f"{counted(n_changes, 'change')} from row {shown(row)}" if n_changes else f"row {shown(row)} as it is"
