@@ -28,7 +28,7 @@ FEW = 4
 """Largest number of calls with batches of each smaller size. Chosen."""
 
 SAFETY = 2.0
-"""Factor on the largest observed difference, as other rows may differ by more. Chosen."""
+"""Factor by which the largest observed difference is multiplied, because other rows may differ by more. Chosen."""
 
 COARSE = 1e-6
 """Largest difference between two answers that rounding explains, as a fraction of the largest output. Chosen."""
@@ -85,7 +85,10 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
 
 
 class _Rows:
-    """Given rows, or inputs of the domain, by their numbers; after the last given row, the first follows again."""
+    """Function from row numbers to the model's answers, for given rows or random inputs of the domain.
+
+    If there are fewer given rows than numbers, they are repeated in turn.
+    """
 
     def __init__(self, asker: Asker, n: int, rng: np.random.Generator, given: pd.DataFrame | None) -> None:
         self._asker, self._given = asker, given
