@@ -1,4 +1,4 @@
-"""The job that all shards of a search share, their cases, and the trace that each shard returns."""
+"""The job of a search, which its shards (parts) share, the cases found, and the trace that each shard returns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Job:
 
     @cached_property
     def region(self) -> Domain:
-        """The inputs that the search may draw and walk to: the domain, or its part that is plausible by the density."""
+        """The part of the domain that the search may visit: all of it, or what is plausible by the density."""
         if self.density is None:
             return self.domain
         return Region.of(self.domain, self.density.within(self.domain), self.density.floor(self.min_plausibility))
@@ -70,7 +70,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Cases(Ends):
-    """Cases in the order of their discovery, each shown by the two ends of its largest gap."""
+    """Cases in the order of their discovery, each with the two members of its family whose outputs differ most."""
 
     offsets: Codes
     """Number of inputs that the shard had judged before each case."""
@@ -116,22 +116,26 @@ class Known:
 
 @dataclass(frozen=True)
 class Trace:
-    """The record of one shard. The offset of an input is the number of inputs judged before it in the shard."""
+    """The record of one shard of a search: what it judged, sent to the model and found, input by input.
+
+    The offset of an input is the number of inputs judged before it in the shard. A hit is an input judged
+    discriminatory.
+    """
 
     shard: int
     n_judged: int
     batch_ends: Codes
-    """Number of inputs judged by the end of each batch."""
+    """Number of inputs that the shard had judged by the end of each batch."""
     batch_queries: Codes
-    """Number of rows sent by the end of each batch, without those that confirm hits."""
+    """Number of rows that the shard had sent to the model by the end of each batch, without those to confirm hits."""
     confirmed: Codes
     """Offsets of the hits that the model was asked about again, in order."""
     confirmed_rows: Codes
-    """Number of rows sent to ask about the first 0, 1, 2, ... of these hits."""
+    """Number of rows sent to ask again about the first 0, 1, 2, ... of the hits in `confirmed`."""
     n_sent: int
-    """Number of rows sent in all, including those of a failed batch."""
+    """Number of rows that the shard sent to the model in all, including those of a failed batch."""
     is_new: Mask
-    """Boolean mask by judged input: True for the first of its family in the shard."""
+    """Boolean mask by judged input: True for the first input of its family in the shard."""
     new_keys: Codes | None
     """Keys (numbers of families) of the inputs that are first of their family; None if the domain is too large to be
     judged completely."""
@@ -139,7 +143,7 @@ class Trace:
     not_comparable: Codes
     """Offsets of the inputs that are not comparable."""
     cases: Cases
-    """Cases that are distinct within the shard."""
+    """The cases that the shard found, one for each family."""
     distinct: Distinct | None
     """Keys of the cases of earlier shards and of this one; None if the shard did not know the earlier ones. If it did,
     `cases` holds new ones only."""
@@ -148,7 +152,7 @@ class Trace:
     unconfirmed: Codes
     """Offsets of the hits that could not be confirmed before the shard ended."""
     asked_once: Codes
-    """Offsets of the hits that count although the model could not be asked about them again."""
+    """Offsets of the hits that count as cases although the model could not be asked about them again."""
     contradicted: Codes
     """Offsets of the hits that got other outputs when the model was asked again, in order."""
     contradicted_rows: Codes

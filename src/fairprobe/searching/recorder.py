@@ -1,4 +1,4 @@
-"""The recorder of a shard counts every judged input and every case once; it never asks the model.
+"""The recorder of a shard notes every judged input, and counts every case once; it never asks the model.
 
 The model confirms every hit that a stand-in proposed. A model that is not known to repeat itself is also asked again
 about its own hits. No case is thus reported that the model itself did not judge.
@@ -19,7 +19,7 @@ from fairprobe.standins import Screen
 from fairprobe.store import Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
-"""Largest number of contradicted rows that are kept to find the reason. Chosen."""
+"""Largest number of rows kept whose output differed when asked again, to find the reason. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Confirmation:
     n_rows: Codes
     """Number of rows that were sent to ask about each of these hits."""
     contradicted: Codes
-    """Offsets of the hits that got other outputs, in order."""
+    """Offsets of those hits that got other outputs this time, in order."""
     contradicted_rows: Codes
     """Some of the rows, as codes, whose output differed from the first one."""
 
@@ -101,7 +101,7 @@ class Recorder:
         self._proposed = Distinct(self._keys.n_words)
         """Keys of all hits that were checked for duplicates."""
         self._n_sifted = 0
-        """Number of waiting hits, from the first on, that are known to be new to this shard."""
+        """Number of waiting hits, from the first on, that are known to be of families new to this shard."""
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
         self._judged_keys: list[Codes] = []
@@ -119,9 +119,9 @@ class Recorder:
         self.n_confirming = 0
         """Number of rows sent to confirm hits."""
         self.is_contradicted = False
-        """True if the model gave a hit another output in the second query."""
+        """True if the model gave some hit another output when asked again."""
         self.n_waiting = 0
-        """Number of waiting hits, some of which may be of one family."""
+        """Number of hits that wait to be counted as cases; several may be of one family."""
         self.varies_at: int | None = None
         """Offset of the first batch by whose end two outputs differed; None if there is none."""
 

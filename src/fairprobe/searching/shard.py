@@ -37,13 +37,13 @@ REPORT_SECONDS = 0.1
 """Smallest number of seconds between two reports of a shard's progress. Chosen."""
 
 GRACE_SECONDS = 5.0
-"""Largest number of seconds for confirming the waiting hits after an interruption. Chosen."""
+"""Largest number of seconds for asking the model again about the hits that wait at an interruption. Chosen."""
 
 CONFIRM_ROWS = 40_000
-"""Number of rows sent at a time to confirm hits. Chosen."""
+"""Number of rows sent to the model in one call to confirm hits (to ask about them again). Chosen."""
 
 HASTY_ROWS = 4000
-"""Number of rows sent at a time to confirm hits after an interruption. Chosen: a call then ends soon."""
+"""Number of rows sent to the model in one call to confirm hits after an interruption. Chosen: the call ends soon."""
 
 MOST_ROWS = 200_000
 """Number of rows that confirming the waiting hits must need before it is done. Chosen: large batches are cheaper."""
@@ -146,7 +146,7 @@ class _Shard:
         self.timer = Timer(REPORT_SECONDS)
 
     def run(self) -> Trace:
-        """Run the shard and return its trace of confirmed cases, whatever ends it."""
+        """Run the shard and return its trace: the judged inputs, queries and confirmed cases, whatever ends it."""
         ended, failure = self._guarded(self._rounds)
         # Waiting hits are settled. After an interruption there are some seconds for that, after a second one none.
         # After a failure the model is tried once more.
@@ -239,7 +239,7 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Search locally from start cases: `n_local` trials of all walkers, fewer for an early-starting strategy."""
+        """Search locally from start cases: `n_local` trials of each walker, fewer for a strategy that starts early."""
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # if there are fewer than walkers, they are reused in turn

@@ -26,10 +26,10 @@ class StartRows:
     """The rows to start a search from: those of the given rows that lie in the domain, in their order."""
 
     domain: Domain
-    """The searched domain. With `max_changes` it also holds values of the rows that are off its grid."""
+    """The searched domain. With `max_changes` it also holds those values of the rows that lie between its steps."""
     codes: Codes
     frame: pd.DataFrame
-    """The rows as the caller gave them."""
+    """The rows in the caller's values, one for each row of `codes`."""
     remarks: list[Remark]
     n_implausible: int = 0
     """Number of rows left out because they are less plausible than required."""

@@ -25,7 +25,7 @@ MOST_RETRIES = 5
 
 
 class Region(Domain):
-    """The part of a domain that is plausible by a density.
+    """The inputs of a domain that are plausible by a density (a distribution fitted to data).
 
     To a strategy it is a domain with one more constraint, so strategies need not handle densities. Families are those
     of the whole domain: twins must be allowed, not plausible.
@@ -58,7 +58,7 @@ class Region(Domain):
         return self.whole.allows(codes) & self.reaches(codes)
 
     def reaches(self, codes: Codes) -> Mask:
-        """Return a mask of the inputs that are plausible enough."""
+        """Return a mask of the inputs whose log probability by the density is at least `floor`."""
         return np.asarray(self.density.log_chances(codes) >= self.floor)
 
     def takes(self, before: Floats, after: Floats, codes: Codes, rng: np.random.Generator) -> Mask:
@@ -72,18 +72,18 @@ class Region(Domain):
         return may
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
-        """Return `n` inputs drawn from the density, none less plausible than required."""
+        """Return `n` inputs as rows of codes, drawn from the density above its `floor` of log probability."""
         return self.density.sample_codes(n, rng, self.floor)
 
 
 @dataclass(frozen=True)
 class Hints:
-    """Scores or gradients of a model, for strategies that need them. Judgements do not use them."""
+    """Scores or gradients of a model for the families of a batch, from which a strategy may learn."""
 
     scores: Floats
     """Scores by combination of sensitive values, then input; NaN for a twin that does not exist."""
     gradients: Floats | None = None
-    """Change of the score by one step up, by combination, input and parameter."""
+    """Change of the score by one step up of a parameter, by combination, then input, then parameter."""
 
 
 class Strategy(ABC):
@@ -93,7 +93,7 @@ class Strategy(ABC):
     """
 
     is_local = True
-    """True if the strategy searches around start cases."""
+    """True if the strategy searches around start cases; False if it only judges sampled inputs."""
 
     starts_anywhere = False
     """True if the strategy starts from all given rows instead of only the discriminatory ones."""
@@ -102,7 +102,7 @@ class Strategy(ABC):
     """Hints that the strategy learns from, "scores" or "gradients"; None for none. Hints cost queries."""
 
     is_eager = False
-    """True if a few start cases are enough at first. Otherwise the strategy gets those of a whole global round."""
+    """True if the strategy starts early, with the first few start cases, instead of those of a whole global round."""
 
     is_dry = False
     """True if the strategy now only returns to inputs that it has already visited."""
@@ -165,7 +165,7 @@ class Strategy(ABC):
 
 
 class Walk(Strategy):
-    """Walkers that move one parameter in each trial and continue from there, hit or miss.
+    """Base class of the paper's strategies: walkers move one parameter in each trial and continue from there.
 
     All walkers draw from the same probabilities. `choose[p]` is the probability that parameter p is moved, and
     `down[p]` that it is moved down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local

@@ -12,7 +12,8 @@ from fairprobe.searching.strategy import Region, Strategy
 from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
-"""Smallest reach, as a fraction of the range: a parameter that always leaves the region is still tried. Chosen."""
+"""Smallest reach (longest jump of a walker along a parameter), as a fraction of the range. Chosen: a parameter whose
+moves always leave the region is still tried."""
 
 WIDEN, NARROW = 1.3, 0.1
 """`WIDEN`: factor of a walker's reach (its longest jump) after a case. `NARROW`: factor after a miss. Measured: about
@@ -80,7 +81,7 @@ class Anchored(Strategy):
         self.wraps: Mask = np.array([domain.parameters[c].wraps for c in self.columns], dtype=bool)
         self.position: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
         self.reach = np.empty((len(self.columns), 0))
-        """Reach by parameter, then walker."""
+        """Reach (longest jump, as a fraction of the range) by parameter, then walker."""
         self.misses = np.empty(0, dtype=np.int64)
         self._visits = Visits(domain)
         self._n_seeds = self._n_together = 0
@@ -88,7 +89,7 @@ class Anchored(Strategy):
         `hurry`, when several walkers begin at each; otherwise 0."""
         self._sums = np.tri(len(self.columns))
         self._likely: Floats | None = None
-        """Log probability of each walker's place, within a density; None if not known."""
+        """Log probability of each walker's input by the density; None if not known, or without a density."""
         self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
         """In a restricted domain, by parameter: `_drawn` is the number of drawn jumps, `_allowed` that of allowed
         ones."""
