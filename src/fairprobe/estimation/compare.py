@@ -55,7 +55,7 @@ class Comparison(Result):
         )
 
     def blocks(self) -> list[Block]:
-        """Return the comparison as blocks for people."""
+        """Return the comparison as blocks of a report: the sentence and the figures."""
         figures = {
             "a": percent(self.a.value),
             "b": percent(self.b.value),

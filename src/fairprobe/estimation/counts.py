@@ -140,7 +140,8 @@ class RowAnswers:
     present: Mask
     """Boolean mask of the compared members, by member, then row. Outputs of other members have no meaning."""
     second: NDArray[Any] | None = None
-    """Outputs of the second query, if hits were asked about again; a hit must be one each time."""
+    """Outputs of the second query, by member, then row; None if no hit was asked about again. A hit must be one each
+    time."""
 
     def of_row(self, place: int, outputs: NDArray[Any] | None = None) -> list[Any]:
         """Return the outputs for one row (by its position here) as a list by member; None for one not compared.
@@ -186,6 +187,6 @@ class Record:
 
     @property
     def hits(self) -> Mask:
-        """Boolean mask of the hits among the comparable inputs, in the order of judging."""
+        """Boolean mask over the comparable inputs, in the order of judging: True for discriminatory ones."""
         masks = [np.unpackbits(bits, count=n).astype(bool) for bits, n in self.parts]
         return np.concatenate(masks) if masks else np.zeros(0, dtype=bool)

@@ -15,10 +15,11 @@ WIDTH, HEIGHT = 7.2, 3.6
 """`WIDTH` and `HEIGHT` of a panel, in inches; chosen."""
 
 REACH = 6
-"""Length of the axis on either side of the value, as a multiple of the interval's longer side; chosen."""
+"""Largest length of the axis of shares on either side of the value, in multiples of the interval's longer side;
+chosen."""
 
 FEW = 30
-"""Largest number of experiments that are each marked by a dot; chosen."""
+"""Largest number of experiments that the plot marks by a dot each; chosen."""
 
 
 def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> None:

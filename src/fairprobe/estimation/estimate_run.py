@@ -40,7 +40,7 @@ class JudgedShard(NamedTuple):
 
     batch: JudgedFamilies
     n_queries: int
-    """Number of rows that the model was asked about."""
+    """Number of rows that the model was asked about for this shard."""
     calls: list[Call]
     """For each call of the model, a checksum of the input and the answers; empty if the estimate is not stored."""
 
@@ -62,7 +62,7 @@ class JudgingTask:
         self.population.oracle.asker = self.asker = copy.copy(self.population.asker)
 
     def __call__(self, shard: int, seconds: float | None, report: Report | None) -> JudgedShard | None:
-        """Judge a shard; return None if it was stopped."""
+        """Judge the inputs of a shard by the model, and return them with the queries; None if it was stopped."""
         noting: AbstractContextManager[list[Call]] = recorded(self.asker) if self.keeps_calls else nullcontext([])
         before, inputs = self.asker.n_queries, self.population.shard(shard, self.n, self.seed)
         with noting as calls, self.population.quiet():
@@ -97,7 +97,7 @@ class KeptAnswers:
 
 
 class EstimateRun:
-    """One call of `estimate` or `breakdown`: a population, counted for one or more sets of sensitive parameters."""
+    """One call of `estimate` or `breakdown`: it counts a population for one or more sets of sensitive parameters."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ MOST_LOOKED_AT = 100_000
 """Largest number of drawn inputs that a model is asked about to see an outcome; chosen. Of real rows, all are used."""
 
 MOST_TOLD = 10
-"""Largest number of outcomes that a message lists; chosen."""
+"""Largest number of outcomes that an error message lists; chosen."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False)
 
 
 def classes_of(model: Any) -> list[Any] | None:
-    """Return the model's classes, in order; None if it does not state them."""
+    """Return a list of the model's classes, in the model's order; None if it does not state them."""
     classes = adapter_for(model).classes
     return np.asarray(classes).tolist() if classes is not None and np.ndim(classes) == 1 else None
 

@@ -54,15 +54,15 @@ class JudgedFamilies:
     kinds: Codes | None
     """Number by member, then input; members with equal numbers are equal rows to the model; None if all differ."""
     rows: RowMembers | None = None
-    """The real rows, if the inputs are rows."""
+    """The rows with their members, if the inputs are real rows; None for drawn inputs."""
     counted: Mask | None = None
     """Boolean mask of the inputs that belong to the population; None if all do."""
     second: NDArray[Any] | None = None
-    """Outputs of the second query about hits; None for a model that is known to repeat itself."""
+    """Outputs after hits were asked about again, by member, then input; None if there was no second query."""
     n_contradicted: int = 0
     """Number of hits whose second output differed by more than rounding."""
     contradicted: Any = None
-    """Rows whose second output differed, as codes or as a frame."""
+    """Rows sent to the model whose second output differed, as codes or as a frame; None if there are none."""
 
 
 def judged(
@@ -127,7 +127,7 @@ def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
 
 
 def bound(population: Any, domain: Domain) -> Any:
-    """Return a density bound to the rules and links of the domain; any other population unchanged."""
+    """Return the argument `population`; a density is bound to the constraints and links of the domain, for drawing."""
     return checked_density(population, domain) if isinstance(population, Density) else population
 
 
@@ -141,14 +141,14 @@ def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
 
 
 def _as_taken(model: Any, domain: Domain) -> Domain:
-    """Return a domain that hides the sensitive columns on which the model was not fitted."""
+    """Return the domain with those sensitive columns hidden that the model was not fitted on and so does not take."""
     columns = columns_of(model, domain)
     lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
     return domain.hiding(lacking) if lacking else domain
 
 
 class Population:
-    """The inputs that a call is about, drawn at random or real rows, and the oracle that judges them."""
+    """The inputs that a share is about, drawn at random or real rows, and the oracle that judges them by a model."""
 
     def __init__(
         self,
@@ -177,9 +177,9 @@ class Population:
         self.total_weight = 0.0
         """Sum of the weights of all given rows, with known or unknown sensitive values."""
         self.groups: Codes | None = None
-        """Group of each row whose sensitive value is known."""
+        """Number of the group of each row in `rows`; None without groups."""
         self._some: pd.DataFrame | None = None
-        """A few members of rows, on which a model's rounding is measured."""
+        """Family members of a few of the rows, on which the rounding of the model's outputs is measured."""
         if isinstance(population, str | Density):
             beside = {"sample_weight": sample_weight, "groups": groups}
             for name in (name for name, values in beside.items() if values is not None):
@@ -239,7 +239,7 @@ class Population:
         return (self.shard(number, n, seed) for number in range(self.n_shards(n)))
 
     def n_shards(self, n: int | None) -> int:
-        """Return the number of batches for all rows, for `n` drawn inputs, or for every family of the domain."""
+        """Return the number of batches that hold all rows, `n` drawn inputs, or, for None, every family."""
         n = n if self.rows is None else len(self.rows)
         if n is None:
             return self.oracle.families.n_blocks(self.oracle.batch_size(ROWS_A_CALL))

@@ -41,7 +41,7 @@ BEYOND = 10
 the p-value is then about 1/3."""
 
 MOST_PERMUTATIONS = 5_000
-"""Largest number of permutations; chosen. At an error below 1 in this many, no column is significant."""
+"""Largest number of permutations of the test; chosen. At an error below 1 in this many, no column is significant."""
 
 CELLS = 2_000_000
 """Largest number of labels permuted at a time, rows times permutations; chosen to take about 16 MB."""
@@ -80,7 +80,7 @@ class Proxies(Result):
         return f"{'; '.join(parts)}. A model may use what tells it; that it does is not tested here"
 
     def blocks(self) -> list[Block]:
-        """Return the proxies as blocks for people."""
+        """Return the result as blocks of a report: the sentence, the number of rows and the table."""
         return [Sentence(self.sentence()), Table.of_facts({"rows": f"{self.n:,}"}), Table.of_frame(self.table)]
 
     def jsonable(self) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
     deviation = np.sqrt(spread * (n_ones * (n - n_ones) / (n * max(1, n - 1))))
 
     def far(sums: Floats) -> Floats:
-        """Return sums of ranks by column and target, in standard deviations above their mean under guessing."""
+        """Return sums of ranks by column and target in standard deviations above the mean that guessing would give."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.nan_to_num((sums - n_ones * (n + 1) / 2) / deviation, nan=0.0, posinf=0.0, neginf=0.0)
 

@@ -37,7 +37,7 @@ class EstimatePlan(NamedTuple):
 
 
 class Settings(SimpleNamespace):
-    """The arguments of `estimate` by name, with its defaults; `estimate` describes them."""
+    """The checked arguments of `estimate` as attributes, with its defaults; `estimate` describes them."""
 
     def __init__(self, **given: Any) -> None:
         from fairprobe.estimation.estimation import estimate
@@ -59,12 +59,12 @@ class Settings(SimpleNamespace):
         check_above_0("max_seconds", self.max_seconds)
 
     def but(self, **changes: Any) -> Settings:
-        """Return the settings with some of them changed."""
+        """Return a copy of the settings with some of them changed, checked again."""
         return Settings(**{**vars(self), **changes})
 
     @property
     def n(self) -> int:
-        """The largest number of inputs to sample."""
+        """The largest number of inputs to sample: experiments times inputs of an experiment."""
         can_end_early = self.width is not None or bool(self.max_share)  # no sample shows that a share is 0
         n_experiments = self.n_experiments or (MOST_EXPERIMENTS if can_end_early else N_EXPERIMENTS)
         return int(n_experiments * self.n_samples)

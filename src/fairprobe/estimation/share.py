@@ -79,7 +79,7 @@ class Share(Result):
     health: tuple[Remark, ...] = ()
     """Remarks of the health checks, each with a name and a text."""
     history: Floats | None = field(default=None, compare=False)
-    """Running mean after each experiment."""
+    """Mean of the experiments' shares after each experiment; None unless the share was sampled."""
     mean_low: float | None = None
     mean_high: float | None = None
     """Upper end of the paper's interval for the mean over the experiments; None unless a sample of a fixed size."""
@@ -109,7 +109,7 @@ class Share(Result):
     answers: pd.DataFrame | None = field(default=None, compare=False)
     """Output for each of `cases` by combination of sensitive values; None where one is not compared."""
     record: Record | None = field(default=None, compare=False)
-    """Inputs from which the hits were counted; None for an exact share."""
+    """Record from which the hits can be counted again: a bit for each comparable input; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
     """Number of rows sent, as counted by a model that counts them itself, such as a service; None for others."""
 
@@ -120,17 +120,17 @@ class Share(Result):
 
     @property
     def sides(self) -> list[Share]:
-        """The share itself and, for a linked one, the plain one beside it."""
+        """A list of the share itself and, beside a share by linked twins, the share by plain ones if there is one."""
         return [self] if self.plain is None else [self, self.plain]
 
     @property
     def n_sent(self) -> int:
-        """The number of rows sent to the model: without cached answers, with repeated requests."""
+        """The number of rows sent to the model. A cache makes it smaller than the queries, repeated requests larger."""
         return self.n_queries if self.sent is None else self.sent
 
     @property
     def width(self) -> float:
-        """Width of the two-sided interval."""
+        """The width of the two-sided interval, `high` - `low`."""
         return self.high - self.low
 
     @property
@@ -159,10 +159,10 @@ class Share(Result):
         return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
 
     def sentence(self, limit: float | None = None) -> str:
-        """Return the share in words; of a linked one, the plain one too.
+        """Return the share in words, with its interval or bound; for a linked share, the plain one beside it too.
 
-        With a limit, the two-sided interval is stated even without a hit, with enough digits to differ from the limit,
-        so that a reader can see that the verdict follows from it.
+        With a limit, the two-sided interval is stated even without a hit, with enough digits to differ from the limit.
+        A reader can then see that the verdict follows from it.
         """
         said = self._sentence(limit)
         if self.plain is not None:
@@ -206,7 +206,7 @@ class Share(Result):
         return "".join(f"; {n:,} {words}" for n, words in why if n)
 
     def rows_in_words(self, n: int = 3) -> list[str]:
-        """Return the first discriminatory rows in words: their index, the changes, and the outcomes."""
+        """Return a line of text for each of the first `n` discriminatory rows: index, changed values and outcomes."""
         if self.cases is None or self.twins is None or self.answers is None:
             return []
         lines = []
@@ -217,7 +217,7 @@ class Share(Result):
         return lines
 
     def to_frame(self) -> pd.DataFrame | None:
-        """Return the discriminatory rows with their index, their twins' changed values and all outputs.
+        """Return a frame of the discriminatory rows: index, values, their twins' changed values and all outputs.
 
         Return None if there are none. If a parameter has the name of an added column, underscores are added to the
         column's name.
@@ -239,7 +239,7 @@ class Share(Result):
         return pd.concat([part if part is parts[1] else part.rename(columns=free) for part in parts], axis=1)
 
     def blocks(self) -> list[Block]:
-        """Return the share for people: a sentence, its figures, the outcomes among the hits, and remarks."""
+        """Return the share as blocks of a report: a sentence, its figures, the outcomes among the hits, and remarks."""
         figures = {
             "share": percent(self.value),
             f"{percent(self.confidence)} interval": between(self.low, self.high),
@@ -292,5 +292,5 @@ def checked_role(rows_are: str | None) -> str:
 
 
 def as_number(value: float) -> float | None:
-    """Return a figure for JSON; NaN, which JSON lacks, becomes None."""
+    """Return a number for JSON: the value, or None in place of NaN, which JSON lacks."""
     return None if math.isnan(value) else value

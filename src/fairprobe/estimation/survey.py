@@ -54,7 +54,7 @@ class Survey:
         self._n_contradicted = self._n_at_threshold = 0
         self._contradicted: Any = None
         self._n_lost = 0
-        """Number of inputs without a result: an upper bound counts all as cases, a lower bound none."""
+        """Number of inputs without a result: an upper bound counts all of them as cases, a lower bound none."""
         self._lost: list[str] = []
         self._hits: list[tuple[Any, Any, Any]] = []
         """For each batch of real rows with hits, three frames: the hits, their twins, and the outputs by member."""

@@ -123,7 +123,7 @@ class Verdict(Result):
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
 MIN_COMPARABLE = 0.9
-"""Smallest comparable fraction of the population for a passed verdict; chosen."""
+"""Smallest fraction of the population that must be comparable for a passed verdict; chosen."""
 
 
 def verdict(
@@ -172,7 +172,7 @@ def qualified(outcome: str, share: Share) -> str:
 
 
 def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
-    """Compare one share with a limit by its two-sided interval, and return the outcome and the reason.
+    """Compare one share with a limit by its two-sided interval, and return the outcome and the reason in words.
 
     Rows that the model was trained on have no interval: their count can exceed the limit but never shows that it is
     kept.

@@ -25,7 +25,7 @@ from fairprobe.store import Coverage, Distinct
 
 @dataclass(frozen=True)
 class Job:
-    """All data that the result of a shard depends on, except its number and quota."""
+    """All data that the result of a shard (part) of a search depends on, except the shard's number and quota."""
 
     model: Any
     domain: Domain
@@ -55,7 +55,7 @@ class Job:
 
     @property
     def costs_vary(self) -> bool:
-        """True if the number of queries differs between inputs: by family size, by hints, or by repeated questions."""
+        """True if some inputs take more queries than others: by family size, by hints, or by repeated questions."""
         return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
 
     def asker(self) -> Asker:
@@ -80,7 +80,7 @@ class Cases(Ends):
 
     @classmethod
     def join(cls, parts: Sequence[Cases]) -> Cases:
-        """Return all cases of the parts, in order. Parts without cases do not change the columns' types."""
+        """Return the cases of all parts as one object, in order; parts without cases do not change the dtypes."""
         parts = [part for part in parts if len(part)] or parts[:1]
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         joined: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
@@ -88,7 +88,7 @@ class Cases(Ends):
 
     @classmethod
     def none(cls, domain: Domain, outputs: NDArray[Any] | None = None) -> Cases:
-        """Return an empty set of cases, with columns of the types that the outputs of a batch would give."""
+        """Return an object without cases, with arrays of the dtypes that a batch with these outputs would give."""
         codes = np.empty((0, len(domain.levels)), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         dtype = np.float64 if outputs is None else outputs.dtype
@@ -111,7 +111,7 @@ class Known:
     distinct: Distinct
     coverage: Coverage | None
     n_barren: int
-    """Number of inputs judged since the last new case."""
+    """Number of inputs that the earlier shards judged since the last new case."""
 
 
 @dataclass(frozen=True)
@@ -152,14 +152,14 @@ class Trace:
     contradicted: Codes
     """Offsets of the hits that got other outputs when the model was asked again, in order."""
     contradicted_rows: Codes
-    """Some of the rows whose output differed in the second query."""
+    """Some of the rows, as codes, whose output differed when the model was asked again."""
     remarks: tuple[Remark, ...] = ()
     ended: StopReason | None = None
-    """Reason if a limit on queries or time, an interruption or a failure ended the shard."""
+    """Reason why the shard ended early (a limit on queries or time, an interruption or a failure); otherwise None."""
     failure: FairprobeError | None = None
 
     def n_queries(self, n_judged: int) -> int:
-        """Return the number of rows sent until this many inputs were judged. A batch is sent whole."""
+        """Return the number of rows sent until `n_judged` inputs of the shard were judged. A batch is sent whole."""
         if not n_judged:
             return 0
         batch = int(np.searchsorted(self.batch_ends, n_judged))

@@ -95,9 +95,10 @@ def _most(of_hits: Floats, by_group: Floats, error: float) -> float:
 
 
 def _chance_above(factors: Floats) -> float:
-    """Return the probability that a sum of standard exponential variables, times these factors, is positive.
+    """Return the probability that a weighted sum of independent standard exponential variables is positive.
 
-    Lugannani and Rice (1980), by the saddle point of the sum; the relative error is below a hundredth.
+    The weights are `factors`. Lugannani and Rice (1980), by the saddle point of the sum; the relative error is below a
+    hundredth.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr

@@ -166,9 +166,10 @@ def fisher_p(hits_a: int, n_a: int, hits_b: int, n_b: int) -> float:
 
 
 def attainable_p(n_a: int, n_b: int) -> float:
-    """Return the smallest p-value for two groups of these sizes: all rows of one are hits, and none of the other.
+    """Return the smallest p-value that Fisher's exact test can give for two groups of these sizes.
 
-    By a permutation test this also holds for means, if all values of one group exceed all values of the other.
+    It is reached if all rows of one group are hits, and none of the other. By a permutation test this also holds for
+    means, if all values of one group exceed all values of the other.
 
     >>> round(attainable_p(3, 3), 3), round(attainable_p(4, 4), 3)
     (0.1, 0.029)
@@ -177,7 +178,10 @@ def attainable_p(n_a: int, n_b: int) -> float:
 
 
 def rate_difference(hits_a: int, n_a: int, hits_b: int, n_b: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of rate A - rate B, from exact intervals of each with the error split; valid at every n."""
+    """Return the interval of the rate of hits in group A less that in group B, for different rows.
+
+    It comes from the exact interval of each rate, with the error split between them, and is valid at every n.
+    """
     each = 1 - (1 - checked_confidence(confidence)) / 2
     (low_a, high_a), (low_b, high_b) = (clopper_pearson(hits_a, n_a, each), clopper_pearson(hits_b, n_b, each))
     return low_a - high_b, high_a - low_b

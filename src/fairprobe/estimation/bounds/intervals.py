@@ -20,7 +20,9 @@ from fairprobe.errors import SettingError
 
 
 def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Any, Any]:
-    """Return the exact two-sided interval of a share: Clopper and Pearson (1934). Without inputs, (0, 1).
+    """Return the exact two-sided interval of a share, from `hits` of n inputs: Clopper and Pearson (1934).
+
+    Without inputs, it is (0, 1).
 
     >>> clopper_pearson(0, 1000, 0.95)
     (0.0, 0.0036820...)
@@ -31,12 +33,12 @@ def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[A
 
 
 def lower_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """Return the exact one-sided lower bound of a share."""
+    """Return the exact one-sided lower bound of a share, from `hits` discriminatory inputs of n."""
     return _plain(exact_lower(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
 def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """Return the exact one-sided upper bound of a share; about 3 / n for no hits at 95%."""
+    """Return the exact one-sided upper bound of a share, from `hits` of n inputs; about 3 / n for no hits at 95%."""
     return _plain(exact_upper(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
@@ -66,7 +68,7 @@ def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
 
 
 def split_confidence(confidence: float, n: int) -> float:
-    """Return the confidence of each of n intervals, so that all hold together with the given confidence."""
+    """Return the confidence that each of n intervals needs so that all hold together with the given confidence."""
     return 1 - (1 - checked_confidence(confidence)) / n
 
 

@@ -28,7 +28,7 @@ class Axis:
     counts: Codes
     """Number of levels in each cell."""
     levels: Codes
-    """One level of each cell."""
+    """One level that belongs to each cell."""
     starts: Codes
     """First level of each run of consecutive levels that belong to the same cell."""
     cells: Codes
@@ -100,5 +100,5 @@ def packed(answers: Mask, n_words: int) -> Codes:
 
 
 def unpacked(words: Codes, n: int) -> NDArray[np.uint8]:
-    """Return the first n bits of each row of words."""
+    """Return the first n bits of each row of 64-bit words, as 0 and 1; the inverse of `packed`."""
     return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, :n]

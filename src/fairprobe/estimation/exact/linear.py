@@ -27,11 +27,11 @@ MAX_LOOKUPS = 200_000_000
 values); chosen: some 20 seconds."""
 
 _BLOCK = 1_000_000
-"""Number of sums looked up at a time; chosen."""
+"""Number of sums looked up at a time; chosen to bound the memory."""
 
 
 def is_linear(final: Any) -> bool:
-    """Return True for a linear classifier of two classes. Random inputs later confirm that it answers by sums."""
+    """Return True if a model is a known linear classifier of two classes; random inputs later confirm its sums."""
     return (
         known_kind(final) == "linear"
         and np.size(getattr(final, "intercept_", ())) == 1
@@ -102,7 +102,7 @@ def _of(sums: Floats, codes: Codes) -> Floats:
 
 
 def _check_linear(seen: Seen, sums: Sequence[Floats], constant: float, error: float) -> None:
-    """Raise unless, in random families, the model's scores are the sums and its labels the scores' signs."""
+    """Raise a MismatchError unless, in random families, the model's scores are the sums and its labels their signs."""
     # A fixed seed: whether a model is solved must not depend on chance.
     domain = seen.domain
     codes = domain.families.members(domain.sample_codes(N_RANDOM, np.random.default_rng(0)))

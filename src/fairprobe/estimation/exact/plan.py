@@ -40,7 +40,7 @@ class Regions:
     cells: Codes
     """Cells in each box as bits, by box, then axis (tested parameter), then word."""
     allowed: Mask
-    """Boolean mask of the allowed members by box, then combination of sensitive values."""
+    """Boolean mask by box, then combination of sensitive values: True if the box's inputs are allowed with it."""
     weights: NDArray[Any]
     """Number of allowed inputs, by box, for one choice of levels on the axes: members times levels of untested
     parameters."""

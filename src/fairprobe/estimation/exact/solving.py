@@ -53,7 +53,7 @@ class Solved:
     n_not_comparable: int = 0
     """Number of allowed inputs without an allowed twin."""
     n_queries: int = 0
-    """Number of rows sent to the model, to confirm its structure."""
+    """Number of rows sent to the model to confirm that it answers by its structure."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class NotSolved:
     n_queries: int = field(default=0, compare=False)
     """Number of rows sent to the model before the reason was known."""
     contradicts: bool = False
-    """True if the model's answers contradict its own structure."""
+    """True if the reason is that the model's answers contradict its own structure."""
 
 
 def solve(model: Any, domain: Domain, *, quickly: bool = False) -> Solved | NotSolved:

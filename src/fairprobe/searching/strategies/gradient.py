@@ -17,7 +17,8 @@ from fairprobe.searching.strategies.anchored import Jumps
 from fairprobe.searching.strategies.guided import Guided
 
 HEADSTRONG = 0.5
-"""Probability that a jump ignores the gradient; otherwise walkers would end at the bounds. Chosen."""
+"""Probability that a jump goes up or down by chance instead of by the gradient. Chosen: walkers that always follow the
+gradient end at the bounds."""
 
 
 class Gradient(Guided):
