@@ -54,7 +54,7 @@ class Counts(NamedTuple):
 
 
 Report = Callable[[Counts], bool]
-"""Function that a running task calls with its counts so far. It returns True if the task must stop."""
+"""Function that a running task calls with its progress so far. It returns True if the task must stop."""
 
 Task = Callable[[int, float | None, Report | None], Any]
 """Function that runs one shard and returns its result, given the shard's number, the seconds left and a `Report`. It
@@ -65,10 +65,10 @@ class Kept(Protocol):
     """Protocol of a store of shards' results. An engine does not run a shard whose result is stored."""
 
     def load(self, shard: int) -> Any | None:
-        """Return the stored result of a shard by its number; None if there is none."""
+        """Return the stored result of a shard (part of a run) by its number; None if there is none."""
 
     def save(self, shard: int, result: Any) -> None:
-        """Store the result of a shard. An engine calls this in its own process as soon as the shard has ended."""
+        """Store the result of a shard (part of a run), as soon as it has ended. The engine's process calls this."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Work:
     task: Task
     n_jobs: int = 1
     watch: Callable[[list[Counts]], None] | None = None
-    """Function that is called regularly with the counts of all running shards, to show progress."""
+    """Function that is called regularly with the progress of each running shard, to show it."""
     seconds_left: Callable[[], float | None] = lambda: None
     kept: Kept | None = None
     n_shards: int | None = None
@@ -192,7 +192,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _start(self, shard: int) -> Future[Any]:
-        """Start a shard and return the future of its result."""
+        """Start a shard (part of a run) and return the future of its result."""
 
     @abstractmethod
     def _counts(self) -> list[Counts]:
@@ -207,7 +207,7 @@ class Engine(ABC):
         """Stop the running shards and discard their results."""
 
     def _failed(self, shard: int, error: BaseException) -> int:
-        """Return how many tries a shard's failure counts for; raise an error if it must end the run."""
+        """Return the number of tries by which to count a shard's failure; raise an error if it must end the run."""
         if isinstance(error, FairprobeError):
             raise error
         return 1
@@ -275,7 +275,7 @@ class Engine(ABC):
         self._results[shard] = result
 
     def finish(self) -> list[Any]:
-        """Stop the running shards and return the results not returned yet, even partial ones, in order of shards."""
+        """Stop the running shards and return the results not yielded yet, even partial ones, in order of shards."""
         self._stop()
         wait(self._under_way.values(), timeout=GRACE_SECONDS)
         for shard, future in self._under_way.items():
@@ -290,7 +290,7 @@ class LocalEngine(Engine):
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
         self._here: Counts | None = None
-        """Counts of the shard that runs in this thread; None if there is none."""
+        """Progress of the shard that runs in this thread; None if there is none."""
 
     def _most_ahead(self) -> int:
         return 1
@@ -299,7 +299,7 @@ class LocalEngine(Engine):
         return self._here is None and not self._under_way
 
     def _start(self, shard: int) -> Future[Any]:
-        """Run a shard in this thread and return a future that is already done."""
+        """Run a shard (part of a run) in this thread, and return the future of its result, which is already done."""
         self._here, future = Counts(0, 0, 0), Future[Any]()
         report = None if self._work.watch is None and self._work.n_jobs == 1 else self._report
         try:

@@ -37,8 +37,8 @@ STOP_SECONDS = 5.0
 """Seconds to wait until the workers have been told to stop. Chosen."""
 
 IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-"""Code that each worker of our own cluster runs. Ctrl-C reaches all processes of a terminal, but the engine itself
-tells the workers to stop."""
+"""Python code that makes each worker of a cluster on this machine ignore Ctrl-C. Ctrl-C reaches all processes of a
+terminal, but the engine itself tells the workers to stop."""
 
 
 class DaskEngine(Engine):
@@ -57,7 +57,7 @@ class DaskEngine(Engine):
         self._progress: dict[int, Counts] = {}
         self._look = Timer(LOOK_SECONDS)
         self._n_threads = 0
-        """Number of threads of all workers; 0 before they are counted."""
+        """Number of threads of all Dask workers together; 0 before they are counted."""
         self._cluster: Any = None
         self._client: Any = None
         try:
@@ -185,7 +185,7 @@ def _as_is(content: bytes) -> bytes:
 
 
 def _sent() -> Any:
-    """Return the function that a worker calls to run a shard.
+    """Return the function that a Dask worker calls to run a shard (part of a run).
 
     It is sent by value, because another version of this package may not have it.
     """
@@ -204,7 +204,7 @@ def _sent() -> Any:
 
 
 def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None) -> Any:
-    """Run a shard on a worker, report its counts, and return its result; None if the run has already stopped."""
+    """Run a shard (part of a run) on a Dask worker and return its result; None if the run has stopped."""
     from distributed import get_worker
 
     if run in _stopped:

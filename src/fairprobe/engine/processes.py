@@ -140,7 +140,7 @@ class ProcessEngine(LocalEngine):
 
 
 class _Board:
-    """Table in shared memory: row 0 is the stop signal, and each other row has the counts of one shard."""
+    """Table in shared memory: row 0 is the stop signal, and each other row has the progress of one shard."""
 
     def __init__(self, cells: Any) -> None:
         self._cells = cells
@@ -161,7 +161,7 @@ class _Board:
 
 
 def as_content(task: Task, who: str, instead: str) -> bytes:
-    """Return a task as bytes to send to other processes, with the package versions of this process.
+    """Return a task (the function that runs a shard) as bytes for other processes, with this process's versions.
 
     `who` and `instead` complete the error message if the task cannot be sent.
     """
@@ -247,7 +247,7 @@ def _set_up(content: bytes, board: str) -> None:
 
 
 def task_of(content: bytes) -> Task:
-    """Return the task in bytes made by `as_content`.
+    """Return the task (the function that runs a shard) from the bytes that `as_content` made of it.
 
     If a version differs from the sender's, it is a task that raises a RunError.
     """

@@ -41,10 +41,10 @@ TOGETHER: Final = 64
 """Number of rows that the check for dependence on the batch asks about together. Chosen."""
 
 BATCHES: Final = 2
-"""Number of batches of another size in this check. Chosen."""
+"""Number of batches of another size that the check for dependence on the batch sends. Chosen."""
 
 OTHER_SIZE: Final = 7
-"""Number of rows in each batch of another size in this check. Chosen."""
+"""Number of rows in each batch of another size that the check for dependence on the batch sends. Chosen."""
 
 ALONE: Final = 4
 """Number of rows that the check for dependence on the batch asks about alone. Chosen: with the other numbers it sends
@@ -58,7 +58,7 @@ MOST_TIES = 64
 """Largest number of rows whose scores are compared with the decision boundary. Chosen."""
 
 SECONDS: Final = 1.0
-"""Seconds for which a model is timed. Chosen."""
+"""Seconds for which a model is timed, to predict how long judging inputs takes. Chosen."""
 
 GROWTH: Final = 4
 """Factor between the sizes of successive batches when a model is timed. Chosen."""

@@ -92,7 +92,7 @@ def _moved(model: Any, rows: Any) -> Any:
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Within the context, the module is in evaluation mode; afterwards each part has its previous mode again."""
+    """Within the context, a torch module is in evaluation mode; afterwards each part has its previous mode again."""
     training = [part for part in model.modules() if part.training]
     for part in training:
         part.training = False

@@ -105,7 +105,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class StandIn:
-    """A stand-in: it answers about inputs of one domain in place of one model, with equal answers."""
+    """A stand-in: it answers about inputs of a domain in place of a model, faster and meant to agree with it."""
 
     name: str
     """Description of the model for messages."""
@@ -118,7 +118,7 @@ class StandIn:
     """Estimator whose batches come from tables; None if there are no tables."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """Return the answers for all members of each input's family, by combination of sensitive values, then input."""
+        """Return the answers for inputs and all their twins, by combination of sensitive values, then input."""
         batch = Batch(self.columns, codes)
         answers = self.answer(batch)
         return answers.reshape(*batch.shape, *answers.shape[1:])

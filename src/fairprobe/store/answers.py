@@ -33,7 +33,7 @@ Call = tuple[int, NDArray[Any]]
 """One call of a model: a checksum of the batch sent, and the answers."""
 
 NAME = "canaries"
-"""Name under which the canaries' answers are stored in the run folder."""
+"""Name of the file with the answers to the canaries (inputs that detect a changed model) in a run folder."""
 
 
 class AnswerLog:
@@ -44,7 +44,7 @@ class AnswerLog:
         self._prefix = prefix
 
     def load(self, shard: int) -> list[Call] | None:
-        """Return the model calls of a shard, in order; None if they are not stored."""
+        """Return the stored model calls of a shard (part of a run), in order; None if there are none."""
         data = self._run.read(self._name(shard))
         if data is None:
             return None
@@ -53,7 +53,7 @@ class AnswerLog:
         return list(zip(content.arrays["asked"].tolist(), np.split(answers_of(content), ends[:-1]), strict=True))
 
     def save(self, shard: int, calls: Sequence[Call]) -> None:
-        """Store the model calls of a finished shard."""
+        """Store the model calls of a finished shard (part of a run)."""
         if not calls:
             return
         asked, answers = zip(*calls, strict=True)

@@ -28,14 +28,14 @@ and io_uring_setup."""
 
 CLONE3 = 435
 OPEN_FILES = 256
-"""Largest number of files that the process may have open. Chosen."""
+"""Largest number of files that an isolated model's process may have open. Chosen."""
 
 SECONDS = 0.2
-"""Seconds between two checks whether the process has ended. Chosen."""
+"""Seconds between two checks whether an isolated model's process has ended. Chosen."""
 
 
 def shut_in() -> list[str]:
-    """Give up network, other processes and writing to files; return, in words, the abilities that remain.
+    """Take from this process the network, new processes and writing to files; return, in words, what remains.
 
     The process forks: the child returns from this function. The original process waits for the child, and kills it with
     all that it started once standard input is closed.

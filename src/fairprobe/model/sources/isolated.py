@@ -41,43 +41,47 @@ SECONDS: Final = 120.0
 machine."""
 
 SECONDS_A_BYTE: Final = 1e-7
-"""Additional seconds that loading may take, for each byte of the file. Chosen: ten megabytes are read per second."""
+"""Additional seconds that loading an isolated model may take, for each byte of its file. Chosen: ten megabytes are read
+per second."""
 
 PATIENCE: Final = 600.0
 """Largest number of seconds that an isolated model may take to answer a batch. Chosen."""
 
 BYTES: Final = 4 * 2**30
-"""Bytes of memory that the process may use beyond its packages, besides those for the size of its file. Chosen."""
+"""Bytes of memory that an isolated model's process may use beyond its packages, besides those for the size of its file.
+Chosen."""
 
 BYTES_A_BYTE: Final = 20
-"""Additional bytes of memory that the process may use, for each byte of the file. Chosen: a model needs several times
-the size of its file."""
+"""Additional bytes of memory that an isolated model's process may use, for each byte of its file. Chosen: a model needs
+several times the size of its file."""
 
 ANSWER_BYTES: Final = 2**20
-"""Largest size of an answer in bytes, besides that for its rows. Chosen."""
+"""Largest size of an isolated model's answer in bytes, besides that for its rows. Chosen."""
 
 ANSWER_BYTES_A_ROW: Final = 2**13
-"""Additional bytes that an answer may have, for each row of the batch. Chosen: a thousand probabilities."""
+"""Additional bytes that an isolated model's answer may have, for each row of the batch. Chosen: a thousand
+probabilities."""
 
 LONGEST: Final = 2000
-"""Largest number of characters of a message that the process may pass on. Chosen."""
+"""Largest number of characters of a message that an isolated model's process may pass on. Chosen."""
 
 WARNINGS: Final = 10
-"""Largest number of warnings that the process may pass on. Chosen."""
+"""Largest number of warnings that an isolated model's process may pass on. Chosen."""
 
 ERRORS: Final = {kind.__name__: kind for kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)}
-"""Classes of errors that are raised again with their own class if the process reports them, by name."""
+"""Classes of errors, by name, that are raised again as they are if the process of an isolated model reports them."""
 
 PIPE_BYTES: Final = 2**20
-"""Size of the pipes to and from the process, in bytes: the largest that Linux allows any user to set."""
+"""Size in bytes of the pipes to and from an isolated model's process: the largest that Linux allows any user to set."""
 
 METHODS: Final = ("predict", "predict_proba", "decision_function")
 
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Names of the environment variables that are passed to the process."""
+"""Names of the environment variables that are passed to the process of an isolated model."""
 
 PLAIN: Final = "biufUSMm"
-"""Kinds of NumPy dtypes whose arrays are sent unchanged; others are sent as objects."""
+"""Kinds of NumPy dtypes whose arrays are sent unchanged; of others, the distinct values and their positions are
+sent."""
 
 
 def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
@@ -197,7 +201,7 @@ class IsolatedModel:
 
 
 def _text(said: Any) -> str:
-    """Return a text from the process, shortened, and with blanks for characters that could control a terminal."""
+    """Return a text from an isolated process, cut to `LONGEST` characters, without those that control a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in str(said)[:LONGEST])
 
 
@@ -209,7 +213,7 @@ def _loading_error(said: Mapping[str, Any], who: str) -> errors.FairprobeError:
 
 
 class DiedError(Exception):
-    """The error that the process ended, answered too late, or broke the protocol."""
+    """The error that an isolated model's process ended, answered too late, or broke the protocol."""
 
 
 class _Process:
@@ -318,7 +322,7 @@ def _wait(number: int, event: int, clock: Clock) -> None:
 
 
 def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
-    """Return an answer of the process as an array; raise a DiedError if it is not a valid one."""
+    """Return an isolated model's answer, sent as bytes, as an array; raise a DiedError if it is not valid."""
     try:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
         if array.dtype.kind not in PLAIN:

@@ -158,7 +158,7 @@ class _Graph:
 
 
 def _columns(inputs: Any) -> tuple[int | None, list[str] | None]:
-    """Return the number of columns that a graph takes and their names; each is None if the graph does not state it."""
+    """Return the number of columns that an ONNX graph takes, and their names; each is None if it is not stated."""
     for each in inputs:
         if each.type not in DTYPES or len(each.shape) not in (1, 2):
             raise DataError(f"an ONNX model must take tables, got {each.name} {each.type} {each.shape}")
@@ -204,7 +204,7 @@ def _model_of(graph: _Graph, made_by: MadeBy) -> SavedModel:
 
 
 def _width(shape: Any) -> int | None:
-    """Return the number of columns of an output by its shape; None if the graph does not state it."""
+    """Return the number of columns of an output of an ONNX graph by its shape; None if it is not stated."""
     width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else None
     return width if isinstance(width, int) else None
 
