@@ -32,7 +32,7 @@ class Comparison(Result):
     a: Share
     b: Share
     difference: float
-    """Share of a minus share of b."""
+    """Share of model a minus share of model b, as a fraction."""
     low: float
     high: float
     """Upper end of the interval of the difference, at the confidence of the shares' own intervals."""

@@ -35,7 +35,7 @@ class Count:
         """Number of hits in whose family a combination of the changed parameters gets an outcome; the key is the pair
         of the combination's position and the outcome."""
         self.n = 0
-        """Number of comparable inputs."""
+        """Number of counted inputs that are comparable: two or more members of the family are compared and allowed."""
         self.n_not_comparable = 0
         self.hits = 0
         self.counted: list[Mask] = []

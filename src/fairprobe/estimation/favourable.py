@@ -36,12 +36,12 @@ class Favourable:
     """The favourable outcome of a model: a label, a class, or an end of numeric outputs ("lowest" or "highest")."""
 
     word: Any
-    """The label, the class, or the word of `ENDS`."""
+    """The favourable outcome itself: a label, a class, or a word of `ENDS`."""
     column: Any
     """Column of the outcome in a table of outcomes such as `Share.outcomes`."""
     is_label: bool = False
     is_low: bool = False
-    """True if the lower number is better."""
+    """True if a lower output (score, probability or value) is the better one."""
     place: int | None = None
     """Position of the class whose probability or score is meant; None if outputs are not by class."""
     n_queries: int = field(default=0, compare=False)

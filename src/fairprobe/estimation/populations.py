@@ -56,11 +56,11 @@ class JudgedFamilies:
     rows: RowMembers | None = None
     """The rows with their members, if the inputs are real rows; None for drawn inputs."""
     counted: Mask | None = None
-    """Boolean mask of the inputs that belong to the population; None if all do."""
+    """Boolean mask by input: True if it belongs to the population, so that it counts; None if all do."""
     second: NDArray[Any] | None = None
     """Outputs after hits were asked about again, by member, then input; None if there was no second query."""
     n_contradicted: int = 0
-    """Number of hits whose second output differed by more than rounding."""
+    """Number of discriminatory inputs whose outputs differed by more than rounding when asked about again."""
     contradicted: Any = None
     """Rows sent to the model whose second output differed, as codes or as a frame; None if there are none."""
 
@@ -172,12 +172,12 @@ class Population:
         self.places = np.zeros(0, dtype=np.int64)
         """Position in the given frame of each row in `rows`; rows with an unknown sensitive value are left out."""
         self.n_left_out = 0
-        """Number of rows whose sensitive value is unknown."""
+        """Number of given rows that are left out because a sensitive value is unknown."""
         self.weights: Floats | None = None
         self.total_weight = 0.0
         """Sum of the weights of all given rows, with known or unknown sensitive values."""
         self.groups: Codes | None = None
-        """Number of the group of each row in `rows`; None without groups."""
+        """For each row in `rows`, the number of its group (person or unit); None without groups."""
         self._some: pd.DataFrame | None = None
         """Family members of a few of the rows, on which the rounding of the model's outputs is measured."""
         if isinstance(population, str | Density):

@@ -31,9 +31,9 @@ class EstimatePlan(NamedTuple):
     """Method: "rows" (judge all rows), "enumerate" (all inputs), "sample" (a fixed number of inputs) or "sequential" (a
     sample that may stop early)."""
     n_inputs: int
-    """Largest number of judged inputs."""
+    """Largest number of inputs that `estimate` would judge."""
     n_queries: int
-    """Largest number of rows that the model is asked about."""
+    """Largest number of rows that `estimate` would ask the model about."""
 
 
 class Settings(SimpleNamespace):

@@ -43,7 +43,7 @@ class Share(Result):
     """The discriminatory fraction of a population, found by sampling, enumeration or proof, never by a search."""
 
     value: float
-    """Hits / n, or the exact share; NaN if no input could be compared."""
+    """The share: `hits` / `n`, by weight if the rows have weights; NaN if no input could be compared."""
     low: float
     high: float
     """Upper end of the two-sided interval at `confidence`, which decides a verdict; `low` is the lower end. Both are
@@ -52,7 +52,7 @@ class Share(Result):
     upper: float
     """One-sided upper bound at `confidence`; `lower` is the one-sided lower bound."""
     n: int
-    """Number of comparable inputs: judged ones, or for an exact share all."""
+    """Number of comparable inputs (two or more members of the family are compared and allowed) that were counted."""
     hits: int
     """Number of comparable inputs that are discriminatory."""
     method: str
@@ -68,7 +68,7 @@ class Share(Result):
     detail: str = ""
     """Method by which an exact share was found, or the reason why there is none."""
     n_left_out: int = 0
-    """Number of rows whose sensitive value is unknown."""
+    """Number of given rows that were left out because a sensitive value is unknown."""
     n_not_comparable: int = 0
     """Number of inputs whose families have fewer than two compared and allowed members; they do not count."""
     n_lost: int = 0
@@ -77,7 +77,7 @@ class Share(Result):
     resolution: float = 0.0
     """Smallest excess of a gap over the threshold that counts: twice the rounding error of the model's outputs."""
     health: tuple[Remark, ...] = ()
-    """Remarks of the health checks, each with a name and a text."""
+    """Remarks of the health checks on what makes the share doubtful, each with the check's name and a text."""
     history: Floats | None = field(default=None, compare=False)
     """Mean of the experiments' shares after each experiment; None unless the share was sampled."""
     mean_low: float | None = None
@@ -97,13 +97,13 @@ class Share(Result):
     """The share of the same population by plain twins, beside a share by linked twins; None if there is no such
     pair."""
     design: str = ""
-    """Words for weights and groups of the rows; empty if all rows count alike."""
+    """Words for the weights and groups of rows, such as "weighted in 40 groups"; empty if all rows count alike."""
     rows_are: str = "unknown"
     """Relation of rows to the model, one of `ROLES`."""
     weight_compared: float | None = None
     """Fraction of the rows' weight that could be compared; None if all inputs count alike."""
     cases: pd.DataFrame | None = field(default=None, compare=False)
-    """Discriminatory rows, with their index in the given frame."""
+    """The discriminatory rows of a population of rows, as a frame with their index; None if there are none."""
     twins: pd.DataFrame | None = field(default=None, compare=False)
     """The twins of `cases` at the other end of the largest gap, with the index of `cases`."""
     answers: pd.DataFrame | None = field(default=None, compare=False)
@@ -194,7 +194,7 @@ class Share(Result):
         return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
 
     def _aside(self) -> str:
-        """Return the numbers of inputs that do not count, and the reasons, in words."""
+        """Return the numbers of inputs that do not count (left out, not comparable, lost) and the reasons, in words."""
         alone = f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
         if self.hidden:
             alone = f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"

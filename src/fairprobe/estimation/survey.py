@@ -47,7 +47,7 @@ class Survey:
         self.counts = [Count(population.oracle, names, n_samples) for names in sets]
         self.detail = ""
         self.health: list[Remark] = []
-        """Remarks that all shares get."""
+        """Remarks (names and texts) that every share of this population gets."""
         self._favourable = favourable
         self._rows_are = rows_are
         self._clock = Clock()
@@ -60,7 +60,7 @@ class Survey:
         """For each batch of real rows with hits, three frames: the hits, their twins, and the outputs by member."""
         self._answers: list[RowAnswers] = []
         self._n_rows = 0
-        """Number of real rows that were judged or lost."""
+        """Number of real rows that were judged or lost so far."""
 
     def lose(self, n: int, why: str) -> None:
         """Count `n` inputs as lost because their shard kept failing; refused for rows with weights or groups."""
@@ -210,7 +210,7 @@ class Survey:
         return {**hits, "record": Record(tuple(count.bits), RowAnswers.joined(self._answers))}
 
     def _remarks(self) -> Iterator[Remark]:
-        """Yield remarks on lost inputs, on rounding, and on hits whose second answer differed."""
+        """Yield remarks on the shares: on lost inputs, on rounding, and on hits that the model contradicted."""
         oracle = self.population.oracle
         if self._lost:
             yield Remark(

@@ -30,15 +30,15 @@ class Gate:
     """The choice of the shares that a limit applies to: one population's, by linked twins, plain twins or both."""
 
     population: str | None = None
-    """Population; None for the first of `GATES` that was measured."""
+    """Name of the population that the limit applies to; None for the first of `GATES` that was measured."""
     twins: str | None = None
-    """Kind of twins, "linked" or "plain"; None for both, if there are both."""
+    """Kind of twins, "linked" or "plain", whose share the limit applies to; None for both, if there are both."""
     is_unbound: bool = False
     """True if no limit applies to any share."""
 
     @classmethod
     def of(cls, text: str | None) -> Gate:
-        """Return the gate that the argument `gate` names, such as "rows plain".
+        """Return the gate (choice of shares that a limit applies to) that a text names, such as "rows plain".
 
         >>> Gate.of("rows plain"), Gate.of(None)
         (Gate(population='rows', twins='plain', is_unbound=False), Gate(population=None, twins=None, is_unbound=False))

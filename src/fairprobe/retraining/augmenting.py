@@ -117,7 +117,7 @@ class Augmenter:
         self.labeller = labeller
         self.classes = classes
         self.prior = np.asarray((original.labels[:, None] == classes).mean(axis=0))
-        """Fraction of the original rows in each class, in the order of `classes`."""
+        """Fraction of the original training rows with each label, in the order of `classes`."""
 
     def rows(self, recipe: Recipe, rng: np.random.Generator, codes: Codes | None = None) -> LabelledRows:
         """Return the labelled rows to fit to: the original ones and those that a recipe adds.

@@ -116,7 +116,7 @@ class TimeBudget:
         self.judgement = 0.0
         """Seconds of one judgement of a model: on the select part at first, on the report part at the end."""
         self.kept = 0.0
-        """Seconds reserved for the judgements of the report."""
+        """Seconds reserved for judging models on the report part at the end."""
         self.is_first = True
         """True until the first round is over."""
         self._n_controls = n_controls

@@ -46,7 +46,7 @@ _PART: Final = 1 / 3
 """Largest fraction of `max_seconds` for judging all rounds, and also for judging the report; chosen."""
 
 _ROUNDS: Final = 12
-"""Largest number of rounds for which the time of judging is planned; chosen."""
+"""Largest number of rounds among which the time for judging is divided in advance; chosen."""
 
 _SLOWER: Final = 1.4
 """Assumed ratio of a new model's seconds for a judgement to those of the timed model; chosen: more rows slow it."""

@@ -32,7 +32,7 @@ LONGEST: Final = math.floor(math.log2(MOST)) + 1
 _FIRST: Final = 10.0
 """Amount of cases that a search adds first, in per cent of the training rows; chosen."""
 _FACTOR: Final = 3.0
-"""Factor between the amounts of neighbouring recipes; chosen."""
+"""Factor between the amounts of added rows of two neighbouring recipes in a search; chosen."""
 _LEAST: Final = 1.0
 _LEAST_FLIPPED: Final = 10.0
 """Smallest amount of flipped rows that a search tries, in per cent of the training rows; chosen. `_LEAST` is that of
@@ -46,7 +46,7 @@ class Recipe:
     """Kinds and amounts of the rows that a round adds to the training rows."""
 
     parts: tuple[str, ...]
-    """Kinds of added rows, some of `PARTS`."""
+    """Kinds of added rows, some of `PARTS`: "case", "twins", "flip", "linked"."""
     percent: float
     """Number of cases to add, in per cent of the number of training rows. With "twins", each adds its whole family."""
     flipped: float = MOST
@@ -62,12 +62,12 @@ class Recipe:
 
     @property
     def uses_cases(self) -> bool:
-        """True if cases are added."""
+        """True if the recipe adds cases, alone or with their twins."""
         return bool({"case", "twins"} & set(self.parts))
 
     @property
     def uses_rows(self) -> bool:
-        """True if twins of training rows are added."""
+        """True if the recipe adds twins of training rows."""
         return bool({"flip", "linked"} & set(self.parts))
 
     def n_cases(self, n_rows: int) -> int:

@@ -45,7 +45,7 @@ MOST_GROUPS: Final = 12
 all groups."""
 
 _CHOSEN: Final = "#c8553d"
-"""Colour of the ring around the round that the model comes from."""
+"""Colour, in the plot, of the ring around the round that the returned model comes from."""
 
 _PANEL: Final = (4.6, 3.8)
 """Width and height of a panel of the plot, in inches; chosen."""
@@ -95,17 +95,17 @@ class Retrained(Result):
     after."""
     favourable: Any
     first: Assessment
-    """Assessment of the model before the first round, on the select part."""
+    """Shares and labels, on the select part, of the model that the first round was compared with."""
     rounds: list[Round]
     chosen: Round | None
-    """Round that gave the model; None if no round was accepted."""
+    """The round whose model is returned; None if no round was accepted."""
     max_accuracy_loss: float
     controls: dict[str, Control]
     stop_reason: str
     n_rows: dict[str, int]
-    """Number of rows of each part: fit, select, report."""
+    """Number of rows of each part, by its name: "fit", "select", "report"."""
     n_inputs: dict[str, int]
-    """Number of inputs of the domain judged with each part: select, report."""
+    """Number of inputs of the domain judged along with the rows of a part, by its name: "select", "report"."""
     n_cases: int
     """Number of distinct cases that were available to add, given or found."""
     seconds: float

@@ -34,13 +34,13 @@ class Round:
     number: int
     recipe: Recipe
     n_added: int
-    """Number of rows added to the training rows."""
+    """Number of rows that the round added to the training rows."""
     shares: dict[str, Share]
     changes: dict[str, Comparison]
     """Comparison of the shares of the model to beat and of the new one on the same inputs, by population."""
     accuracy: float
     loss: Loss
-    """Loss of accuracy compared with the model before the first round."""
+    """Loss of accuracy on the select part, compared with the model before the first round."""
     left: float
     """Share after the round divided by the share before the first round, averaged over the populations."""
     accepted: bool
@@ -159,7 +159,7 @@ class Reference:
     least_accuracy: float
     """Smallest accuracy of a new model, so that it is no worse than the given model; 0 if unknown."""
     n_inputs: dict[str, int]
-    """Number of inputs of the domain judged with each part: select, report."""
+    """Number of inputs of the domain judged along with the rows of a part, by its name: "select", "report"."""
     augmenter: Augmenter
 
 
@@ -171,7 +171,7 @@ class Rounds:
     judged: Assessment
     """Figures of `model` on the select part."""
     chosen: Round | None = None
-    """Round that gave the model; None if no round was accepted."""
+    """The round that gave `model`; None if no round was accepted."""
     tried: list[Round] = field(default_factory=list)
     left_out: list[Recipe] = field(default_factory=list)
     """Recipes that were not tried because they would have taken longer than the time left."""

@@ -45,7 +45,7 @@ class CaseTables:
 
     @property
     def n_cases(self) -> int:
-        """The number of distinct cases."""
+        """The number of distinct cases: cases that differ only in sensitive parameters count once."""
         return len(self._cases)
 
     @cached_property
@@ -130,7 +130,7 @@ class Found(CaseTables, Result):
     seconds: float
     stop_reason: StopReason
     health: tuple[Remark, ...]
-    """Remarks of the health checks, each with a name and a text."""
+    """Remarks of the health checks on what may be misunderstood, each with the check's name and a text."""
     n_not_comparable: int = 0
     """Number of judged inputs that are not comparable: fewer than two members of the family are allowed and differ."""
     resolution: float = 0.0
@@ -140,7 +140,7 @@ class Found(CaseTables, Result):
     density: Density | None = None
     """The density from which inputs were drawn, if any was given."""
     min_plausibility: float | None = None
-    """Smallest plausibility of a judged input; None without a density."""
+    """Smallest plausibility that an input had to have to be judged; None without a density."""
     sent: int | None = None
     """Number of rows sent, as counted by a model that counts them itself, such as a service; None for others."""
 

@@ -73,7 +73,7 @@ class Cases(Ends):
     """Cases in the order of their discovery, each with the two members of its family whose outputs differ most."""
 
     offsets: Codes
-    """Number of inputs that the shard had judged before each case."""
+    """For each case, the number of inputs that the shard had judged before it."""
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -96,7 +96,7 @@ class Cases(Ends):
         return cls(codes, codes, np.empty(0), np.empty((0, 2), dtype=dtype), classes, nothing, nothing)
 
     def take(self, rows: Any) -> Cases:
-        """Return the cases at the given positions, or where the given boolean mask is true."""
+        """Return the cases at the given positions, or those for which the given boolean mask is True."""
         taken: list[Any] = [None if column is None else column[rows] for column in vars(self).values()]
         return Cases(*taken)
 
@@ -141,7 +141,7 @@ class Trace:
     judged completely."""
     case_keys: Codes
     not_comparable: Codes
-    """Offsets of the inputs that are not comparable."""
+    """Offsets of the inputs that are not comparable, because fewer than two members are allowed and differ."""
     cases: Cases
     """The cases that the shard found, one for each family."""
     distinct: Distinct | None

@@ -68,7 +68,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that end a search; None means no limit."""
+    """The limits of a search on cases, seconds, queries, judged inputs and inputs without a case; None is no limit."""
 
     max_cases: int | None = None
     max_seconds: float | None = None

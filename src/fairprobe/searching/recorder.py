@@ -117,13 +117,13 @@ class Recorder:
         self._not_comparable: list[Codes] = []
         self.n_judged = 0
         self.n_confirming = 0
-        """Number of rows sent to confirm hits."""
+        """Number of rows sent to the model so far to confirm hits."""
         self.is_contradicted = False
         """True if the model gave some hit another output when asked again."""
         self.n_waiting = 0
         """Number of hits that wait to be counted as cases; several may be of one family."""
         self.varies_at: int | None = None
-        """Offset of the first batch by whose end two outputs differed; None if there is none."""
+        """Offset of the first batch by whose end the model had given two different outputs; None if there is none."""
 
     def add(self, judgement: Judgement, n_queries: int) -> None:
         """Record a judged batch of inputs; `n_queries` is the number of rows that the shard has sent by its end."""

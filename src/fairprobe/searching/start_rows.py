@@ -32,7 +32,7 @@ class StartRows:
     """The rows in the caller's values, one for each row of `codes`."""
     remarks: list[Remark]
     n_implausible: int = 0
-    """Number of rows left out because they are less plausible than required."""
+    """Number of rows left out because they are less plausible by the density than required."""
 
     def plausible(self, density: Density, least: float) -> StartRows:
         """Return the rows with a plausibility of at least `least` by the density; refuse a `least` that none has."""
@@ -91,7 +91,7 @@ def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame
 
 
 def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
-    """Return the position of the row nearest to each case, by number of differing values, and these numbers.
+    """Return two arrays by case: the position of the row that differs in the fewest values, and their number.
 
     Of several equally near rows, the first one counts.
 

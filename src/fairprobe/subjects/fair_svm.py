@@ -16,7 +16,7 @@ from fairprobe.errors import DataError, SettingError
 
 
 class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A linear support vector machine with a constraint on covariance, after Zafar et al.
+    """A linear support vector machine whose scores have no covariance with a sensitive column, after Zafar et al.
 
     It minimises the hinge loss plus the squared norm of the weights subject to ``mean((s - mean(s)) * score) = 0``. s
     is the sensitive column, and the means are over the training rows. The method is from Zafar, Valera, Gomez

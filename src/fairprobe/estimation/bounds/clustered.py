@@ -29,7 +29,7 @@ class Clustered(NamedTuple):
     two_sided: tuple[float, float]
     one_sided: tuple[float, float]
     n_groups: int
-    """Number of groups with a weight above 0; number of rows if there are no groups."""
+    """Number of groups of rows with a weight above 0; without groups, number of such rows."""
     effective_n: float
     """Number of equally weighted, independent rows that would tell as much: Korn and Graubard (1998)."""
 

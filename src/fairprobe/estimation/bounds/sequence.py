@@ -51,7 +51,7 @@ class ConfidenceSequence:
         self.low, self.high = 0.0, 1.0
 
     def update(self, hits: int, n: int) -> None:
-        """Add a batch of n inputs, `hits` of them discriminatory."""
+        """Add a batch of n judged inputs to the sample, `hits` of them discriminatory, and update the interval."""
         checked_counts(hits, n)
         self.hits += hits
         self.n += n
@@ -72,7 +72,7 @@ class ConfidenceSequence:
         self.low, self.high = float(lows[0]), float(highs[1])
 
     def settles(self, limit: float) -> bool:
-        """Return True if it is known whether the share is above the limit.
+        """Return True if the whole interval lies above the limit or none of it does, so that a comparison is decided.
 
         It may be asked at any time, as often as wanted, and for any limits: the probability that the interval is ever
         on the wrong side is at most 1 - confidence.

@@ -26,16 +26,16 @@ class Axis:
 
     parameter: int
     counts: Codes
-    """Number of levels in each cell."""
+    """Number of the parameter's levels in each cell."""
     levels: Codes
-    """One level that belongs to each cell."""
+    """For each cell, one level of the parameter that belongs to it."""
     starts: Codes
-    """First level of each run of consecutive levels that belong to the same cell."""
+    """First level of each run, a range of consecutive levels that belong to one cell."""
     cells: Codes
-    """Number of the cell of each run."""
+    """For each run of levels (see `starts`), the number of the cell that it belongs to."""
 
     def cell(self, levels: Codes) -> Codes:
-        """Return the number of the cell of each level."""
+        """Return, for each of these levels of the parameter, the number of the cell that it belongs to."""
         return self.cells[np.searchsorted(self.starts, levels, side="right") - 1]
 
 

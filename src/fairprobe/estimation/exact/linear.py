@@ -27,7 +27,7 @@ MAX_LOOKUPS = 200_000_000
 values); chosen: some 20 seconds."""
 
 _BLOCK = 1_000_000
-"""Number of sums looked up at a time; chosen to bound the memory."""
+"""Number of sums of one half of the parameters that are looked up at a time; chosen to bound the memory."""
 
 
 def is_linear(final: Any) -> bool:
@@ -145,9 +145,10 @@ def _added_up(terms: list[Floats]) -> Floats:
 
 
 def _count_below(first: Floats, second: Floats, bounds: Floats, slack: float) -> tuple[list[int], Codes]:
-    """Return the number of sums of `first` and `second` up to each bound, and the pairs within `slack` of a bound.
+    """Count the pairs whose sum, `first[i] + second[j]`, is at most each bound, and find those near a bound.
 
-    A pair is a column with the places in `first`, which is sorted, and in `second`. Only the model can decide these.
+    Returns the numbers by bound, and an array with a column (i, j) for each pair within `slack` of a bound. Only the
+    model can decide these. `first` must be sorted.
     """
     if len(second) * len(bounds) > MAX_LOOKUPS:
         n = len(second) * len(bounds)

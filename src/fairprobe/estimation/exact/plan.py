@@ -59,7 +59,7 @@ class TreePlan:
     axis: Small
     """Position in `axes` of the parameter that each node tests; -1 for a leaf and for a node that no box is cut by."""
     test: Small
-    """Row in `masks` of each node's test; -1 for none."""
+    """For each node, the row of `masks` that holds its test; -1 for a node that no box is cut by."""
     masks: Codes
     """Cells of its axis in which a test says yes, as bits, by test, then word."""
     ahead: Small
@@ -86,7 +86,7 @@ class TreePlan:
         return weights
 
     def inputs(self, cells: Codes) -> Codes:
-        """Return one input of each box, as codes."""
+        """Return one input of each box (part of the domain), as a row of codes."""
         codes = np.zeros((len(cells), len(self.domain.levels)), dtype=np.int64)
         for place, axis in enumerate(self.axes):
             codes[:, axis.parameter] = axis.levels[unpacked(cells[:, place], len(axis.counts)).argmax(axis=1)]

@@ -27,8 +27,8 @@ MAX_BOXES = 1_500_000
 for 100."""
 
 QUICK_BOXES = 20_000
-"""Largest number of boxes, and of leaves, if solving must not take longer than a sample of the default size: chosen,
-as measured on trees and ensembles of the census."""
+"""Largest number of boxes (parts of the domain), and of leaves, if solving trees must not take longer than a sample of
+the default size. Chosen, as measured on trees and ensembles of the census."""
 
 MAX_HALF = 10_000_000
 """Largest number of sums of each half of a linear classifier's parameters; chosen: some 2 seconds."""
@@ -47,9 +47,9 @@ class Solved:
     hits: int
     """Number of comparable inputs in discriminatory families."""
     n: int
-    """Number of comparable inputs."""
+    """Number of inputs that are comparable: two or more members of their family are allowed."""
     by_label: dict[Any, list[int]]
-    """Number of hits, by label, then combination of sensitive values that gets the label."""
+    """Number of hits (discriminatory inputs) by label, then combination of sensitive values that gets the label."""
     n_not_comparable: int = 0
     """Number of allowed inputs without an allowed twin."""
     n_queries: int = 0

@@ -53,7 +53,7 @@ class Nodes:
         return np.asarray((self.high - self.low).max(axis=0))
 
     def from_below(self) -> list[Codes]:
-        """Return one array of inner nodes for each depth, the deepest first."""
+        """Return a list with the inner (non-leaf) nodes of each depth of the trees, the deepest first."""
         levels, below = [], self.roots
         while len(below):
             levels.append(below[self.left[below] >= 0])

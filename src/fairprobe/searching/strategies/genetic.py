@@ -12,7 +12,7 @@ from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 FROM_MATE = 0.1
-"""Probability that a parameter comes from the second parent. Chosen."""
+"""Probability that a child takes the value of a parameter from its second parent. Chosen."""
 
 
 class Genetic(Strategy):

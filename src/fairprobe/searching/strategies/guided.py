@@ -43,7 +43,7 @@ class Guided(Anchored):
         self.centre, self.gap = np.empty(0), np.empty(0)
         """`centre`: middle between the lowest and the highest score of each walker's family. `gap`: their distance."""
         self.slope = np.empty((len(self.columns), 0))
-        """Change of the centre by one step up, by parameter, then walker."""
+        """Learned change of the centre of the twins' scores by one step up, by parameter, then walker."""
 
     def take(self, walkers: Codes) -> None:
         """Keep the walkers at these positions; one that is listed twice is copied."""

@@ -11,7 +11,7 @@ from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 AGAIN = 0.5
-"""Probability that a row is changed in the columns that last gave a case. Chosen."""
+"""Probability that a walker changes its row in the columns that last gave a case, if any, instead of others. Chosen."""
 
 
 class Nearby(Strategy):
