@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -33,6 +34,7 @@ from fairprobe.model.torch import TorchAdapter, ask_module
 
 def main(missing: list[str]) -> None:
     """Load the model that the first message names, describe it, and answer the others."""
+    tempfile.tempdir = os.environ["TMPDIR"]  # Python would look for one that takes bytes: none does
     asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)  # for whatever a loader prints, or wants to read
     for number in (0, 1, 2):
