@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]
-"""Matrix of inputs as the package holds them: one row per input, one column per parameter, each value a level's number.
+"""Matrix of inputs as the package holds them, with one row per input and one column per parameter.
 
-The type also stands for any other array of whole numbers."""
+A code is the number of a level, which is one of the parameter's values. Other arrays of whole numbers have this type
+as well."""
 
 Mask = NDArray[np.bool_]
 """Boolean array with one value per input of a batch."""

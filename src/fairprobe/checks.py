@@ -16,7 +16,10 @@ from fairprobe.errors import SettingError
 
 
 def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
-    """Return the value of the argument `name` as an int; raise a SettingError if it is none or below `at_least`."""
+    """Return the value of the argument `name` as an int.
+
+    Raise a SettingError unless it is a whole number of at least `at_least`.
+    """
     try:
         number = operator.index(value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Rows from pandas, polars, pyarrow or numpy as a pandas frame, with their dtypes kept."""
+"""Turns rows of pandas, polars, pyarrow or numpy into a pandas frame, and keeps their dtypes."""
 
 from __future__ import annotations
 

@@ -41,16 +41,19 @@ MOST_SETS = 62
 
 @dataclass(frozen=True)
 class Judgement:
-    """A batch of judged inputs, with the model's outputs for their families and a mask of the discriminatory inputs."""
+    """A batch of judged inputs: the model's outputs for them and their twins, the gaps, and the hits."""
 
     codes: Codes
+    """The inputs, as codes: level numbers, one row per input, one column per parameter."""
     outputs: NDArray[Any]
     """Model outputs, indexed by combination of sensitive values, then input, then class if they are probabilities."""
     present: Mask | None
     """Boolean mask, indexed by combination of sensitive values, then input: True where this family member exists. None
     if all members exist."""
     gaps: Floats
+    """Largest difference between the outputs of the input and its twins, by input."""
     hits: Mask
+    """Boolean mask of the discriminatory inputs: the gap is above the threshold."""
     kinds: Codes | None = None
     """Integers, indexed by combination of sensitive values, then input. Family members with equal integers are the same
     row to the model. None if all members differ."""
@@ -60,27 +63,29 @@ class Judgement:
 
     @property
     def exist(self) -> Mask:
-        """Boolean mask of existing family members, indexed by combination of sensitive values, then input."""
+        """Boolean mask by combination of sensitive values, then input: True where the input or its twin exists."""
         return np.ones(self.outputs.shape[:2], dtype=bool) if self.present is None else self.present
 
     def members(self, families: Families) -> Members:
-        """Return the family members of the judged inputs that the model was asked about."""
+        """Return the members of the inputs' families (each input and its twins) that the model was asked about."""
         members = families.of(self.codes)
         members.__dict__["present"] = self.present
         return members
 
     @property
     def unsure(self) -> Mask:
-        """Boolean mask of the inputs for which the model gave some family member another output when asked again."""
+        """Boolean mask of the inputs for which the model gave them or a twin another output when asked again."""
         return np.asarray(np.zeros_like(self.hits) if self.contradicted is None else self.contradicted.any(axis=0))
 
     @property
     def comparable(self) -> Mask:
-        """Boolean mask of the comparable inputs: the family has two existing members that differ for the model."""
+        """Boolean mask of the comparable inputs: they and their twins are at least two different rows to the model."""
         return comparable(self.present, len(self.codes), self.kinds)
 
     def take(self, rows: Codes, dtype: np.dtype[Any] | None = None) -> Judgement:
-        """Return the judgement of the inputs with these row numbers, without `contradicted`.
+        """Return the judgement (codes, outputs, gaps, hits) of some of the inputs, by their row numbers.
+
+        `contradicted` is left out.
 
         `dtype` may give the inputs' codes a smaller dtype.
         """
@@ -95,7 +100,7 @@ class Judgement:
 
     @classmethod
     def join(cls, parts: Sequence[Judgement]) -> Judgement:
-        """Return the judgements of several batches as one judgement, in the order given, without `contradicted`."""
+        """Return the judgements of several batches as one, in the order given. `contradicted` is left out."""
         if len(parts) == 1:
             return parts[0]
 
@@ -115,7 +120,7 @@ class Ends:
     twin: Codes
     gaps: Floats
     outputs: NDArray[Any]
-    """Two columns: the case's output and its twin's."""
+    """Outputs of the two members: one row per case; the columns are the case and its twin."""
     classes: Codes | None
     """Position of the class whose probability has the largest gap, by case; None unless the outputs are
     probabilities."""
@@ -147,12 +152,12 @@ class Oracle:
 
     @classmethod
     def careful(cls, asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:
-        """Return an oracle that asks about each hit twice, unless the model's class is known to repeat its answers."""
+        """Return an oracle, which judges inputs, that asks about each hit twice unless the model repeats itself."""
         return cls(asker, threshold, resolution, asks_twice=not is_repeatable(asker.model))
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """The remark that the model contradicted itself, in a tuple; an empty tuple if it did not."""
+        """A tuple with the remark that the model contradicted itself when asked again; empty if it did not."""
         if not self.n_contradicted:
             return ()
         text = (
@@ -162,7 +167,7 @@ class Oracle:
         return (Remark("stochastic-model", text),)
 
     def by(self, asker: Answering) -> Oracle:
-        """Return an oracle with this threshold that judges by another asker's answers and asks nothing twice."""
+        """Return an oracle, which judges inputs, with this threshold and another asker; it asks nothing twice."""
         return Oracle(asker, self.threshold, self.resolution)
 
     def batch_size(self, n_inputs: int) -> int:
@@ -170,7 +175,9 @@ class Oracle:
         return max(1, min(n_inputs, ROWS_A_CALL // len(self.families)))
 
     def judge(self, inputs: Codes | Members) -> Judgement:
-        """Return the judgement of a batch of inputs, by one model call about all existing family members.
+        """Return the judgement of a batch of inputs: the outputs, the gaps, and which inputs are discriminatory.
+
+        One model call asks about the inputs and all their existing twins.
 
         With `asks_twice`, a second call asks about the hits again.
         """
@@ -186,7 +193,9 @@ class Oracle:
         return first
 
     def judge_batches(self, codes: Codes) -> Judgement:
-        """Return the judgement of any number of inputs, which are sent to the model in batches.
+        """Return the judgement of any number of inputs: outputs, gaps, and which are discriminatory.
+
+        They are sent to the model in batches.
 
         An empty batch, which many models refuse, is not sent.
         """
@@ -205,7 +214,7 @@ class Oracle:
         return _label_gaps(outputs, present) if self.is_label else _spans(outputs, present).max(axis=-1)
 
     def again(self, judgement: Judgement) -> Judgement:
-        """Return a judgement by asking the model again: hits are the inputs that are discriminatory both times.
+        """Ask the model again about judged inputs; return a judgement whose hits are discriminatory both times.
 
         Family members whose outputs differ from the first outputs by more than rounding are marked in `contradicted`.
         """
@@ -220,7 +229,7 @@ class Oracle:
         return replace(judgement, hits=hits, contradicted=contradicted)
 
     def judge_anew(self, codes: Codes) -> Judgement:
-        """Return the judgement of inputs without using cached answers; with `asks_twice`, every input is judged twice.
+        """Return the judgement of inputs by new answers, not cached ones; with `asks_twice`, each is judged twice.
 
         Marked in `contradicted` are family members whose second output differs, and all members of inputs that are hits
         only once.
@@ -252,7 +261,7 @@ class Oracle:
         return second, self.differ(first, second, present)
 
     def differ(self, first: NDArray[Any], second: NDArray[Any], present: Mask | None) -> Mask:
-        """Return a mask of the family members for which two outputs differ by more than rounding.
+        """Return a mask of the inputs and twins for which two answers of the model differ by more than rounding.
 
         It is indexed by combination of sensitive values, then input.
         """
@@ -264,7 +273,7 @@ class Oracle:
         return other if present is None else other & present
 
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
-        """Return a mask of the discriminatory inputs, given the outputs of their existing family members."""
+        """Return a mask of the discriminatory inputs, given the model's outputs for them and their twins."""
         return self._exceed(self._gaps(outputs, present))
 
     def are_at_threshold(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
@@ -277,7 +286,7 @@ class Oracle:
         return np.asarray((apart > 0) & (apart <= LAST_BITS * np.finfo(np.float64).eps * sizes))
 
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
-        """Return boolean masks of family members by outcome, indexed by combination of sensitive values, then input.
+        """Return, for each outcome, a mask by combination of sensitive values, then input: True where it occurs.
 
         An outcome is a label, the position of the likeliest class, or "lowest" or "highest" for other numbers.
 
@@ -295,10 +304,9 @@ class Oracle:
         return {"lowest": low == low.min(axis=0), "highest": high == high.max(axis=0)}
 
     def other_end(self, outputs: NDArray[Any], present: Mask, own: Codes) -> Codes:
-        """Return, for each input, the family member whose output differs most from the output of member `own`.
+        """Return, for each input, the number of the twin whose output differs most from the output of member `own`.
 
-        For labels, this is the first member with another label. Members are numbered by combination of sensitive
-        values.
+        For labels, this is the first twin with another label. Members are numbered by combination of sensitive values.
         """
         if self.is_label:
             return _first_other(outputs, own, present, may_be_alone=False)
@@ -308,7 +316,7 @@ class Oracle:
         return np.where(present, np.abs(outputs - mine), -1.0).argmax(axis=0)
 
     def ends(self, judgement: Judgement) -> Ends:
-        """Return the two members to show of each case: those at the ends of the largest gap.
+        """Return the two rows to show for each case: the family members at the ends of its largest gap.
 
         The first is the sampled input if it is one of the two, otherwise the first in domain order.
         """
@@ -410,7 +418,7 @@ def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_
 
 
 def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes, Codes]:
-    """Return the two combinations of sensitive values at the ends of each input's largest gap.
+    """Return two arrays by input: the numbers of the combinations of sensitive values at the ends of the largest gap.
 
     The first is the input's own combination if it is one of the two, otherwise the first in domain order.
     """

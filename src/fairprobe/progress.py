@@ -14,7 +14,7 @@ from fairprobe.wording import for_terminal
 class Status:
     """Report on how far a running call (a search, an estimate, retraining or an audit) has got, in words and numbers.
 
-    The call passes it to the callable that its argument `progress` names.
+    The call passes it to the callable that it got as its argument `progress`.
     """
 
     text: str

@@ -95,11 +95,7 @@ def test_a_crash_is_a_message_and_it_is_not_started_again(trees):
 
 
 DOES = """
-import ctypes, os, socket, struct
-def make_writable():
-    wanted = struct.pack("QQQQ", 0, 1, 0, 0)
-    if ctypes.CDLL(None).syscall(442, -100, b"/", 0x8000, wanted, ctypes.c_size_t(len(wanted))):
-        raise OSError
+import os, socket
 answer = []
 for do in (
     lambda: socket.create_connection(ADDRESS, 1),
@@ -109,7 +105,6 @@ for do in (
     lambda: os._exit(0) if os.fork() == 0 else 1 / 0,
     lambda: os.kill(PARENT, 0),
     lambda: os.execv("/bin/true", ["true"]),
-    make_writable,
 ):
     try:
         do()
@@ -131,13 +126,13 @@ def test_what_it_may_not_do(tmp_path, monkeypatch):
         model = fairprobe.load_model(path, allow_unsafe_load=True, isolate=True)
     missing = " ".join(str(each.message) for each in said)
     with server:
-        does = list(model.predict(np.zeros((9, 3))))
+        does = list(model.predict(np.zeros((8, 3))))
     model.close()
     assert "done" not in (does[:1] if "network" not in missing else []), does
     assert does[1] != "done"  # whatever the system, nothing is written to files
-    assert "done" not in (does[4:8] if "other processes" not in missing else []), does
-    assert "SECRET" not in does[8]
-    assert does[8].endswith(" in ")
+    assert "done" not in (does[4:7] if "other processes" not in missing else []), does
+    assert "SECRET" not in does[7]
+    assert does[7].endswith(" in ")
     assert not (tmp_path / "made").exists() or not (tmp_path / "made").read_text()
 
 
@@ -302,7 +297,7 @@ def survived(made, path, name, keywords):
                     model.predict(made.rows[:9])
             code = 0
         except BaseException as error:
-            print(f"{path}: {error!r}", file=sys.stderr)
+            sys.stderr.write(f"{path}: {error!r}\n")
         finally:  # whatever happens, this process must not go on with pytest's work
             os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,4 +1,4 @@
-"""`audit`: prepares the state, runs the phases one after the other, and keeps finished results after any failure."""
+"""The function `audit`: prepares the state, runs the phases in order, and keeps finished results after a failure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def _audit(model: Model, X: Any, y: Any, **asked: Any) -> Audit:
-    """Do what `audit` declares."""
+    """Run an audit: the implementation of `audit`, which declares the arguments."""
     settings = AuditSettings(**asked)
     run = begin(model, checked_inputs(model, X, settings.sensitive, settings.domain), X, y, settings)
     run.folder = None if settings.folder is None else RunFolder(settings.folder)
@@ -85,7 +85,7 @@ def audit(
     batch: str | None = None,
     progress: bool | Progress = False,
 ) -> Audit:
-    """Audit a model: how common discriminatory inputs are, which and why, held against a limit.
+    """Audit a model: measure how common discriminatory inputs are, find and explain cases, and compare with a limit.
 
     Args:
         model: anything with `predict`, or a callable that takes a batch and returns one output per row.
@@ -109,7 +109,7 @@ def audit(
         method: how shares of the domain and of its allowed part are measured, as in `estimate`.
         n_experiments: the number of experiments of a sample.
         n_samples: the number of inputs of an experiment.
-        report_cases: the most cases, and rows that get another answer, that the report has.
+        report_cases: the most cases, and the most rows that get another answer, in the report.
         search_cases: the search stops after this many cases.
         max_judged: the search stops after it has judged this many inputs.
         max_barren: the search stops after this many judged inputs in a row without a new case.
@@ -125,9 +125,9 @@ def audit(
         name: the name of the model in the report.
         data_name: the name of the data in the report.
         folder: the folder that keeps all results, with a list of all attempts on the same model and data.
-        store: a folder that keeps what the shares and the search are made of (see `search`). The same audit, made
-            again, continues from there, whatever ended it.
-        model_id: a name that identifies the model, in place of a digest of what it is made of.
+        store: a folder that keeps finished parts of the shares and of the search (see `search`). The same audit, run
+            again, continues from them.
+        model_id: a name that identifies the model, in place of a digest of its content.
         selfcheck: check first that fairprobe measures correctly on this machine. It takes seconds, once per process.
             Or the result of `fairprobe selfcheck` elsewhere, as ``{"ok": True, "line": "..."}``.
         command: the command that repeats the audit, for the report.
@@ -152,7 +152,10 @@ def audit(
 
 
 def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) -> Domain:
-    """Return the given domain or the rows' own, with sensitive columns hidden that the model does not take."""
+    """Return the given domain or, without one, a domain inferred from the rows `X`.
+
+    Sensitive columns that the model does not take as input are marked as hidden.
+    """
     if domain is None:
         if sensitive is None:
             raise SettingError.about("sensitive", "must name the sensitive columns where no domain is given, got None")
@@ -165,7 +168,7 @@ def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) ->
 
 
 def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -> AuditState:
-    """Return the state of an audit after checking that its arguments fit together."""
+    """Return the state of a new audit, with its populations and favourable outcome, after checking the arguments."""
     if y is None and settings.retrain:
         raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
     given = domain.rows(X, y=y)
@@ -185,7 +188,10 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
 
 
 def choose_populations(run: AuditState) -> None:
-    """Choose the requested populations; refuse those that the data do not allow."""
+    """Set `run.populations` to the requested populations, the one that the limit binds first.
+
+    Without a request, all that the data allow are chosen. A population that they do not allow raises a SettingError.
+    """
     asked = run.settings.populations
     density = run.fit_density() if asked is None or "density" in asked else None
     valid = "valid" if run.domain.constraints else None
@@ -206,7 +212,10 @@ def _selfchecked() -> dict[str, Any]:
 
 
 def identify(run: AuditState) -> None:
-    """Make the digests of model, data and settings; record the attempt, so that a broken-off one counts too."""
+    """Run the selfcheck, set `run.identity` to the digests of model, data and settings, and record the attempt.
+
+    The attempt is recorded before the work, so that a broken-off one counts too.
+    """
     settings, domain = run.settings, run.domain
     run.selfcheck = _selfchecked() if settings.selfcheck is True else settings.selfcheck or None
     for check, message in health_of_columns(run.rows, domain):
@@ -242,7 +251,10 @@ def identify(run: AuditState) -> None:
 
 
 def run_phases(run: AuditState) -> Audit:
-    """Run all phases. A failing phase leaves a remark; without the share that the limit binds, raise an error."""
+    """Run all phases and return the audit; a phase that fails leaves a remark, and the next ones still run.
+
+    An error before the share that the limit binds is raised, with the audit so far as its `found`.
+    """
     failure: RunError | None = None
     for phase in PHASES:
         try:
@@ -267,7 +279,7 @@ def run_phases(run: AuditState) -> Audit:
 
 
 def go(run: AuditState, phase: str) -> None:
-    """Run one phase; its health checks are kept as remarks."""
+    """Run one phase, which adds its results to the state; its health checks are kept as remarks."""
     if phase == "retraining" and not run.settings.retrain:
         return
     run.phase = phase
@@ -281,7 +293,7 @@ def go(run: AuditState, phase: str) -> None:
 
 
 def failed(run: AuditState, phase: str, error: Exception, check: str | None = None) -> None:
-    """Keep the findings of a phase from before its failure, and the reason of the failure."""
+    """Record the failure of a phase as a remark named `check`, and keep the cases that a failed search had found."""
     found = getattr(error, "found", None)
     if isinstance(found, Found):
         run.found = found

@@ -1,4 +1,4 @@
-"""The content of an audit as plain values of JSON: the only data that report forms and the checker read.
+"""Makes the content of an audit: one object of JSON, the only data that report forms and the checker read.
 
 It holds no time or duration, so that repeated runs give equal bytes. The number of rows sent to a service is the only
 exception, because repeated requests increase it.
@@ -36,28 +36,28 @@ FORMAT = "fairprobe-audit"
 FORMAT_VERSION = 1
 
 SAMPLED = ("phase", "what", "distribution", "n_inputs", "n_queries")
-"""Fields of a row of the table of sampled inputs."""
+"""Names of the fields in a row of the table of sampled inputs, in the order of `Sampled`."""
 
 MASKED_SECTIONS = ("search", "why", "retraining", "sensitivity", "health")
-"""Sections that are masked as a whole by searching for values. All others leave masked values out themselves."""
+"""Sections of the content in which all texts are searched for masked values; other sections leave them out."""
 
 TIMES = ("seconds", "max_seconds", "search_seconds")
-"""Figures that differ from run to run, which the content leaves out."""
+"""Names of figures that the content leaves out, because they are times or set a time limit."""
 
 
 MOST_POINTS = 200
-"""Largest number of points of a running mean; chosen, as a drawing shows no more."""
+"""Largest number of points in the running mean of a share; chosen, as a drawing shows no more."""
 
 FIELDS = (
     *("population", "sensitive", "hits", "n", "value", "low", "high", "lower", "upper", "confidence", "method"),
     *("n_not_comparable", "n_left_out", "weight_compared", "n_queries", "seed", "threshold", "resolution", "design"),
     *("worse_off", "detail", "health"),
 )
-"""Figures of a share that the content repeats unchanged."""
+"""Names of the figures of a share that the content repeats unchanged."""
 
 
 def content_of(run: AuditState) -> dict[str, Any]:
-    """Return the whole content, sealed by digests."""
+    """Return the whole content of an audit as a dict for JSON, with masked values replaced and digests added."""
     mask, verdict = run.mask, run.judged
     content = {
         "format": FORMAT,
@@ -116,7 +116,10 @@ def _question(run: AuditState, population: str) -> dict[str, Any]:
 
 
 def domain_words(domain: Domain, mask: Mask) -> dict[str, Any]:
-    """Return the domain in words, masked; counts are texts, as they may have any number of digits."""
+    """Return a dict that describes the domain: parameters, constraints, links and numbers of inputs, masked.
+
+    The numbers of inputs are texts, as they may have any number of digits.
+    """
     words = domain.described()
     for each in words["parameters"]:
         each["words"] = MASKED if each["name"] in mask.columns else each["words"]
@@ -129,11 +132,11 @@ ROLES = {
     "held-out": "The rows were said to be held out from training; that was not checked.",
     "unknown": "Nobody said whether the model was trained on the rows. If it was, shares of other people may differ.",
 }
-"""Limitation of the audit that follows from the role of the rows, by role."""
+"""Sentence on what the audit cannot say, by the role of the rows (training, held-out, unknown)."""
 
 
 def limitations(run: AuditState) -> list[str]:
-    """Return the limitations of this audit in sentences."""
+    """Return sentences on what the audit cannot say, which follow from its domain, rows, settings and results."""
     domain, names = run.domain, " or ".join(run.domain.sensitive)
     said = [
         f"It says how often the model's output changes when {names} changes and all else but what is linked stays. It "
@@ -161,7 +164,7 @@ def limitations(run: AuditState) -> list[str]:
 
 
 def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
-    """Yield all shares, each with True if it is about all sensitive parameters together."""
+    """Yield each share by linked and by plain twins, with True if it is about all sensitive parameters together."""
     for shares in run.sets.values():
         for share in reversed(shares):
             for side in share.sides:
@@ -169,7 +172,11 @@ def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
 
 
 def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str, Any]:
-    """Return a share as plain values; the sentence of a main one has enough digits to differ from the limit."""
+    """Return a share as a dict for JSON, with its figures, sentence, running mean, outcomes and evidence.
+
+    `is_main` is True for all sensitive parameters together: the digits of its sentence then show on which side of the
+    limit it lies.
+    """
     figures = share.jsonable()
     told = {
         "id": id_of(share),
@@ -190,7 +197,10 @@ def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str,
 
 
 def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
-    """Return the hits from which the counts can be recomputed."""
+    """Return a dict with the evidence from which the checker counts the hits of a share again.
+
+    It refers to the answers about rows, or has one bit per input; without a record, it only says that there is none.
+    """
     if share.record is None:
         return {"kind": "counts"}
     mask = share.record.hits
@@ -202,7 +212,10 @@ def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
 
 
 def certificate(run: AuditState) -> dict[str, Any]:
-    """Return the model's answers to all comparable rows, by kind of twins."""
+    """Return the model's outputs for all members of the families of comparable rows, by kind of twins.
+
+    The kinds are "linked" and "plain". The checker counts the shares of the rows again from these outputs.
+    """
     found = {}
     for share, _, rows in run.row_sides:
         told = {
@@ -219,7 +232,10 @@ def certificate(run: AuditState) -> dict[str, Any]:
 
 
 def rows(run: AuditState) -> dict[str, Any]:
-    """Return the rows that get another answer, and their changes; the rows themselves only on request."""
+    """Return a dict on the real rows that get another answer: their number, and for each its changes and answers.
+
+    All values of a row are added only if the audit may show rows.
+    """
     flips: list[dict[str, Any]] = []
     flipped: set[int] = set()
     for side, record, answers in run.row_sides:
@@ -246,20 +262,23 @@ def _flips(side: Share, run: AuditState) -> Iterator[dict[str, Any]]:
 
 
 def _changes(case: Mapping[str, Any], twin: Mapping[str, Any], mask: Mask) -> list[tuple[str, Any, Any]]:
-    """Return the columns that differ between a case and its twin, with both values."""
+    """Return the columns that differ between a case and its twin: tuples of name, value before and value after."""
     before, after = mask.row(case), mask.row(twin)
     return [(name, before[name], after[name]) for name in case if not are_same(case[name], twin[name])]
 
 
 def case_order(run: AuditState) -> list[int]:
-    """Return the places of the cases to show: the most severe and plausible first, unranked ones last."""
+    """Return the positions of the cases that the report shows: the most severe and plausible first, unranked last.
+
+    They index the cases of the search; there are at most `report_cases`.
+    """
     assert run.found is not None
     ranked: list[int] = [] if run.why is None else run.why.severity.ranking["place"].tolist()
     return list(dict.fromkeys([*ranked, *range(run.found.n_cases)]))[: run.settings.report_cases]
 
 
 def cases(run: AuditState) -> list[dict[str, Any]]:
-    """Return the cases of the search, each with its twin."""
+    """Return a dict for each case that the report shows: the case, its twin, outputs, gap, severity and origin."""
     found, why, mask = run.found, run.why, run.mask
     if found is None or not found.n_cases:
         return []
@@ -295,7 +314,10 @@ def cases(run: AuditState) -> list[dict[str, Any]]:
 
 
 def _origin(found: Found, place: int) -> dict[str, Any] | None:
-    """Return the real row that a case comes from; None without rows."""
+    """Return a dict on the real row nearest to a case: its index, the number of changed values, and the distance.
+
+    With a limit on changes, it is the row that was changed into the case. It is None if the search had no rows.
+    """
     if found.origins is None:
         return None
     row = found.origins.iloc[place]
@@ -324,7 +346,10 @@ def _sampling(run: AuditState) -> Iterator[Sampled]:
 
 
 def _plots(run: AuditState) -> dict[str, str]:
-    """Return drawings as SVG. Curves of masked columns are left out, because they would reveal values."""
+    """Return drawings as texts of SVG, by name.
+
+    The drawing of curves is left out if it has a masked column, because it would reveal values.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if run.why is not None:
@@ -344,7 +369,7 @@ def _plots(run: AuditState) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value for JSON: without NaN and arrays, with texts as names."""
+    """Return a value as JSON can hold it: arrays become lists, keys become texts, missing and infinite values None."""
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -359,12 +384,12 @@ def plain(value: Any) -> Any:
 
 
 def _told(result: Found | Explanation | Retrained | None) -> Any:
-    """Return a result as plain values, without durations."""
+    """Return a result of a search, an explanation or retraining as plain values of JSON, without durations."""
     return None if result is None else _without_time(plain(result.jsonable()))
 
 
 def _why(run: AuditState) -> Any:
-    """Return the explanation, in which training rows are named as such."""
+    """Return the explanation as plain values of JSON; its sentences call rows training rows if they are."""
     why = _told(run.why)
     if why is not None and run.settings.rows_are == "training":
         for region in filter(None, (each["in_data"] for each in why["regions"])):

@@ -1,4 +1,4 @@
-"""The run folder: all results of an audit, and all attempts on its model and data."""
+"""The run folder of an audit: files with all its results, and a list of all attempts on its model and data."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ ATTEMPTS = "attempts.jsonl"
 AUDIT = "audit.json"
 DOMAIN = "domain.toml"
 IDENTITY = ("model", "data", "config_hash", "seed")
-"""Fields that identify an attempt: repeated attempts with equal values count as one."""
+"""Names of the fields that identify an attempt: attempts with equal values count as one."""
 
 UNFINISHED = "not finished"
-"""Outcome of an attempt that has begun and not ended."""
+"""Outcome of an attempt (a run of an audit) that has begun and not ended."""
 
 Attempt = dict[str, Any]
 
 
 class RunFolder:
-    """A folder whose writability is checked before the work starts."""
+    """The folder of an audit's results and attempts, which is created, and checked to be writable, before the work."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
@@ -44,7 +44,7 @@ class RunFolder:
     # Attempts
 
     def note(self, attempt: Attempt) -> list[Attempt]:
-        """Record an attempt, and return all attempts on its model and data.
+        """Append an attempt to the list in the folder, and return all attempts on its model and data for the report.
 
         An attempt is recorded before its outcome is known and again with it, so that a broken-off attempt counts too.
         """
@@ -68,7 +68,7 @@ class RunFolder:
             raise not_written(error, path) from None
 
     def _read(self) -> list[Attempt]:
-        """Return the attempts with their last recorded outcome, in the order of their beginnings."""
+        """Return the attempts in the list, each with its last recorded outcome, in the order of their beginnings."""
         path, attempts = self.path / ATTEMPTS, {}
         if not path.exists():
             return []
@@ -87,7 +87,7 @@ class RunFolder:
     # Results
 
     def write(self, audit: Audit) -> None:
-        """Write all results, each file atomically. Files that need no other part of the report come first."""
+        """Write all results of an audit to the folder, each file atomically: data first, then forms of the report."""
         about, density, domain = audit.content["about"], audit.density, audit.domain
         config = json.dumps(about["config"], indent=1, ensure_ascii=False, sort_keys=True)
         files: dict[str, Callable[[Path], object]] = {
@@ -105,7 +105,7 @@ class RunFolder:
 
 
 def told(attempt: Attempt, *, is_this: bool) -> Attempt:
-    """Return an attempt as the report lists it."""
+    """Return the fields of an attempt that the report lists; `is_this` is True for the attempt of the report itself."""
     return {**{name: attempt[name] for name in ("seed", "date", "outcome", "config_hash")}, "is_this": is_this}
 
 

@@ -1,4 +1,4 @@
-"""The verdict of an audit: on the shares, or on the rows where each combination is worse off."""
+"""The verdict of an audit: compares shares with one limit, or with limits by who is worse off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Direction:
-    """Rows where one combination is worse off than another member of its family, compared with a limit."""
+    """The share of rows where one combination of sensitive values is worse off than a twin, compared with its limit."""
 
     combination: str
     limit: float
@@ -29,11 +29,11 @@ class Direction:
     outcome: Outcome
 
     def sentence(self) -> str:
-        """Return the direction in words."""
+        """Return the combination, its limit and its share as a sentence."""
         return f"{self.combination} worse off, {percent(self.limit)} allowed: {self.share.sentence(self.limit)}"
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """Return the combination, limit, outcome and figures of the share as a dict for JSON."""
         names = ("value", "hits", "n", "low", "high", "lower", "upper", "confidence")
         return {
             "combination": self.combination,
@@ -54,20 +54,21 @@ class Judged:
     sentence: str
     population: str
     bound: tuple[str, ...] = ()
-    """Ids of the shares that the limit binds."""
+    """Ids (see `id_of`) of the shares that the limit binds."""
     directions: tuple[Direction, ...] = ()
+    """Shares by who is worse off, each with its limit; empty if no such limits were given."""
     outcomes: Mapping[str, str] = field(default_factory=dict)
-    """Outcome of each bound share compared with the limit by itself, by id."""
+    """Outcome of comparing one share with the limit, by id of each share that the limit binds."""
     condition: str | None = None
     """Condition under which the outcome holds; None if it holds without one."""
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command line."""
+        """The exit code of `fairprobe audit` for the outcome; 0 if no limit was given."""
         return EXIT_CODES.get(self.outcome, 0)  # type: ignore[call-overload]  # an Outcome is its word
 
     def jsonable(self) -> dict[str, Any]:
-        """The verdict as plain values of JSON."""
+        """Return the verdict as a dict for JSON."""
         return {
             **vars(self),
             "bound": list(self.bound),
@@ -82,12 +83,15 @@ class Judged:
 
 
 def id_of(share: Share) -> str:
-    """Return the name of a share within an audit."""
+    """Return the id of a share within an audit: its population, kind of twins and sensitive parameters."""
     return f"{share.population}/{share.compared}/{' x '.join(share.sensitive)}"
 
 
 def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None) -> Judged:
-    """Compare the shares, by population, with the limits."""
+    """Return the verdict on the shares, by population, under the limits in the settings.
+
+    `good` is the favourable outcome, which limits by who is worse off need.
+    """
     if not shares:
         return Judged(Outcome.INCONCLUSIVE, "inconclusive: no share was measured", settings.gate or "rows")
     # Without a limit for all directions, the verdict on any limit still tells which share it would be about.
@@ -111,7 +115,10 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
 
 
 def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> tuple[Direction, ...]:
-    """Return the rows where each combination is worse off, by side; the error is split over the directions."""
+    """Return the share of rows where each combination with a limit is worse off, by linked and by plain twins.
+
+    `sides` are the shares of the rows. The error (1 - confidence) of a share is split evenly over the combinations.
+    """
     found = []
     for side in sides:
         rows = None if side.record is None else side.record.rows
@@ -128,7 +135,10 @@ def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | 
 
 
 def with_bounds(share: Share, hits: int, confidence: float) -> Share:
-    """Return a share of one side with other hits, or other bounds; training rows have no bounds."""
+    """Return a share with another number of hits and exact bounds at a confidence; for training rows they are NaN.
+
+    The plain share beside a linked one is left out.
+    """
     numbers = (hits, share.n, confidence)
     low, high = clopper_pearson(*numbers)
     bounds = {"low": low, "high": high, "lower": lower_bound(*numbers), "upper": upper_bound(*numbers)}

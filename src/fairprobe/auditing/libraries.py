@@ -1,4 +1,4 @@
-"""Versions of the packages that a model uses: by its own class, its parts, and the names that a function refers to."""
+"""Finds the versions of the packages that a model uses, through its class, its parts and names in its functions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 from fairprobe._version import __version__
 
 PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy")
-"""Packages whose versions every audit states."""
+"""Names of the packages whose versions every audit states."""
 
 MOST_LOOKED_AT = 5_000
-"""Largest number of objects in a model that are searched, the nearest to the model first; chosen."""
+"""Largest number of objects within a model whose classes are looked at, the nearest to the model first; chosen."""
 
 
 def versions_of(model: Any) -> dict[str, str]:
-    """Return versions by name: this package, Python, the packages of every audit, and the model's packages."""
+    """Return versions by name: those of fairprobe, Python, the packages of every audit, and the model's packages."""
     roots = _roots(model) - {"fairprobe", *sys.stdlib_module_names}
     names = {*PACKAGES}.union(*(_by_module().get(root, ()) for root in roots))
     told = {"fairprobe": __version__, "python": platform.python_version()}
@@ -35,7 +35,7 @@ def _by_module() -> dict[str, Sequence[str]]:
 
 
 def _roots(model: Any) -> set[str]:
-    """Return the top-level modules of the classes of a model and of its parts."""
+    """Return the names of the top-level modules that the classes of a model and of its parts come from."""
     roots, seen, queue = set(), {id(model): model}, deque([model])
     while queue and len(seen) < MOST_LOOKED_AT:
         each = queue.popleft()
@@ -49,7 +49,7 @@ def _roots(model: Any) -> set[str]:
 
 
 def _parts(of: Any) -> Sequence[Any]:
-    """Return the parts that an object holds or a function refers to, without the code of classes and modules."""
+    """Return the objects that an object holds, or that a function refers to; none for a class or a module."""
     if isinstance(of, FunctionType):
         named = [of.__globals__[name] for name in _names(of.__code__) if name in of.__globals__]
         return [*named, *(of.__closure__ or ()), *(of.__defaults__ or ())]

@@ -1,4 +1,4 @@
-"""The phases of an audit: each is a function that adds its measurements to the state."""
+"""The phases of an audit: each is a function that adds its results to the state of the audit."""
 
 from __future__ import annotations
 
@@ -23,17 +23,22 @@ from fairprobe.searching.limits import StopReason
 from fairprobe.wording import percent
 
 MOST_SETS = 3
-"""Largest number of sensitive parameters for a share of every set; else of each and of all together. Chosen."""
+"""Largest number of sensitive parameters with which a share is measured for every set of them; chosen.
+
+With more, shares are measured for each parameter alone and for all together."""
 
 CONFIDENCES = (0.9, 0.99)
-"""Confidences at which the verdict is recomputed; chosen."""
+"""Confidences (probabilities) at which the verdict is recomputed, to show how it depends on them; chosen."""
 
 FACTORS = (0.5, 2.0)
-"""Factors of the threshold with which the verdict is recomputed; chosen."""
+"""Factors by which the threshold is multiplied to recompute the verdict; chosen."""
 
 
 def measure_shares(run: AuditState) -> None:
-    """Measure the shares, population after population, the one of the gate first."""
+    """Measure the shares of each population and add them to the state.
+
+    The first population is the one that the limit binds. If it fails, the error is raised; others leave a remark.
+    """
     for name, population in run.populations.items():
         try:
             run.sets[name] = estimated(run, population, name)
@@ -48,7 +53,10 @@ def measure_shares(run: AuditState) -> None:
 
 
 def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> list[Share]:
-    """Return the shares of a population by set of sensitive parameters; the last is of all of them together."""
+    """Return the shares of a population, one for each set of sensitive parameters; the last is for all together.
+
+    `changes` replace arguments of `breakdown`, which measures them.
+    """
     settings = run.settings
     some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are", "seed")
     asked = {"domain": run.domain, **settings.some(*some), **run.next_store(name), **changes}
@@ -67,7 +75,10 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
 
 
 def _relabelled(run: AuditState) -> int | None:
-    """Return the number of rows whose label changes; None if already known, or if the model gives no labels."""
+    """Return the number of rows whose label changes with a sensitive parameter, in an audit of scores or probabilities.
+
+    None means that another output is compared or that the model gives no labels.
+    """
     settings, linked = run.settings, run.settings.linked if run.domain.links else None
     if settings.output not in ("score", "proba") or run.asker is None or run.asker.adapter.is_function:
         return None
@@ -81,7 +92,7 @@ def _relabelled(run: AuditState) -> int | None:
 
 
 def measure_impact(run: AuditState) -> None:
-    """Measure how often real rows get the favourable outcome as they are, by sensitive value."""
+    """Measure the fraction of real rows, unchanged, that get the favourable label, by value of sensitive parameters."""
     if run.favourable is None or not run.favourable.is_label:
         return
     import pandas as pd
@@ -99,7 +110,7 @@ def measure_impact(run: AuditState) -> None:
 
 
 def search_cases(run: AuditState) -> None:
-    """Search for cases from the rows, within the density if there is one."""
+    """Search for cases from the rows, among plausible inputs if a density was fitted, and add them to the state."""
     settings, domain = run.settings, run.domain
     if not domain.links and set(domain.sensitive) == set(domain.hidden):
         text = "no twin differs to the model, so there is nothing to search for"
@@ -126,7 +137,7 @@ def search_cases(run: AuditState) -> None:
 
 
 def explain_cases(run: AuditState) -> None:
-    """Explain the cases that were found."""
+    """Explain the cases that the search found, and add the explanation to the state."""
     if run.found is None or not run.found.n_cases:
         return
     asked = {**run.settings.some("seed", "batch"), "max_queries": run.settings.explain_queries}
@@ -136,13 +147,16 @@ def explain_cases(run: AuditState) -> None:
 
 
 def measure_proxies(run: AuditState) -> None:
-    """Measure which other columns reveal the sensitive ones."""
+    """Measure how well other columns reveal the sensitive ones, and add the result to the state."""
     rows, names = run.rows[list(run.domain.names)], run.domain.sensitive
     run.proxies = proxies(rows, names, confidence=run.settings.confidence, seed=run.settings.seed)
 
 
 def measure_sensitivity(run: AuditState) -> None:
-    """Recompute the verdict with one setting changed at a time, on the population that the limit binds."""
+    """Recompute the verdict with one confidence, threshold, link or constraint changed at a time.
+
+    The population is the one that the limit binds. Each change adds a row to `run.sensitivity`.
+    """
     settings = run.settings
     population = run.judged.population
     share = run.main[population]
@@ -183,7 +197,7 @@ def _add_row(run: AuditState, what: str, share: Share) -> None:
 
 
 def retrain_model(run: AuditState) -> None:
-    """Test whether training can make the shares smaller."""
+    """Retrain the model to see if its shares can become smaller, and add the result to the state."""
     from fairprobe.retraining import retrain
 
     settings = run.settings
@@ -198,7 +212,7 @@ def retrain_model(run: AuditState) -> None:
 
 
 def in_words(error: Exception) -> str:
-    """Return an error as the text of a remark."""
+    """Return the text of a remark about an error; the type comes first if it is not an error of fairprobe."""
     return str(error) if isinstance(error, FairprobeError) else f"{type(error).__name__}: {error}"
 
 
@@ -211,4 +225,4 @@ PHASES: dict[str, Callable[[AuditState], None]] = {
     "sensitivity": measure_sensitivity,
     "retraining": retrain_model,
 }
-"""Phases by name, in order."""
+"""Functions of the phases by name, in the order in which an audit runs them."""

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERRUPTED = 130
-"""Exit code of an audit that was interrupted."""
+"""Exit code of an audit that was interrupted: 128 + SIGINT, as shells report it."""
 
 MOST_REGIONS = 3
-"""Largest number of regions in a summary; chosen. The report has all of them."""
+"""Largest number of regions of cases in the text of a result; chosen. The report has all of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Audit(Result):
-    """The result of an audit."""
+    """The result of an audit: the verdict, the shares, the cases and their explanation, and the report."""
 
     verdict: Judged
     """Outcome of comparing the shares with the limit."""
@@ -48,37 +48,37 @@ class Audit(Result):
     why: Explanation | None
     """Explanation of the cases; None without cases."""
     proxies: Proxies | None
-    """Columns that reveal the sensitive ones."""
+    """Columns that reveal the sensitive ones; None if they were not measured."""
     retrained: Retrained | None
-    """Result of retraining, if it was requested."""
+    """Result of retraining; None if it was not requested or did not run."""
     domain: Domain
     """The audited domain. Sensitive columns that the model does not take are hidden."""
     density: Density | None
-    """The density of the rows; None for rows that are too few."""
+    """The density fitted to the rows; None if it was not needed or the rows are too few."""
     interrupted: str | None
-    """Phase that was interrupted; None if all phases ended."""
+    """Name of the phase that was interrupted or that ended the audit by failing; None if all phases ran."""
     content: dict[str, Any]
     """The whole audit as plain values of JSON; every form of the report is made of it."""
 
     @classmethod
     def of(cls, run: AuditState) -> Self:
-        """Return the result of the phases."""
+        """Return the result of an audit from its state after the last phase."""
         sets = {name: {" x ".join(share.sensitive): share for share in shares} for name, shares in run.sets.items()}
         parts = (run.found, run.why, run.proxies, run.retrained, run.domain, run.density, run.interrupted)
         return cls(run.judged, run.main, sets, *parts, content_of(run))
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command line."""
+        """The exit code of `fairprobe audit`: 130 if interrupted, else that of the verdict."""
         return INTERRUPTED if self.interrupted else self.verdict.exit_code
 
     def sentence(self) -> str:
-        """The verdict in a sentence, which first states an interruption."""
+        """Return the verdict as a sentence, after the phase of the interruption if there was one."""
         before = f"interrupted in the phase {self.interrupted}; so far " if self.interrupted else ""
         return f"{before}{self.verdict.sentence}"
 
     def blocks(self) -> list[Block]:
-        """The verdict, the shares, the worst regions and the remarks."""
+        """Return blocks with the verdict, the shares, the worst regions, the rows that flip, and the remarks."""
         return [Sentence(self.sentence()), *self._blocks()]
 
     def _blocks(self) -> Iterator[Block]:
@@ -93,14 +93,14 @@ class Audit(Result):
         yield from (Remark(each["check"], each["message"]) for each in health_of(content))
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures, without the certificate, the cases and the plots."""
+        """Return `content` without the certificate, the cases, the plots and the digests."""
         left_out = ("certificate", "cases", "plots", "digests")
         return {name: part for name, part in self.content.items() if name not in left_out}
 
     # Forms
 
     def to_json(self, path: str | PathLike[str]) -> None:
-        """Write `content`, the certificate that `checker/check.py` reads; the same run gives the same bytes."""
+        """Write `content` as a file of JSON, which `checker/check.py` checks; equal runs give equal bytes."""
         text = json.dumps(self.content, indent=None, ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
         _write(path, f"{text}\n")
 
@@ -121,7 +121,10 @@ class Audit(Result):
         _write(path, render(self.content, "model-card"))
 
     def cases_table(self) -> pd.DataFrame:
-        """The cases of the report, one per row: masked, with real rows only if these were asked for."""
+        """Return a frame with one row per case of the report: the case, its twin, outputs, gap and severity.
+
+        Masked values are replaced. Real rows have all their values only if the audit may show rows.
+        """
         import pandas as pd
 
         names = [each["name"] for each in self.content["domain"]["parameters"]]

@@ -1,4 +1,4 @@
-"""The settings of an audit, and the state that its phases share: the results so far."""
+"""The settings of an audit, and the state that its phases share, which holds the results so far."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ NOT_IN_CONFIG = (
     *("model", "X", "y", "sensitive", "domain", "seed", "date", "title", "name", "data_name"),
     *("folder", "store", "model_id", "selfcheck", "command", "progress"),
 )
-"""Arguments outside the configuration, because no figure depends on them or `audit.json` has them elsewhere."""
+"""Names of arguments of `audit` that are not part of the configuration in `audit.json`.
+
+No figure depends on them, or `audit.json` has them in another place."""
 
 COUNTS = ("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "explain_queries")
 
 
 class AuditSettings(SimpleNamespace):
-    """The arguments of `audit` by name, with its defaults."""
+    """The checked arguments of `audit` as attributes, with defaults for those that were not given."""
 
     def __init__(self, **given: Any) -> None:
         from fairprobe.auditing.auditing import audit
@@ -58,15 +60,15 @@ class AuditSettings(SimpleNamespace):
 
     @property
     def config(self) -> dict[str, Any]:
-        """Return the arguments that the figures depend on, by name."""
+        """The arguments that make up the audit's configuration, by name: all except `NOT_IN_CONFIG`."""
         return {name: each for name, each in vars(self).items() if name not in NOT_IN_CONFIG}
 
     def but(self, **changes: Any) -> AuditSettings:
-        """Return the settings with some of them changed."""
+        """Return a copy of the settings with some of them changed."""
         return AuditSettings(**{**vars(self), **changes})
 
     def some(self, *names: str) -> dict[str, Any]:
-        """Return some of the settings, by name."""
+        """Return the values of the named settings as a dict."""
         return {name: getattr(self, name) for name in names}
 
     def _check(self) -> None:
@@ -95,17 +97,17 @@ class AuditSettings(SimpleNamespace):
 
     @property
     def directions(self) -> dict[str, float]:
-        """Limits by combination that is worse off."""
+        """Largest share allowed, by the combination of sensitive values that is worse off; empty if there are none."""
         return dict(self.max_share) if isinstance(self.max_share, Mapping) else {}
 
     @property
     def limit(self) -> float | None:
-        """The limit for all directions together; None without one."""
+        """Largest share allowed, whoever is worse off; None if no such limit was given."""
         return None if isinstance(self.max_share, Mapping) else self.max_share
 
 
 def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule: str) -> None:
-    """Refuse names that are not among the known ones."""
+    """Raise a SettingError about `argument` if one of the names is not known; `rule` begins its message."""
     known = list(known)
     for name in names:
         if name not in known:
@@ -113,12 +115,12 @@ def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule:
 
 
 Sampled = tuple[str, str, str, int, int]
-"""Sampled inputs: the phase, their purpose, their distribution, their number, and the queries."""
+"""Row of the table of sampled inputs: phase, purpose, distribution, number of inputs, and number of queries."""
 
 
 @dataclass
 class AuditState:
-    """An audit in progress."""
+    """The state of an audit in progress: its model, domain, rows and settings, and the results of its phases so far."""
 
     model: Any
     domain: Domain
@@ -126,22 +128,24 @@ class AuditState:
     labels: Any
     settings: AuditSettings
     favourable: Favourable | None = None
-    """The favourable outcome, which the model is known to give."""
+    """The favourable outcome, after a check that the model can give it; None if none was named."""
     populations: dict[str, Any] = field(default_factory=dict)
-    """The requested populations; the one that the limit binds comes first, because it gives the verdict."""
+    """Argument `population` of `estimate`, by name of each chosen population.
+
+    The population that the limit binds comes first, because it gives the verdict."""
     selfcheck: Mapping[str, Any] | None = None
-    """The result of the selfcheck, here or elsewhere."""
+    """Result of the selfcheck, run here or passed in, with "ok" and "line"; None if it was not run."""
     asker: Asker | None = None
-    """Asker that exists before the first row is sent, so that it knows how many rows are sent."""
+    """Object that asks the model, created before the first row is sent, so that it can count the rows sent."""
     identity: dict[str, Any] = field(default_factory=dict)
-    """Identity of model, data, settings and versions in `audit.json`, with their digests."""
+    """Names and digests of model, data and settings, and the versions of packages, as in `audit.json`."""
     folder: RunFolder | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
     n_stored: int = 0
     phase: str = ""
     density: Density | None = None
     sets: dict[str, list[Share]] = field(default_factory=dict)
-    """Shares by population, then set of sensitive parameters; the last set is all of them together."""
+    """Shares by population, one for each set of sensitive parameters; the last is for all of them together."""
     n_relabelled: int | None = None
     """Number of rows whose label changes, if scores or probabilities are compared; None if not known."""
     impact: list[dict[str, Any]] = field(default_factory=list)
@@ -151,19 +155,19 @@ class AuditState:
     sensitivity: list[dict[str, Any]] = field(default_factory=list)
     retrained: Retrained | None = None
     sampling: list[Sampled] = field(default_factory=list)
-    """Samples other than those of the shares, the search and the explanation."""
+    """Inputs sampled for other purposes than the shares, the search and the explanation."""
     health: list[dict[str, str]] = field(default_factory=list)
     interrupted: str | None = None
-    """Phase that was interrupted or that failed."""
+    """Name of the phase that was interrupted or that ended the audit by failing; None if there is none."""
 
     @cached_property
     def progress(self) -> Progress | None:
-        """The callable that receives progress; None without one."""
+        """The callable that receives the audit's progress; None if progress is not reported."""
         return teller(self.settings.progress)
 
     @cached_property
     def mask(self) -> Mask:
-        """The replacement of masked values."""
+        """The object that replaces values of masked columns, which the user asked to hide."""
         return Mask(self.settings.mask, self.rows)
 
     @property
@@ -173,23 +177,26 @@ class AuditState:
 
     @property
     def row_sides(self) -> list[tuple[Share, Record, RowAnswers]]:
-        """The shares of the rows by linked and by plain twins, with the records of their hits and answers."""
+        """The share of the rows by each kind of twins, with the record of its hits and the model's answers.
+
+        The list is empty if the rows are no population or if there is no such record.
+        """
         sides = self.main["rows"].sides if "rows" in self.main else []
         return [(side, kept, kept.rows) for side in sides if (kept := side.record) and kept.rows]
 
     @property
     def name(self) -> str:
-        """The name of the model."""
+        """The name of the model in the report, by default that of its class."""
         return self.settings.name or type(self.model).__name__
 
     @property
     def judged(self) -> Judged:
-        """The verdict on the shares so far."""
+        """The verdict on the shares that are measured so far."""
         return judged(self.main, self.settings, self.favourable)
 
     @property
     def attempt(self) -> dict[str, Any]:
-        """Return the line of the audit in the list of attempts."""
+        """The entry of the audit in the list of attempts: digests, seed, date and outcome."""
         return {
             "model": self.identity["model"]["hash"],
             "data": self.identity["data"]["hash"],
@@ -211,7 +218,10 @@ class AuditState:
         return self.density
 
     def next_store(self, name: str) -> dict[str, Any]:
-        """Return the arguments that store the next run, numbered in a fixed order within a name."""
+        """Return the arguments `store` and `model_id` for the next stored part of the audit, such as a search.
+
+        Its folder has the part's number and `name`. The dict is empty if the audit stores nothing.
+        """
         self.n_stored += 1
         if self.settings.store is None:
             return {}
@@ -220,13 +230,13 @@ class AuditState:
     # Remarks and progress
 
     def remark(self, check: str, message: str, phase: str) -> None:
-        """Keep a remark for the report, once."""
+        """Add the message of a health check to the remarks of the report, unless it is there already."""
         told = {"check": check, "message": message, "phase": phase}
         if told not in self.health:
             self.health.append(told)
 
     def keep_health(self, caught: Sequence[warnings.WarningMessage]) -> None:
-        """Keep health checks among warnings as remarks; pass all other warnings on."""
+        """Add caught warnings of health checks to the remarks; issue all other caught warnings again."""
         for warning in caught:
             if issubclass(warning.category, HealthWarning):
                 check, _, message = str(warning.message).partition(": ")
@@ -235,12 +245,15 @@ class AuditState:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
     def tell(self, text: str, *, is_over: bool = False) -> None:
-        """Report progress."""
+        """Pass a status with a text and the present phase to the callable that receives progress, if there is one."""
         if self.progress is not None:
             self.progress(Status(text, {"phase": self.phase}, is_over=is_over))
 
     def under_way(self, title: str) -> Progress | bool:
-        """Return the progress of a part, under its title."""
+        """Return the argument `progress` for a part of the audit: a callable that puts a title before each status.
+
+        It is False if progress is not reported.
+        """
         tell = self.progress
         if tell is None:
             return False

@@ -54,8 +54,8 @@ OPTIONS = [
 def run(request: Request) -> int:
     """Audit a model, held against a limit: shares, cases, why, proxies, a verdict and a report.
 
-    Shares of the rows, of the density fitted to them and of the whole domain stand side by side; cases are searched for
-    from the rows. The rows of --data are needed, and are said to be training rows or held out by --rows-are.
+    Shares of the rows, of the density fitted to them and of the whole domain are shown side by side. The search for
+    cases starts from the rows. The rows of --data are needed; --rows-are says if they are training rows or held out.
     """
     config = Config(request.given, [option.argument for option in OPTIONS])
     try:

@@ -65,11 +65,11 @@ COMMENT = """\
 def run(request: Request) -> int:
     """Infer a domain from data, as a file to edit.
 
-    It is TOML, and is passed to other commands as --domain FILE. It remembers --label, --ignore, --missing,
-    constraints, links and what is hidden, so that these need not be said again.
+    The file is TOML, and is passed to other commands as --domain FILE. It stores --label, --ignore, --missing,
+    constraints, links and hidden parameters, so that these need not be given again.
 
-    With --mine, rules that the rows keep are written too; those that name a sensitive parameter, and links, only as
-    comments, for you to decide about.
+    With --mine, rules that the rows keep are written too. Rules that name a sensitive parameter, and links, are written
+    only as comments, for you to decide about.
     """
     target = Destination.of(request["out"] or STDOUT, (".toml", STDOUT), "--out")
     source = request.source

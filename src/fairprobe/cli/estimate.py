@@ -64,8 +64,9 @@ def run(request: Request) -> int:
     """Estimate how common discriminatory inputs are, with an interval.
 
     An input is discriminatory if the model's output changes when only its sensitive parameters change. The shares of
-    the rows given and of the whole domain stand side by side: they can be far apart. So do, where there are links, the
-    plain share and the linked one, with what changes along.
+    the given rows and of the whole domain are shown side by side, because they can be far apart. If the domain has
+    links, there are two shares: a plain one, where only sensitive values change, and a linked one, where the linked
+    columns change as well.
     """
     return Estimate(request).run()
 

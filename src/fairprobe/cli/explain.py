@@ -70,7 +70,7 @@ def run(request: Request) -> int:
     """Explain discriminatory inputs: where they are, through what, who is worse off, what would end it.
 
     It searches as fairprobe search does, or takes --cases. Regions are learned from the cases and measured on fresh
-    inputs; with --data and --label it says whether the difference was in the data. What would end it is simulated:
+    inputs. With --data and --label, it says if the data have the difference as well. Ways to end it are simulated:
     nothing is trained.
     """
     return Explain(request).run()

@@ -52,7 +52,7 @@ OPTIONS = [*o.options_of(Own, panel=o.RESULTS, positional=("run",)), *o.INPUTS, 
 def run(request: Request) -> int:
     """Ask a model about cases found before: which still hold, which were fixed, which can no longer be asked.
 
-    The domain and the question are those of the run, where it tells them; for the table of a search say --domain, or
+    The domain and the question are those of the run, if it states them. For the table of a search, give --domain, or
     --data and --sensitive, as for the search.
 
     Exit code 0 if all cases were fixed, 1 if some still hold. It is 4 if none is known to hold and some could not be

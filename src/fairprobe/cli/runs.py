@@ -1,4 +1,4 @@
-"""`fairprobe runs`: the contents of run folders, and the export of their cases."""
+"""The command `fairprobe runs`: shows the contents of run folders, and exports or merges their cases."""
 
 from __future__ import annotations
 

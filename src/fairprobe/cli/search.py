@@ -72,8 +72,8 @@ def run(request: Request) -> int:
     """Search a model for discriminatory inputs.
 
     An input is discriminatory if the model's output changes when only its sensitive parameters change, and what is
-    linked to them. Where rows are given it starts from them, keeps to people as likely as these, by a density fitted to
-    them, and every case says which row is nearest.
+    linked to them. If rows are given, the search starts from them and tries only inputs that are plausible by a density
+    fitted to them. Every case then says which row is nearest.
     """
     return Search(request).run()
 

@@ -15,7 +15,7 @@ OPTIONS = o.SEED
 
 
 def run(request: Request) -> int:
-    """Search, estimate and explain models whose cases are planted, and see whether what is said of them is right.
+    """Search, estimate and explain models with planted cases, and check that the results are right.
 
     Exit code 0 if all checks passed, else 3. Takes some seconds.
     """

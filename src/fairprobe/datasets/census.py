@@ -51,7 +51,7 @@ _WORDS: Final = {
 CENSUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {name: tuple(words.split()) for name, words in _WORDS.items()}
 )
-"""Words for the codes of encoded columns: code i stands for the i-th word."""
+"""Words for the codes of the encoded columns, by column: code i stands for word i, counted from 0."""
 
 # By column, how many consecutive numbers share one code.
 _WIDTHS: Final = {"age": 10, "fnlwgt": 20_000, "capital-gain": 1_000, "capital-loss": 100, "hours-per-week": 1}
@@ -121,7 +121,7 @@ def census_domain(
 
 
 def describe_census(row: Mapping[str, int]) -> dict[str, str]:
-    """Describe an encoded row in words, column by column. A code without a word becomes "unknown".
+    """Return an encoded row in words, by column. A code without a word becomes "unknown".
 
     >>> describe_census({"age": 3, "occupation": 4, "workclass": 100, "capital-gain": 5})
     {'age': 'age 30-39', 'occupation': 'Exec-managerial', 'workclass': 'unknown',

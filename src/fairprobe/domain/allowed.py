@@ -1,4 +1,4 @@
-"""Tables of states for the inputs that rules allow: they count exactly, sample without rejection and check by look-up.
+"""Tables that count the inputs that rules (constraints) allow, draw them without rejection, and check by look-up.
 
 Rules tie some parameters together: a block. A block is walked parameter by parameter. A state is the set of rules that
 remain once the values chosen so far are put into them. Two ways with the same remaining rules reach one state, so rules
@@ -45,20 +45,20 @@ MOST_LEVELS = 4_000_000
 the constants in rules."""
 
 MOST_STATES = 20_000
-"""Largest number of states (sets of remaining rules) after one step through a block; chosen."""
+"""Largest number of states (sets of rules that remain) after one step of a table of allowed inputs; chosen."""
 MOST_ENTRIES = 20_000_000
-"""Largest number of entries in the table of one step; chosen: 20 million entries take 160 MB."""
+"""Largest number of entries in one step of a table of allowed inputs; chosen: 20 million entries take 160 MB."""
 
 DEAD = -1
-"""Placeholder for the state in which a rule is broken."""
+"""Number that stands, while a table is built, for the state in which a rule is broken."""
 
 State = tuple[frozenset[Formula] | None, ...]
-"""For each case, the set of rules that remain; None if a rule is broken. Cases are sets of rules that are followed side
-by side."""
+"""The rules that remain after some parameters got values; None if one is broken. There is one set of rules for each
+case (group of sensitive values) that is followed."""
 
 
 class TooManyError(Exception):
-    """The error that the allowed inputs cannot be tabulated: there would be too many states, boxes or values."""
+    """The error that the inputs that rules allow cannot be tabulated: there are too many states, boxes or values."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,18 @@ class Variable:
     column: int
     n_levels: int
     starts: Codes
-    """The first level of each cell, in increasing order."""
+    """The first level of each cell (run of a parameter's levels that no rule tells apart), in increasing order."""
     operands: Mapping[str, Operand]
-    """The value at the first level of each cell, as rules compare it, by the name of the parameter or of one derived
+    """The values at the first levels of the cells, as rules compare them, by name of the parameter or of one derived
     from it."""
 
     @property
     def sizes(self) -> Codes:
-        """Return the number of levels in each cell."""
+        """Return the number of levels in each cell (run of a parameter's levels that no rule tells apart)."""
         return np.diff(self.starts, append=self.n_levels)
 
     def cells(self, codes: Codes) -> Codes:
-        """Return the number of the cell that each code of this parameter is in."""
+        """Return, for codes of a parameter, the number of the cell (run of levels that no rule tells apart) of each."""
         if len(self.starts) == self.n_levels:
             return codes
         return np.searchsorted(self.starts, codes, side="right") - 1
@@ -133,26 +133,26 @@ def _cut(parameter: Parameter, leaves: Sequence[Operation]) -> Codes:
 
 @dataclass(frozen=True)
 class _Step:
-    """One step through a block: the atoms (groups of cells) of one parameter, and the state that each atom leads to."""
+    """One parameter's part of a table: its atoms (groups of cells), and the next state by state and atom."""
 
     variable: Variable
     atom: Codes
-    """The number of the atom that each cell belongs to. Cells of one atom lead to the same next state from every
-    state."""
+    """The number of the atom that each cell of the parameter belongs to. Cells of one atom lead to the same next state
+    from every state."""
     table: Codes
-    """The number of the next state, by state, then atom. The last state is that of broken rules, both before and after
-    the step."""
+    """The number of the next state (set of rules that remain), by state, then atom. The last state is that of broken
+    rules, both before and after the step."""
 
     @cached_property
     def weights(self) -> list[int]:
-        """Return the number of the parameter's levels in each atom."""
+        """Return the number of a parameter's levels in each atom (group of levels that no rule tells apart)."""
         weights = np.zeros(self.table.shape[1], dtype=np.int64)
         np.add.at(weights, self.atom, self.variable.sizes)
         return [int(weight) for weight in weights]
 
     @cached_property
     def order(self) -> tuple[Codes, Codes, Codes]:
-        """Return three arrays for drawing a level of an atom.
+        """Return three arrays for drawing a level of an atom (group of levels that no rule tells apart).
 
         They are the cells sorted by atom, the cumulative number of levels at the end of each sorted cell, and the
         number of levels before each atom.
@@ -162,7 +162,7 @@ class _Step:
         return cells, ends, np.concatenate([[0], np.cumsum(self.weights)])[:-1]
 
     def draw(self, atoms: Codes, rng: np.random.Generator) -> Codes:
-        """Return, for each of the given atoms, one of its levels, drawn uniformly."""
+        """Draw one level uniformly from each of the given atoms (groups of levels that no rule tells apart)."""
         cells, ends, firsts = self.order
         place = firsts[atoms] + rng.integers(0, np.array(self.weights)[atoms])
         which = np.searchsorted(ends, place, side="right")
@@ -188,9 +188,9 @@ class Block:
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """Return the number of combinations of values that lead to an allowed end, by step, then state before the step.
+        """Return the number of ways to give the other parameters allowed values, by step, then state before the step.
 
-        The last list is for the ends: 1 for each allowed one, else 0.
+        A state is the set of rules that remain. The last list is for the ends: 1 for each allowed one, else 0.
         """
         counts: list[list[int]] = [self._alive.astype(int).tolist()]
         for step in reversed(self.steps):
@@ -200,7 +200,7 @@ class Block:
 
     @property
     def n(self) -> int:
-        """Return the number of allowed combinations of the values of the block's parameters."""
+        """Return the number of combinations of values of the block's parameters that its rules allow."""
         return self.counts[0][0]
 
     def allows(self, codes: Codes) -> Mask:
@@ -208,9 +208,9 @@ class Block:
         return self._alive.take(self.end(codes))
 
     def end(self, codes: Codes) -> Codes:
-        """Return, for each input, the number of the end state (an index into `ends`) that its codes lead to.
+        """Return, for each input, the place in `ends` of the state (set of rules that remain) that its values lead to.
 
-        It is the index of the last end if all its cases are broken.
+        It is the last place if the rules are broken in every case.
         """
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
@@ -282,13 +282,13 @@ class Block:
 
 
 class _Edges(NamedTuple):
-    """The edges of one step from a state to a next state, sorted by the state where they begin.
+    """The edges of one step of a table, from a state (set of rules that remain) to a next state.
 
-    Only edges from which an allowed end can be reached are kept.
+    They are sorted by the state where they begin. Only edges from which an allowed end can be reached are kept.
     """
 
     atoms: Mask
-    """Boolean mask by edge, then atom: True where the atom leads along the edge."""
+    """Boolean mask by edge, then atom of the parameter: True where the atom's values lead along the edge."""
     source: Codes
     target: Codes
     onwards: Floats
@@ -308,7 +308,7 @@ def _edges(table: Codes, onwards: Floats) -> _Edges:
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
-    """Return the step of a variable from the given states, and the list of the states after it."""
+    """Return a parameter's part of a table, made for the given states before it, and the states after it."""
     n_cells = len(variable.starts)
     if len(states) * n_cells > MOST_ENTRIES:
         raise TooManyError
@@ -328,7 +328,7 @@ def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[Stat
 
 
 def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
-    """Return (number of a group for each cell, next state of each group) for a variable and a state before its step.
+    """Return (number of a group for each cell, next state of each group) for a parameter and a state before its step.
 
     All cells of a group lead to the same next state.
     """
@@ -388,19 +388,19 @@ class Atoms:
     column: int
     n_levels: int
     starts: Codes
-    """First level of each run of levels; all levels of a run belong to the same atom."""
+    """First level of each run of a parameter's levels; all levels of a run belong to the same atom."""
     atom: Codes
-    """The number of the atom that each run of levels belongs to."""
+    """The number of the atom (group of levels that no rule tells apart) that each run of levels belongs to."""
     sets: Mask
     """Boolean mask by set of atoms, then atom: True where the set contains the atom."""
 
     def of(self, levels: Codes) -> Codes:
-        """Return the number of the atom that each of the given levels belongs to."""
+        """Return the number of the atom (group of levels that no rule tells apart) of each of the given levels."""
         return self.atom[np.searchsorted(self.starts, levels, side="right") - 1]
 
     @cached_property
     def counts(self) -> Codes:
-        """The number of levels in each set of atoms."""
+        """The number of levels in each set of atoms (groups of levels that no rule tells apart)."""
         sizes = np.zeros(self.sets.shape[1], dtype=np.int64)
         np.add.at(sizes, self.atom, np.diff(self.starts, append=self.n_levels))
         return np.asarray(self.sets @ sizes)
@@ -414,9 +414,10 @@ class Part:
     """For each non-sensitive parameter of the block: its atoms (groups of levels that no rule tells apart), and sets of
     them."""
     boxes: Codes
-    """Number of the set of atoms that a box takes of a parameter, by box, then parameter."""
+    """Number of the set of atoms that a box takes of each non-sensitive parameter, by box, then parameter."""
     allowed: Mask
-    """Boolean mask by box, then combination of sensitive values: True where allowed. Each box allows at least one."""
+    """Boolean mask by box of inputs, then combination of sensitive values: True where allowed. Each box allows at least
+    one."""
 
 
 def make_part(

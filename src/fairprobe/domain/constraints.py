@@ -398,7 +398,7 @@ class _Binder:
         return True
 
     def leaf(self, leaf: Operation) -> Operation:
-        """Return a comparison checked against the parameters, with a name on the left.
+        """Return a comparison of a rule, checked against the parameters, with a name on the left.
 
         Listed values that have an order are compared by their places in it.
         """
@@ -441,7 +441,7 @@ class _Binder:
 
 
 def listed_values(parameter: Parameter) -> Sequence[Any]:
-    """Return the values of a parameter whose values are listed, including values that are not compared."""
+    """Return the listed values of a categorical or derived parameter, including values that are not compared."""
     if isinstance(parameter, Derived):
         # All that may follow: real rows may have a value of the source that is not compared.
         return [value for value in dict.fromkeys(parameter.mapping.values()) if value is not None]

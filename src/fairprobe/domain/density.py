@@ -41,7 +41,7 @@ MOST_HELD_OUT = 10_000
 """Largest number of rows that are held out to define plausibility; chosen."""
 
 LEAST_ROWS = 20
-"""Smallest number of rows to which a density can be fitted; chosen."""
+"""Smallest number of rows, inside the domain, to which a density can be fitted; chosen."""
 FEW_HELD_OUT = 100
 """Number of held-out rows below which a remark calls plausibilities coarse; chosen."""
 
@@ -84,8 +84,8 @@ class Density:
         """The positions in the domain of the modelled parameters: all but the derived ones."""
         self.bins = tuple(bins)
         self.factors = tuple(factors)
-        """The factors, sorted so that each column follows its parents. Columns are numbered by their place in
-        `columns`."""
+        """The factors (distributions of one column given a few others), sorted so that each column follows its parents.
+        Columns are numbered by their place in `columns`."""
         self.held_out = held_out
         """Log probabilities of the held-out rows under the density, sorted."""
         self.n_rows = n_rows
@@ -144,7 +144,10 @@ class Density:
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], domain: Domain | None = None) -> Density:
-        """Read a density from a file that `to_parquet` wrote."""
+        """Read a density from a file that `to_parquet` wrote.
+
+        Give the domain if it has constraints that are callables, because a file holds none.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 

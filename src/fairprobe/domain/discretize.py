@@ -50,16 +50,17 @@ def joint_counts(one: Codes, other: Codes, shape: tuple[int, int]) -> Codes:
 
 
 class Dependence(NamedTuple):
-    """How far the values of one column, the target, follow from those of another, the source."""
+    """How far the values of one column, the target, are determined by those of another, the source."""
 
     n: int
     """Number of rows that have a value in both columns."""
     best: Codes
     """Most frequent value of the target, as a number, by value of the source."""
     n_broken: int
-    """Number of rows whose target value is not `best`."""
+    """Number of rows whose target value is not the most frequent one for their source value (`best`)."""
     expected: float
-    """Expected number of rows whose target value is not `best` if the columns were independent."""
+    """Number of rows that would be expected to have another target value than `best` if the columns were
+    independent."""
     would_show: float
     """Expected number of rows that would contradict the dependence by chance; the first row of each source value
     cannot."""

@@ -100,7 +100,7 @@ class Domain:
         links: Iterable[Link] = (),
         hidden: Iterable[str] = (),
     ) -> Domain:
-        """Infer kinds, bounds and dtypes from a frame of inputs.
+        """Infer a domain from a frame of inputs: kinds, bounds and dtypes of its parameters.
 
         Args:
             frame: the inputs, without the label: a frame of pandas or polars, a table of pyarrow, or an array, whose
@@ -131,7 +131,7 @@ class Domain:
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str], *, constraints: Iterable[Constraint] = ()) -> Domain:
-        """Read a domain from a file. A file holds no callables: give those again as `constraints`."""
+        """Read a domain from a TOML file. A file holds no callables: give those again as `constraints`."""
         from fairprobe.domain.toml import read
 
         content = read(path)
@@ -147,7 +147,7 @@ class Domain:
         return cls(content.parameters, content.sensitive, rules, content.links, content.hidden)
 
     def to_toml(self, path: str | PathLike[str]) -> None:
-        """Write the domain to a file. Constraints that are callables are refused."""
+        """Write the domain to a TOML file. Constraints that are callables are refused."""
         from fairprobe.domain.toml import write
 
         if self.restrictions.callables:
@@ -470,7 +470,7 @@ class Domain:
         called: Mapping[str, str] | None = None,
         may_be_empty: bool = False,
     ) -> Rows:
-        """Check real rows with their labels, weights and groups, and return them as one object.
+        """Check real rows with their labels, weights and groups, and return them as one `Rows` object.
 
         Args:
             X: the rows: a frame with a column for every parameter, in any order, or an array with its columns in

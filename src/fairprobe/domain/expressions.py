@@ -62,7 +62,8 @@ class Operation:
 
 Term = Constant | Name | Operation
 Formula = Operation | bool
-"""A formula that is true or false of an input. It is a bool if substitution leaves nothing unknown."""
+"""A formula in a rule's tree, which is true or false of an input. It is a bool if substitution leaves nothing
+unknown."""
 
 JOINS = ("and", "or", "not")
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -157,7 +158,7 @@ def names_in(node: Any) -> frozenset[str]:
 
 
 def is_term(node: Any) -> bool:
-    """Return True if a node of a tree is a value instead of a formula."""
+    """Return True if a node of a rule's tree is a value (constant, name, arithmetic) instead of a formula."""
     return isinstance(node, (Constant, Name)) or (isinstance(node, Operation) and node.symbol in ARITHMETIC)
 
 
@@ -227,7 +228,7 @@ def _is_object(values: Any) -> bool:
 
 
 def _place(name: Name, value: Any) -> float:
-    """Return the place of a value in the order of a name; NaN for any other value."""
+    """Return the place of a value in the order of a parameter's values; NaN for any other value."""
     return float(name.order.index(value)) if value in name.order else math.nan
 
 

@@ -17,10 +17,10 @@ from fairprobe.arrays import Codes, Floats, WithoutTables
 from fairprobe.domain.parameters import Parameter
 
 MOST_BINS = 32
-"""Largest number of bins of a column; chosen."""
+"""Largest number of bins (groups of levels) into which a density divides one column; chosen."""
 
 LEAST_ROWS = 40
-"""Smallest number of rows in a bin of several levels, if the data have enough rows; chosen."""
+"""Smallest number of rows in a density's bin of several levels, if the data have enough rows; chosen."""
 
 STRENGTHS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 1e4, 1e5, 1e6, 1e9)
 """Candidate weights of a prior distribution, in rows; chosen to cover data of every size."""
@@ -51,19 +51,20 @@ class Bins(WithoutTables):
 
     n_levels: int
     starts: Codes
-    """The first place of each bin, in increasing order."""
+    """The place where each bin begins, in increasing order; a bin is a run of places of a parameter's levels."""
     order: Codes | None
-    """The level at each place; None if each level's place is its number."""
+    """The level at each place, for levels that are sorted before they are divided into bins; None if places are
+    levels."""
     seen: Codes
-    """The places that occur in the rows, in increasing order."""
+    """The places of the levels that occur in the rows, in increasing order."""
     counts: Codes
-    """Number of rows at each place of `seen`."""
+    """Number of rows with the level at each place of `seen`."""
     strength: float
     """Weight, in rows per bin, of the prior that all levels of a bin are equally likely."""
 
     @classmethod
     def of_rows(cls, parameter: Parameter, codes: Codes) -> Bins:
-        """Return the bins of a parameter, made from the codes of its values in rows."""
+        """Return a parameter's levels divided into bins that suit the codes of its values in rows."""
         n_levels = parameter.levels
         levels, counts = np.unique(codes, return_counts=True)
         order = None
@@ -86,12 +87,12 @@ class Bins(WithoutTables):
 
     @cached_property
     def sizes(self) -> Codes:
-        """The number of levels in each bin."""
+        """The number of a parameter's levels in each bin."""
         return np.diff(self.starts, append=self.n_levels)
 
     @cached_property
     def rows(self) -> Codes:
-        """The number of rows in each bin."""
+        """The number of rows of data in each bin of a parameter."""
         rows = np.zeros(len(self), dtype=np.int64)
         np.add.at(rows, self._bin_at(self.seen), self.counts)
         return rows
@@ -101,7 +102,7 @@ class Bins(WithoutTables):
 
     @property
     def is_mixed(self) -> bool:
-        """Return True if at least one bin has several levels."""
+        """Return True if at least one bin of the parameter has several levels."""
         return len(self) < self.n_levels
 
     @cached_property
@@ -113,13 +114,13 @@ class Bins(WithoutTables):
         return self._bin_at(_places(self.order, levels)), self._logs_of(levels)
 
     def bins_of(self, codes: Codes) -> Codes:
-        """Return the number of the bin of each code; meaningless for a code below 0."""
+        """Return the number of the bin that each code of a parameter is in; meaningless for a code below 0."""
         if not self.is_mixed:
             return codes
         return self._bin_at(_places(self.order, codes)) if self._tables is None else self._tables[0].take(codes)
 
     def log_parts(self, codes: Codes) -> Floats:
-        """Return the log probability of each code within its bin."""
+        """Return the log probability of each code of a parameter within its bin."""
         return self._logs_of(codes) if self._tables is None else self._tables[1].take(codes)
 
     def _logs_of(self, codes: Codes) -> Floats:
@@ -181,12 +182,13 @@ class Factor(WithoutTables):
 
     child: int
     parents: tuple[int, ...]
-    """The parents, the most informative first. Where rows are few, the last ones matter less."""
+    """The columns (parents) whose bins another column's bins depend on, the most informative first. Where rows are few,
+    the last ones matter less."""
     strengths: tuple[float, ...]
     """Prior weights, in rows, one for no parent, then one for each parent added. A distribution is mixed with the one
     without its last parent, which has this weight."""
     counts: Codes
-    """The number of rows by the parents' bins in their order, then the child's bin."""
+    """The number of rows of data, by bin of each parent in their order, then bin of the child column."""
 
     @cached_property
     def chances(self) -> Floats:
@@ -206,7 +208,10 @@ class Factor(WithoutTables):
 
     @cached_property
     def _ends(self) -> Floats:
-        """Return cumulative probabilities; row r runs from r to r + 1, so that one search serves all rows."""
+        """Return cumulative probabilities of the child's bins in one array, so that one search serves all rows.
+
+        Row r, for the combination r of the parents' bins, runs from r to r + 1.
+        """
         ends = np.cumsum(self.chances, axis=1)
         ends /= ends[:, -1:]
         return (ends + np.arange(len(ends))[:, None]).ravel()

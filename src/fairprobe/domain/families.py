@@ -38,7 +38,7 @@ ENUMERABLE = 2_000_000
 """Largest number of inputs of a domain with constraints that are counted one by one; chosen: it takes a second."""
 
 BLOCK = 65_536
-"""Number of inputs that are enumerated and checked at a time."""
+"""Number of inputs that are enumerated and checked at a time; chosen."""
 
 
 class Families:
@@ -60,7 +60,7 @@ class Families:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if every member of every family is compared.
+        """Return True if every member of every family exists, is allowed, and differs from the others to the model.
 
         It is so in a domain without constraints, links and hidden parameters.
         """
@@ -102,7 +102,7 @@ class Families:
     # Inputs as codes
 
     def varied(self, codes: Codes) -> list[tuple[int, Codes]]:
-        """Return pairs of a column in which members of a family differ, and its codes by member, then input.
+        """Return (column, codes by member, then input) for each column in which the members of a family differ.
 
         The array of codes has only one input if the codes are equal for all inputs.
         """
@@ -153,7 +153,7 @@ class Families:
 
     @cached_property
     def key_levels(self) -> Codes:
-        """The number of values in each column of the arrays that `canonical` returns; 1 in a sensitive column."""
+        """The number of values in each column of the codes that identify a family; 1 in a sensitive column."""
         levels = self._domain.levels.copy()
         levels[self._sensitive] = 1
         if self.links is not None:
@@ -192,7 +192,7 @@ class Families:
 
     @property
     def n_keys(self) -> int:
-        """The number of families, allowed or not."""
+        """The number of families of the domain (inputs with their twins), allowed or not."""
         return math.prod(self.key_levels.tolist())
 
     @cached_property
@@ -302,15 +302,15 @@ class Members:
         return self.present.sum(axis=0)
 
     def head(self, n: int) -> Members:
-        """Return the members of the first `n` inputs of the batch."""
+        """Return the members of the families of the first `n` inputs of the batch."""
         return self if n >= len(self) else self.part(slice(n))
 
     def tail(self, n: int) -> Members:
-        """Return the members of all inputs of the batch but the first `n`."""
+        """Return the members of the families of all inputs of the batch but the first `n`."""
         return self.part(slice(n, None))
 
     def part(self, rows: slice | Codes) -> Members:
-        """Return the members of some inputs, reusing the mask `present` if it is already computed."""
+        """Return the members of the families of some inputs, reusing the mask `present` if it is computed."""
         some = Members(self.families, self.codes[rows])
         if "present" in self.__dict__:
             some.__dict__["present"] = None if self.present is None else self.present[:, rows]
@@ -347,7 +347,7 @@ class RowMembers:
     # Which members there are
 
     def _needed(self) -> Codes:
-        """Return the sensitive codes of the members that the sets need.
+        """Return the sensitive codes of the family members that are compared in at least one set of parameters.
 
         The combinations come first, then the members that keep a row's own value that is not compared.
         """
@@ -366,7 +366,10 @@ class RowMembers:
 
     @cached_property
     def _is_self(self) -> Mask:
-        """Return a boolean mask by member, then row: True where the row is that member and its values are compared."""
+        """Return a boolean mask by member, then row: True where the row itself is that member of its family.
+
+        A row with a sensitive value that is not compared is none of its members.
+        """
         return np.asarray((self.members[:, None] == self.own[None]).all(axis=2))
 
     @cached_property
@@ -415,7 +418,7 @@ class RowMembers:
 
     @cached_property
     def _along(self) -> list[tuple[str, int, RowRoles]]:
-        """For each link: its column, the place of its sensitive parameter, and the values that play its roles."""
+        """For each link: its column, the place of its sensitive parameter, and the roles of the rows' values in it."""
         links = self._domain.families.links
         along = [] if links is None else list(links.in_rows(self._column))
         self._held |= {name: roles.column for name, _, roles in along}
@@ -454,16 +457,16 @@ class RowMembers:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Return the members that `present` marks as a frame: one member of all rows after the other."""
+        """Return the compared members of the rows' families as a frame: one member of all rows after the other."""
         return self.joined(self.present)
 
     @property
     def index(self) -> pd.Index:
-        """The index of the frame of rows."""
+        """The index of the frame of real rows whose families these are."""
         return self._frame.index
 
     def frame_of(self, rows: Codes) -> pd.DataFrame:
-        """Return the rows at the given places, unchanged."""
+        """Return the real rows at the given places as a frame, unchanged."""
         return self._frame.iloc[rows]
 
     def joined(self, mask: Mask) -> pd.DataFrame:
@@ -474,13 +477,16 @@ class RowMembers:
         return self.as_members(*np.nonzero(mask))
 
     def twins(self) -> Iterator[tuple[NDArray[np.intp], pd.DataFrame]]:
-        """Yield, member by member, the numbers of the rows that have the member as a twin, and these twins."""
+        """Yield, for each family member, the numbers of the rows that have it as a twin, and a frame of the twins."""
         for place, mask in enumerate(self.present & ~self._is_self):
             rows = np.flatnonzero(mask)
             yield rows, self.as_members(np.full(len(rows), place), rows)
 
     def as_members(self, places: NDArray[np.integer], rows: NDArray[np.integer]) -> pd.DataFrame:
-        """Return a frame of the rows at `rows`, each changed into the member at the same place of `places`."""
+        """Return a frame of the rows at `rows`, each changed into the family member at the same place of `places`.
+
+        A row keeps its own values where the member does not change them.
+        """
         changed = self._frame.iloc[rows].reset_index(drop=True)
         for name, codes in self._codes.items():
             column = self._column(name)
@@ -527,7 +533,7 @@ def compared(members: Codes, own: Codes, changed: Sequence[bool]) -> Mask:
 
 
 def seen_of(members: Codes, domain: Domain) -> Codes:
-    """Number the members of a family by the sensitive values that the model sees.
+    """Return a number for each member of a family, equal for members with equal sensitive values that the model sees.
 
     Members that differ only in hidden parameters get the same number. `members` has one row of sensitive codes each.
     """
@@ -536,7 +542,7 @@ def seen_of(members: Codes, domain: Domain) -> Codes:
 
 
 def kinds_of(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
-    """Number the members, by member, then input, so that equal numbers mean equal rows to the model.
+    """Return a number for each family member, by member, then input; equal numbers mean equal rows to the model.
 
     `members` numbers the members by their visible sensitive values, `seen` has the codes of the other visible columns.
     """

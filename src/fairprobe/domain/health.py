@@ -65,7 +65,8 @@ MOST_COLUMNS = 100
 """Largest number of columns for which all pairs are checked for dependences; with more, only pairs with a sensitive
 column. Chosen for speed."""
 EXPECTED = 20
-"""Smallest number of rows that would contradict a dependency by chance for it to be reported; chosen."""
+"""Smallest number of rows that would contradict a dependence of two columns by chance, for it to be reported;
+chosen."""
 ERROR = 0.01
 """Error probability for the links that a remark proposes; chosen."""
 MOST_PAIRS = 5
@@ -79,7 +80,10 @@ def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """Return remarks on the columns of rows: suspicious values, kinds of columns, and columns that determine others."""
+    """Return remarks on the columns of rows: suspicious values, kinds of columns, and columns that determine others.
+
+    Columns that a `Derived` computes are left out; those that a link changes are not checked for dependences.
+    """
     rows = _spread(frame)
     remarks: list[Remark] = []
     for parameter in domain.parameters:
@@ -189,7 +193,7 @@ def _are_dates(texts: Sequence[str]) -> bool:
 
 
 def _is_id(column: pd.Series[Any], parameter: Parameter) -> bool:
-    """Return True if nearly all rows differ in a column, and its name or values suggest that it numbers the rows."""
+    """Return True if nearly all values of a column differ, and its name or values suggest that it numbers the rows."""
     n_values = column.nunique()
     if n_values < NEARLY_UNIQUE * len(column):
         return False

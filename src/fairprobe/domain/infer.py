@@ -27,7 +27,7 @@ MOST_CODES = 12
 """Largest number of levels of an integer parameter whose values may be codes of categories; chosen, as for proxies."""
 
 MOST_SHOWN = 5
-"""Largest number of values without rows that a remark names; chosen."""
+"""Largest number of values that no row has and that a remark names; chosen."""
 
 
 def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> list[Parameter]:
@@ -42,7 +42,7 @@ def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> li
 
 
 def infer_parameter(column: pd.Series[Any]) -> Parameter:
-    """Return the parameter that fits a column's values and dtype."""
+    """Return the parameter (kind, bounds, values and dtype) that fits a column of a frame."""
     import pandas as pd
 
     name, dtype = str(column.name), str(column.dtype)
@@ -112,7 +112,10 @@ def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integ
 
 
 def _number(name: str, values: Any, missing: bool, dtype: str) -> Parameter:
-    """Return an Integer if all numbers of a column are whole, even as floats; otherwise a Real on a grid."""
+    """Return an Integer if all numbers of a column are whole, else a Real on a grid as fine as the numbers.
+
+    Floats count as whole if they have no fraction.
+    """
     if not np.isfinite(values).all():
         raise DataError(f"column {name!r} must hold finite numbers, got an infinite one")
     low, high = float(values.min()), float(values.max())

@@ -1,7 +1,7 @@
 """Links: columns that change along with a sensitive value.
 
-A link ties one column to one sensitive parameter in one of three ways: by a table of roles (the spouse is a Husband
-among men, a Wife among women), by a shift of numbers for each sensitive value, or by a shift for each unit of a numeric
+A link ties one column to one sensitive parameter in one of three ways. It is a table of roles (the spouse is a Husband
+among men, a Wife among women), a shift of numbers for each sensitive value, or a shift for each unit of a numeric
 sensitive parameter. Every input thus has canonical coordinates, its roles, which are equal for all members of a family.
 """
 
@@ -25,7 +25,7 @@ from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
 
 NONE = -1
-"""Code of a value that is not compared, and of a member that does not exist."""
+"""Code that stands for a value that is not compared, and for the value of a family member that does not exist."""
 
 MOST_LEVELS = 1_000_000
 """Largest number of levels of a column that a table of roles may link; chosen: the table lists every level."""
@@ -182,11 +182,14 @@ class _Table:
             self.role[row, code], self.player[row, place] = place, code
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
-        """Return the role that each code plays with a sensitive value, which is given by its place in `known`."""
+        """Return the number of the role that each code of the linked column plays with a sensitive value.
+
+        The sensitive value is given by its place in `known`.
+        """
         return self.role[sensitive, own]
 
     def played(self, roles: Codes, sensitive: Codes) -> Codes:
-        """Return the code of the value that plays each role, by sensitive code, then role; NONE if there is none."""
+        """Return the linked column's code that plays each role, by sensitive code, then role; NONE if there is none."""
         return self.player[sensitive[:, None], roles[None]]
 
     def rules(self) -> Iterator[Formula]:
@@ -241,7 +244,7 @@ class _Shift:
         self.n_roles = self._n_values + self._highest - int(self._shift.min()) + column.missing
 
     def _steps(self, value: Any) -> float:
-        """Return the shift of a sensitive value in steps; NaN if the link has none for it."""
+        """Return the number of grid steps by which a sensitive value shifts the column; NaN if there is none."""
         if self._link.per is not None:
             per_unit = self._link.per / self._step
             return math.nan if is_missing(value) else math.floor(round(per_unit * float(value), 9) + 0.5)
@@ -252,12 +255,15 @@ class _Shift:
         return float(np.rint(steps))
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
-        """Return the role of each code: the code without its shift. A missing value has the last role."""
+        """Return the role of each code of the linked column: the code without its shift.
+
+        A missing value has the last role.
+        """
         roles = own - self._shift[sensitive] + self._highest
         return np.where(own >= self._n_values, self.n_roles - 1, roles) if self._parameter.missing else roles
 
     def played(self, roles: Codes, sensitive: Codes) -> Codes:
-        """Return the code that plays each role, by sensitive code, then role; NONE past a bound."""
+        """Return the linked column's code that plays each role, by sensitive code, then role; NONE past a bound."""
         codes = roles[None] - self._highest + self._shift[sensitive][:, None]
         played = np.where((codes >= 0) & (codes < self._n_values), codes, NONE)
         if self._parameter.missing:

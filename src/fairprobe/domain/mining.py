@@ -45,14 +45,14 @@ MOST_NEAR = 12
 
 @dataclass(frozen=True)
 class MinedRule(Rule):
-    """A rule that data never, or almost never, break.
+    """A rule mined from data, which never, or almost never, break it, with the evidence for it.
 
     >>> MinedRule("gain == 0 or loss == 0", support=100, expected=40.0, n_broken=0).words()
     'gain == 0 or loss == 0: 100 rows, about 40 expected to break it by chance, none does'
     """
 
     support: int = field(kw_only=True)
-    """Number of rows for which the premise of the rule holds."""
+    """Number of rows for which the premise of the rule holds (the rows that the rule concerns)."""
     expected: float = field(kw_only=True)
     """Number of rows that would be expected to break the rule if its columns were independent."""
     n_broken: int = field(kw_only=True)
@@ -74,7 +74,7 @@ class MinedRule(Rule):
         return f"{self.support:,} rows, about {self.expected:,.0f} expected to break it by chance, {seen}"
 
     def words(self) -> str:
-        """Return the rule and its evidence in one line."""
+        """Return the mined rule and the evidence for it in one line."""
         return f"{self.text}: {self.evidence()}"
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ def _forbidden(seen: Codes, expected: Floats, standard: Standard, error: float) 
 
 
 def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
-    """Return a mask of pairs of atoms that no row has, but that are too rare to be forbidden alone.
+    """Return a boolean mask of pairs of atoms that no row has, but that are too rare to be forbidden alone.
 
     They are forbidden along with others of the same row of the table, if few pairs of this row remain allowed.
     """
@@ -167,7 +167,10 @@ def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple
 
 
 def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
-    """Yield the rectangles (set of atoms, other set) of forbidden pairs that the rows keep."""
+    """Yield the rectangles (set of atoms of one column, set of the other's) of forbidden pairs that the rows keep.
+
+    A rectangle that too many rows break is cut into its unseen part and single cells.
+    """
     for some, others in _cover(forbidden, pair.expected):
         cells = np.ix_(some, others)
         support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
@@ -181,7 +184,10 @@ def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Ma
 
 
 def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
-    """Yield rectangles (mask of rows, mask of columns) that together cover exactly the forbidden cells of a table."""
+    """Yield rectangles (mask of rows, mask of columns) that together cover exactly the forbidden cells of a table.
+
+    The heaviest rectangle comes first.
+    """
     left = forbidden.copy()
     while left.any():
         open_weight = weight * left
@@ -227,7 +233,10 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
 def _chosen(
     domain: Domain, frame: pd.DataFrame, candidates: Sequence[Candidate], standard: Standard
 ) -> list[MinedRule]:
-    """Return the candidates that rows keep and other rules do not imply, as rules with their evidence."""
+    """Return the candidate rules that rows keep and other rules do not imply, as rules with their evidence.
+
+    Rules with a sensitive parameter come last.
+    """
     sensitive = set(domain.sensitive)
     order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
     kept: list[MinedRule] = []
@@ -248,7 +257,7 @@ def _chosen(
 
 
 def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
-    """Return True if the known rules are found to imply a formula."""
+    """Return True if the known rules of a domain are found to imply a formula."""
     if formula in known or _compares_two(formula):
         return formula in known
     names = names_in(formula)

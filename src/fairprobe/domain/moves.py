@@ -1,4 +1,7 @@
-"""Moves: the steps of a search's walker from one input to a neighbour in one parameter."""
+"""Moves: the steps of a search's walker from one input to a neighbour in one parameter.
+
+Strategies such as `anchored` jump instead.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from fairprobe.domain.domain import Domain
 
 
 class Moves:
-    """The moves of a domain's free parameters. A parameter with a single value cannot move and is left out."""
+    """Moves (steps to other values) of the parameters that a search can move.
+
+    A parameter with a single value is left out.
+    """
 
     def __init__(self, domain: Domain) -> None:
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)

@@ -59,7 +59,7 @@ class Gower:
         levels = domain.families.key_levels[list(columns)]
         missing = np.array([domain.parameters[column].missing for column in columns], dtype=bool)
         self.last = np.where(missing, levels - 1, -1)
-        """The code of a missing value, by column; -1 in a column without missing values."""
+        """The code of a missing value in each column that can be moved; -1 in a column without missing values."""
         self._spans = (
             levels - missing - 1
             if rows is None

@@ -28,17 +28,19 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 ALMOST = 0.02
-"""Fraction of a value's rows that must have a sensitive value for the two to count as occurring together; chosen."""
+"""Smallest fraction of a value's rows that must have a sensitive value for the two to count as occurring together;
+chosen."""
 LEAST_ROWS = 20
 """Smallest number of rows with a value, under one sensitive value, for which the value is matched with others;
 chosen."""
 LIKENESS, LEAST_TOLD = 0.5, 0.2
-"""The first is the smallest fraction of a player's profile that its match must explain in the mean of both directions.
-The second is the smallest in each direction. Both are chosen."""
+"""How well a player (a value that occurs with one sensitive value only, such as Husband) and its match must explain
+each other's rows, as fractions. The first is the least mean of both directions, the second the least in each.
+Chosen."""
 DOUBT = 2.0
-"""Number of standard errors by which a match must be better than any other match of the same value; chosen."""
+"""Number of standard errors by which a match of two values must be better than any other match of either; chosen."""
 LEAST_GAIN = 0.01
-"""Mean log likelihood ratio by which a match must also be better than any other match; chosen."""
+"""Mean log likelihood ratio by which a match of two values must also be better than any other match; chosen."""
 WHOLE = 0.98
 """Smallest fraction of the rows of each of two sensitive values that their only player must have to match without a
 profile; chosen."""
@@ -46,9 +48,9 @@ profile; chosen."""
 MOST_GROUPS = 20
 """Largest number of levels of a sensitive parameter for which links are proposed; chosen."""
 MOST_VALUES = 1000
-"""Largest number of levels of a linked text column; chosen."""
+"""Largest number of levels of a text column for which a link is proposed; chosen."""
 MOST_NUMBERS = 50
-"""Largest number of levels of a linked numeric column; chosen."""
+"""Largest number of levels of a numeric column for which a link is proposed; chosen."""
 
 N_BINS = 8
 """Number of bins that a profile divides a numeric column into; chosen."""
@@ -57,8 +59,8 @@ MOST_KINDS = 30
 BY_CHANCE = 0.001
 """P-value, for a column, below which it counts in a player's profile; chosen."""
 PRIOR = 20.0
-"""Weight, in rows, of the prior that a value is as common among a player's rows as among all of its sensitive value;
-chosen."""
+"""Weight, in rows, of the prior that a value is as common among a player's rows as among all rows of its sensitive
+value; chosen."""
 
 
 class Proposals(list[Link]):
@@ -126,7 +128,7 @@ class _Table:
         return cls(sensitive, parameter, groups, values, joint_counts(values, groups, shape))
 
     def players(self, error: float) -> list[_Player]:
-        """Return the players: pairs of a value and a sensitive value with which it occurs.
+        """Return the players of a column: pairs of a value and a sensitive value with which it occurs.
 
         A pair is returned only if the value is surely absent under another sensitive value. `error` is the probability
         that a value seems absent although it is independent of the sensitive parameter.
@@ -144,7 +146,7 @@ class _Table:
 
 
 class _Player(NamedTuple):
-    """A value of a column and a sensitive value with which it occurs, both given by their codes."""
+    """A value of a column and a sensitive value with which it occurs (Husband and Male), both given by their codes."""
 
     value: int
     group: int
@@ -155,22 +157,23 @@ class _Player(NamedTuple):
 
 @dataclass(frozen=True)
 class _Profile:
-    """A player described by the other columns: how its rows differ from other rows of its sensitive value."""
+    """How rows with a player (Husband among men) differ from others of its sensitive value, in the other columns."""
 
     kinds: Codes
-    """Kind (bin or common value) of each of the player's rows, by row, then other column; kinds are numbered through
-    over all columns."""
+    """Kind (bin or common value) in each other column of the rows with the profile's value, by row, then column. Kinds
+    are numbered through over all columns."""
     columns: Codes
-    """The number of the column that each kind belongs to."""
+    """Number of the column that each kind (bin or common value of a column) belongs to."""
     others: Floats
-    """Smoothed fraction of the other rows of the player's sensitive value that have each kind."""
+    """Smoothed fraction with each kind (bin or common value), among the rows with the sensitive value but not the
+    profile's value."""
     lift: Floats
-    """Log ratio of each kind's fraction among the player's rows to its fraction among the other rows; 0 in a column
-    that does not set the player apart."""
+    """Log ratio of the fraction of each kind (bin or common value) among the profile's rows to that among the other
+    rows. It is 0 in a column that does not set the two apart."""
     free: float
     """Degrees of freedom of the lift: numbers of kinds minus 1, summed over the columns that set the player apart."""
     part: float
-    """Fraction of the rows with the player's sensitive value that have the player's value."""
+    """Fraction of the rows with a sensitive value that have the value of the profile."""
 
     @classmethod
     def of(cls, table: _Table, kinds: Codes, player: _Player) -> _Profile:
@@ -197,17 +200,17 @@ class _Profile:
         return cls(kinds[rows], columns, others, np.where(apart[columns], lift, 0.0), float(free[apart].sum()), part)
 
     def gains(self, by: _Profile) -> Floats:
-        """Return, for each row of this player, the log likelihood ratio under the lift of another player.
+        """Return, for each row of a player (Husband among men), the log likelihood ratio under another player's lifts.
 
-        It compares rows with the lift of `by` to rows without it.
+        It is the ratio of the row's probability with the lifts of `by` to that without them.
         """
         total = np.bincount(self.columns, weights=self.others * np.exp(by.lift))
         return by.lift[self.kinds].sum(axis=1) - float(np.log(total[total > 0]).sum())
 
     def likeness(self, gains: Floats) -> float:
-        """Return the given rows' mean gain as a fraction of the mean gain of the player's own profile, at most 1.
+        """Return how well another profile explains a player's rows, at most 1: the mean of `gains`, divided by its own.
 
-        The player's own gain is corrected for chance.
+        The mean gain under the player's own profile is corrected for chance.
         """
         own = float(self.gains(self).mean()) - self.free / (2 * len(self.kinds))
         return min(float(gains.mean()) / own, 1.0) if own > 0 else 0.0
@@ -217,7 +220,7 @@ _ByPlayer = Mapping[_Player, _Profile]
 
 
 def _ratio(share: Floats, common: Floats) -> Floats:
-    """Return, for each kind, its fraction of some rows divided by its common fraction; 1 where either is 0."""
+    """Return, for each bin or common value, its fraction of some rows over its common one; 1 where either is 0."""
     return np.divide(share, common, out=np.ones_like(common), where=(common > 0) & (share > 0))
 
 
@@ -288,7 +291,7 @@ def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -
 
 
 def _join(roles: list[_Role], players: Sequence[_Player], profiles: _ByPlayer) -> None:
-    """Add the players of one more sensitive value to the roles that they play, or begin new roles with them."""
+    """Add the values (players) of one more sensitive value to the roles that they play, or begin new roles."""
     left = []
     for player in players:
         own = next((role for role in roles if any(other.value == player.value for other in role.players)), None)

@@ -49,12 +49,12 @@ MOST_NAMED = 1000
 """Largest number of values of a listed parameter that rules may name; chosen: with more it is an id or free text."""
 
 SPIKE = 0.1
-"""Smallest fraction of the rows that must have a number for it to stand out; chosen."""
+"""Smallest fraction of a column's rows that must have a number for it to stand out; chosen."""
 STANDS_OUT = 5
-"""Smallest ratio of a standing-out number's rows to those of the next number on either side; chosen."""
+"""Smallest ratio of the rows with a standing-out number to those with the next number on either side; chosen."""
 
 OUTSIDE = -1
-"""Atom of a value that the parameter lacks."""
+"""Number that stands for the atom of a value that the parameter lacks."""
 
 _SYMBOLS = {
     (False, True, False): "==",
@@ -92,7 +92,7 @@ class Candidate(NamedTuple):
 
     formula: Formula
     support: int
-    """Number of rows for which the premise of the rule holds."""
+    """Number of rows for which the premise of the rule holds (the rows that the rule concerns)."""
     expected: float
     """Number of rows that would be expected to break the rule if its columns were independent."""
     derived: Derived | None = None
@@ -109,10 +109,12 @@ class Column:
 
     parameter: Parameter
     atoms: Codes
-    """Number of the atom of each row's value; OUTSIDE for a value that the parameter lacks."""
+    """Number of the atom (value, or part of the range) of each row's value; OUTSIDE for a value that the parameter
+    lacks."""
     n_atoms: int
     numbers: Floats | None = None
-    """Number in each row, NaN where missing; None if each value is an atom."""
+    """Number in each row of the column, NaN where missing; None if each value is an atom (value that rules
+    distinguish)."""
     spike: float | None = None
 
     @property
@@ -122,11 +124,11 @@ class Column:
 
     @cached_property
     def counts(self) -> Codes:
-        """The number of rows with each atom."""
+        """The number of rows of the column with each atom (value, or part of the range)."""
         return np.bincount(self.atoms[self.atoms >= 0], minlength=self.n_atoms).astype(np.int64)
 
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
-        """Return the formula about this column that is true of all atoms except the forbidden ones.
+        """Return the formula about a column that is true of all atoms (values or ranges) except the forbidden ones.
 
         `forbidden` is a boolean mask over the atoms. If as many values are allowed as forbidden, `prefer_allowed`
         decides which of them the formula names.
@@ -173,7 +175,7 @@ class Column:
 
 
 def constant(number: float) -> int | float:
-    """Return a number as an int if it is whole, otherwise as a float."""
+    """Return a number for a rule's text: an int if it is whole, otherwise a float."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 
@@ -235,7 +237,7 @@ def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dic
     """Return the rules that one parameter's value follows from another's, by the name of the parameter that follows.
 
     If each of two parameters follows from the other, the source is the sensitive one, else the one with text values,
-    else the one with fewer values, else the first.
+    else the first.
     """
     columns = list(_candidates(domain, frame))
     found: dict[tuple[str, str], Candidate] = {}
@@ -319,19 +321,18 @@ def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: boo
 
 
 NEXT_TO = 60
-"""Number of rows next to an edge that show if it is sharp; chosen."""
+"""Number of rows nearest to an edge (bound that no row passes) that show if the edge is sharp; chosen."""
 SHARP = 0.58
-"""Smallest ratio of the nearer half's number of these rows to the farther half's for the edge to be sharp.
-
-With 22 of 60 rows in the nearer half, a flat density reaches it in 98.6% of the cases, the tail of a normal one in
-0.03%.
-"""
+"""Smallest ratio of two numbers of rows for an edge (bound that no row passes) to be sharp: in the nearer and in the
+farther half of the range next to it. With 22 of 60 rows in the nearer half, a flat density reaches it in 98.6% of the
+cases, the tail of a normal one in 0.03%."""
 LOCALLY_EXPECTED = 15
-"""Smallest number of rows expected past the edge if they were as dense there as next to it; chosen."""
+"""Smallest number of rows expected past an edge (bound of b - a) if they were as dense there as next to it; chosen."""
 LEAST_ROWS = 150
-"""Smallest number of rows for which an edge is looked for; chosen: with fewer, most rows lie next to it."""
+"""Smallest number of rows for which an order of two columns is looked for; chosen: with fewer, most rows lie next to
+the edge."""
 LEAST_VALUES = 12
-"""Smallest number of different values that two compared numbers must have; chosen."""
+"""Smallest number of different values of a numeric column that is compared with another; chosen."""
 OFTEN = 0.01
 """Smallest fraction of the rows that would have to break an order of two columns by chance for it to be a rule;
 chosen."""

@@ -42,7 +42,7 @@ class Restrictions:
         self.callables = tuple(callables)
 
     def also(self, rule: Formula) -> Restrictions:
-        """Return new restrictions with one more rule."""
+        """Return new restrictions of a domain with one more rule."""
         return Restrictions(self._parameters, [*self._rules, rule], self.callables)
 
     def __bool__(self) -> bool:
@@ -180,7 +180,7 @@ class Restrictions:
 
 
 class _Rejecting:
-    """A block whose table would be too large. Its columns are drawn until the rules hold."""
+    """A block (parameters that rules tie together) without a table; its values are drawn until the rules hold."""
 
     def __init__(self, restrictions: Restrictions, columns: Sequence[int]) -> None:
         self.allows = restrictions.hold_for
@@ -188,7 +188,7 @@ class _Rejecting:
         self._levels = restrictions.levels[self.columns]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
-        """Fill the block's columns of `codes` in place with allowed values, drawn uniformly."""
+        """Fill the block's columns of `codes` in place with values that its rules allow, drawn uniformly."""
 
         def draw(n_kept: int, _: int) -> Codes:
             drawn = np.zeros((max(len(codes) - n_kept, 1024), codes.shape[1]), dtype=np.int64)

@@ -77,11 +77,11 @@ class Content:
     links: list[Link]
     hidden: list[str]
     data: dict[str, Any]
-    """The [data] table, with some of the keys of `DATA`."""
+    """The [data] table of a domain file, for the command line, with some of the keys of `DATA`."""
 
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
-    """Write a domain, with the [data] table if given, to a TOML file."""
+    """Write a domain to a TOML file, with the [data] table of the command line if given."""
     Path(path).write_bytes(utf8_text_of(domain, data).encode())
 
 
@@ -127,7 +127,10 @@ def link_table(link: Link) -> dict[str, Any]:
 
 
 def _two_lists(mapping: Mapping[Any, Any], to: str) -> dict[str, Any]:
-    """Return a mapping as a TOML table with a list of keys and a list of values."""
+    """Return a mapping as a TOML table with a list of keys and a list of values.
+
+    TOML has no null, so that None as a key or as a value is written under a key of its own.
+    """
     pairs = {key: value for key, value in mapping.items() if key is not None and value is not None}
     missing_for = [key for key, value in mapping.items() if value is None]
     table = {"of": list(pairs), to: list(pairs.values())}

@@ -1,1 +1,1 @@
-"""Engines run the shards of a job: in this process, in several, or on Dask's workers."""
+"""Engines run the shards (independent parts) of a run: in this process, in several, or on Dask's workers."""

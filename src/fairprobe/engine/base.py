@@ -1,6 +1,7 @@
-"""The engines by name, their base class, and the local engine, which runs one shard after the other in this process.
+"""Engines, which run the shards (independent parts) of a run: their base class, and the engine for one process.
 
-Each shard is a future. Results are returned in order, even if the shards end in another order. They are stored at once.
+Each shard runs as a future. Results are returned in the order of shards, even if the shards end in another order. They
+are stored as soon as they arrive.
 
 A new engine is one new module with a class that is made from a `Work` and an address, as `LocalEngine` is, and one line
 in `ENGINES`. `tests/engine/conformance.py` has its tests.
@@ -32,20 +33,20 @@ ENGINES: dict[str, str] = {
 """The class of each engine, "module:Class", by the engine's name. A class is imported when it is used."""
 
 TRIES = 3
-"""Number of failures after which a shard is left out. Chosen."""
+"""Number of failures after which a shard is left out of the results. Chosen."""
 
 POLL_SECONDS = 0.1
-"""Seconds between two looks at the running shards. Chosen: progress is shown as often."""
+"""Seconds between two checks of the running shards, and between two updates of the progress shown. Chosen."""
 
 GRACE_SECONDS = 30.0
-"""Seconds that interrupted shards may take to return their findings. Chosen: one batch of a slow model."""
+"""Seconds that shards may take to return their findings after an interruption. Chosen: one batch of a slow model."""
 
 MOST_SKIPPED = 3
-"""Number of shards left out in a row at which the run fails, because it would never end. Chosen."""
+"""Number of consecutive shards left out at which a run fails, because otherwise it might never end. Chosen."""
 
 
 class Counts(NamedTuple):
-    """The progress of a shard, or of a run."""
+    """Progress of a shard (part of a run) or run: the numbers of cases found, inputs judged and rows sent."""
 
     n_cases: int
     n_judged: int
@@ -53,26 +54,26 @@ class Counts(NamedTuple):
 
 
 Report = Callable[[Counts], bool]
-"""Callable that a task calls with its progress. It returns True if the task must stop."""
+"""Function that a running task calls with its progress so far. It returns True if the task must stop."""
 
 Task = Callable[[int, float | None, Report | None], Any]
-"""Function that runs the shard of a number within some seconds, if these are limited. It gets a duration instead of
-an end, because the clock of another process may show another time."""
+"""Function that runs one shard and returns its result, given the shard's number, the seconds left and a `Report`. It
+gets seconds instead of an end time, because another process may have another clock."""
 
 
 class Kept(Protocol):
-    """Store of results for later runs. An engine never runs a shard whose result is stored."""
+    """Protocol of a store of shards' results. An engine does not run a shard whose result is stored."""
 
     def load(self, shard: int) -> Any | None:
-        """Return the result of a shard that an earlier run has finished, or None."""
+        """Return the stored result of a shard (part of a run) by its number; None if there is none."""
 
     def save(self, shard: int, result: Any) -> None:
-        """Store a result. An engine calls this in its own process as soon as a shard has ended."""
+        """Store the result of a shard (part of a run), as soon as it has ended. The engine's process calls this."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Placeholder for the result of a shard that kept failing."""
+    """Placeholder for the result of a shard that failed `n_tries` times."""
 
     shard: int
     reason: str
@@ -80,38 +81,38 @@ class Skipped:
 
     @classmethod
     def by(cls, error: BaseException, shard: int, n_tries: int) -> Skipped:
-        """Return the placeholder for the shard that this error ended."""
+        """Return the placeholder for the result of a shard whose last try ended with this error."""
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".rstrip(": ")
         return cls(shard, reason, n_tries)
 
     def words(self) -> str:
-        """Return the shard and the reason in words."""
+        """Return a clause for messages: the number of the shard left out, its number of tries, and the last error."""
         return f"shard {self.shard} failed {self.n_tries} times: {self.reason}"
 
 
 @dataclass(frozen=True)
 class Work:
-    """The task that an engine runs, with its settings."""
+    """The task that an engine runs for each shard, with the settings of the run."""
 
     task: Task
     n_jobs: int = 1
     watch: Callable[[list[Counts]], None] | None = None
-    """Function that is called with the counts of all running shards."""
+    """Function that is called regularly with the progress of each running shard, to show it."""
     seconds_left: Callable[[], float | None] = lambda: None
     kept: Kept | None = None
     n_shards: int | None = None
-    """Number of shards, if it is known in advance."""
+    """Number of shards; None if the run has no fixed end."""
     foreseen: Callable[[list[Counts]], float] = lambda under_way: math.inf
     """Function that predicts the remaining seconds of the run from the counts of the running shards."""
 
     @property
     def shards(self) -> Iterable[int]:
-        """Return the numbers of the shards."""
+        """Numbers of the shards to run, in order; without end unless `n_shards` is known."""
         return itertools.count() if self.n_shards is None else range(self.n_shards)
 
 
 def checked_jobs(n_jobs: int) -> int:
-    """Return the number of processes; -1 stands for one for each core."""
+    """Return the number of processes for `n_jobs` after checking it; -1 becomes the number of cores."""
     try:
         number = operator.index(n_jobs)
     except TypeError:
@@ -122,7 +123,7 @@ def checked_jobs(n_jobs: int) -> int:
 
 
 def checked_engine(engine: str | None, n_jobs: int = 1) -> tuple[str, str | None]:
-    """Return the name of an engine, and its address if it is on other machines.
+    """Return the name of an engine, and the address of its scheduler or None, after checking both.
 
     >>> checked_engine(None), checked_engine(None, 2), checked_engine("dask"), checked_engine("dask://10.0.0.7:8786")
     (('local', None), ('processes', None), ('dask', None), ('dask', '10.0.0.7:8786'))
@@ -145,7 +146,10 @@ def checked_engine(engine: str | None, n_jobs: int = 1) -> tuple[str, str | None
 
 
 def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **more: Any) -> Engine:
-    """Return an engine by its name, by default the one for `n_jobs`; `more` are other fields of `Work`."""
+    """Return an engine that runs `task`, by the engine's name.
+
+    By default it is "local" for one job, otherwise "processes". `more` are other fields of `Work`.
+    """
     name, address = checked_engine(engine, n_jobs)
     module, of_class = ENGINES[name].split(":")
     if name != "local":
@@ -157,42 +161,42 @@ def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **mor
 
 
 class Engine(ABC):
-    """Base class that runs shards 0, 1, 2, ... and returns their results in order.
+    """Base class of engines, which run shards 0, 1, 2, ... and return their results in order.
 
     A subclass starts, counts and stops the shards.
     """
 
     address: str | None = None
-    """Address of a page that shows the engine's work, if there is one."""
+    """Address of a web page that shows the engine's work; None if there is none."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self._waiting: deque[int] = deque()
-        """Shards that may be started."""
+        """Numbers of the shards that wait to be started."""
         self._under_way: dict[int, Future[Any]] = {}
         self._results: dict[int, Any] = {}
-        """Results that are not returned yet."""
+        """Results that were not returned yet, by shard."""
         self._n_tries: Counter[int] = Counter()
-        """Number of failures that count, by shard."""
+        """Number of failures by shard, without failures caused by other shards."""
         self._n_lined_up = 0
 
     # For subclasses
 
     @abstractmethod
     def _most_ahead(self) -> int:
-        """Return how many shards, from the next wanted one, may be waiting, running or done."""
+        """Return how many shards to plan ahead, from the next one whose result is wanted, including finished ones."""
 
     @abstractmethod
     def _may_start(self, shard: int) -> bool:
-        """Return True if there is a free place for this shard now."""
+        """Return True if the engine has room to start this shard (part of a run) now."""
 
     @abstractmethod
     def _start(self, shard: int) -> Future[Any]:
-        """Start a shard."""
+        """Start a shard (part of a run) and return the future of its result."""
 
     @abstractmethod
     def _counts(self) -> list[Counts]:
-        """Return the progress of the running shards."""
+        """Return the progress of each running shard: cases found, inputs judged and rows sent."""
 
     @abstractmethod
     def _stop(self) -> None:
@@ -203,7 +207,7 @@ class Engine(ABC):
         """Stop the running shards and discard their results."""
 
     def _failed(self, shard: int, error: BaseException) -> int:
-        """Return the number of tries that a failure counts for, or raise an error that ends the run."""
+        """Return the number of tries by which to count a shard's failure; raise an error if it must end the run."""
         if isinstance(error, FairprobeError):
             raise error
         return 1
@@ -211,7 +215,7 @@ class Engine(ABC):
     # The results
 
     def results(self) -> Iterator[Any]:
-        """Yield the results; without end unless the number of shards is known, so the caller must stop.
+        """Yield the results of the shards in order; without end unless the number of shards is known.
 
         A shard that fails is run again. One that keeps failing comes out as `Skipped`. A `FairprobeError` from the task
         is raised at once.
@@ -252,7 +256,7 @@ class Engine(ABC):
             self._under_way[shard] = self._start(shard)
 
     def _collect(self) -> None:
-        """Take the results of the shards that have ended; queue the failed ones again."""
+        """Collect the results of ended shards; queue failed shards again, or replace them by `Skipped`."""
         for shard in [shard for shard, future in self._under_way.items() if future.done()]:
             try:
                 result = self._under_way.pop(shard).result()
@@ -271,7 +275,7 @@ class Engine(ABC):
         self._results[shard] = result
 
     def finish(self) -> list[Any]:
-        """Stop the running shards and return their findings so far, in order."""
+        """Stop the running shards and return the results not yielded yet, even partial ones, in order of shards."""
         self._stop()
         wait(self._under_way.values(), timeout=GRACE_SECONDS)
         for shard, future in self._under_way.items():
@@ -281,7 +285,7 @@ class Engine(ABC):
 
 
 class LocalEngine(Engine):
-    """Engine that runs a shard in this thread when its result is wanted."""
+    """Engine that runs each shard in the calling thread when its result is wanted."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
@@ -295,7 +299,7 @@ class LocalEngine(Engine):
         return self._here is None and not self._under_way
 
     def _start(self, shard: int) -> Future[Any]:
-        """Run a shard in this thread. Its future is done when this returns."""
+        """Run a shard (part of a run) in this thread, and return the future of its result, which is already done."""
         self._here, future = Counts(0, 0, 0), Future[Any]()
         report = None if self._work.watch is None and self._work.n_jobs == 1 else self._report
         try:
@@ -317,7 +321,7 @@ class LocalEngine(Engine):
         return [] if self._here is None else [self._here]
 
     def _stop(self) -> None:
-        """Do nothing: the shard that ran in this thread has ended or raised."""
+        """Do nothing: a shard in this thread cannot be running while this is called."""
 
     def close(self) -> None:
-        """Do nothing: no shard is running between two results."""
+        """Do nothing: in this thread, no shard is running between two results."""

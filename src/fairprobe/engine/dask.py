@@ -1,4 +1,4 @@
-"""Shards on Dask's workers: a cluster on this machine, or a scheduler at any address.
+"""The engine that runs shards on Dask's workers: a cluster on this machine, or a scheduler at any address.
 
 The task, with the model in it, reaches the workers as the result of a submitted task. Scattered data would be lost with
 the worker that holds it, but Dask computes a result again wherever it is needed. Each thread of a worker unpacks it
@@ -21,28 +21,28 @@ from fairprobe.engine.processes import as_content, task_of
 from fairprobe.errors import RunError, SettingError
 
 TIMEOUT_SECONDS = 10.0
-"""Seconds that a scheduler may take to answer, and then to have its first worker. Chosen."""
+"""Seconds that a Dask scheduler may take to answer, and again to have its first worker. Chosen."""
 
 LOOK_SECONDS = 5.0
-"""Seconds between two questions to the scheduler about its number of threads. Chosen."""
+"""Seconds between two queries of the scheduler's number of threads. Chosen."""
 
 REPORT_SECONDS = 0.5
-"""Seconds between two reports of a shard. Chosen: all reports go through the scheduler."""
+"""Seconds between two progress reports of a shard. Chosen: all reports pass through the scheduler."""
 
 DEATHS = TRIES // 2 + 1
-"""Number of tries that count when Dask gives up a shard, which is after four of its workers died. The shard is tried
-once more, as all workers of a cluster may be killed for another reason."""
+"""Number of tries that count when Dask gives up a shard because four workers died while running it. Chosen so that the
+shard is tried once more: the workers may have died for another reason."""
 
 STOP_SECONDS = 5.0
-"""Seconds that telling the workers to stop may take. Chosen."""
+"""Seconds to wait until the workers have been told to stop. Chosen."""
 
 IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-"""Code that each worker of our own cluster runs. Ctrl-C reaches all processes of a terminal, but the engine itself
-tells the workers to stop."""
+"""Python code that makes each worker of a cluster on this machine ignore Ctrl-C. Ctrl-C reaches all processes of a
+terminal, but the engine itself tells the workers to stop."""
 
 
 class DaskEngine(Engine):
-    """Engine that keeps a few shards queued for each worker, so that no worker waits for its next one."""
+    """Engine that runs shards on Dask's workers, with shards queued so that no worker waits for its next one."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
@@ -57,7 +57,7 @@ class DaskEngine(Engine):
         self._progress: dict[int, Counts] = {}
         self._look = Timer(LOOK_SECONDS)
         self._n_threads = 0
-        """Number of threads of all workers; 0 before they are counted."""
+        """Number of threads of all Dask workers together; 0 before they are counted."""
         self._cluster: Any = None
         self._client: Any = None
         try:
@@ -68,7 +68,7 @@ class DaskEngine(Engine):
             raise
 
     def _open(self, distributed: Any, address: str | None) -> None:
-        """Return a client of a new local cluster, or of the scheduler at an address."""
+        """Connect to a new cluster on this machine, or to a scheduler's address, and wait for the first worker."""
         if address is None:
             self._cluster = distributed.LocalCluster(
                 n_workers=self._work.n_jobs,
@@ -175,7 +175,7 @@ class DaskEngine(Engine):
 # In the worker
 
 _tasks: dict[tuple[str, int], Any] = {}
-"""Unpacked task, by run and thread."""
+"""Unpacked tasks on this worker, by run and thread."""
 
 _stopped: set[str] = set()
 
@@ -185,7 +185,7 @@ def _as_is(content: bytes) -> bytes:
 
 
 def _sent() -> Any:
-    """Return the function that a worker calls.
+    """Return the function that a Dask worker calls to run a shard (part of a run).
 
     It is sent by value, because another version of this package may not have it.
     """
@@ -204,7 +204,7 @@ def _sent() -> Any:
 
 
 def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None) -> Any:
-    """Run a shard on a worker, reporting its progress; return None if the run has already stopped."""
+    """Run a shard (part of a run) on a Dask worker and return its result; None if the run has stopped."""
     from distributed import get_worker
 
     if run in _stopped:
@@ -224,7 +224,7 @@ def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None)
 
 
 def stop_there(run: str) -> None:
-    """Let the shards of a run on this worker end, and free their data."""
+    """Make the running shards of a run on this worker stop, and discard its tasks."""
     _stopped.add(run)
     for mine in [each for each in _tasks if each[0] == run]:
         _tasks.pop(mine, None)

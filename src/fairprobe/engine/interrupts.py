@@ -1,4 +1,4 @@
-"""Safe Ctrl-C: an interruption takes effect only where no result is lost.
+"""Safe Ctrl-C: the KeyboardInterrupt is raised only at points where no result is lost.
 
 Python raises KeyboardInterrupt between any two instructions, also while a case is being recorded. Inside `deferred`,
 Ctrl-C is only noted. It is raised inside `interruptible`, where the running work may be given up. Only the main thread
@@ -16,29 +16,30 @@ from typing import Any
 
 
 class Interrupts:
-    """State of Ctrl-C: whether it was pressed, and whether it may be raised now."""
+    """State of Ctrl-C: `pending` is True if it was pressed; `set` decides where it may be raised."""
 
     def __init__(self) -> None:
         self._is_open = False
         self.pending = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Handle the signal."""
+        """Handle SIGINT: note Ctrl-C, and raise KeyboardInterrupt if that is allowed now."""
         self.pending = True
         if self._is_open:
             self.check()
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C is pending. It stays pending until it is seen to leave the block.
+        """Raise KeyboardInterrupt if Ctrl-C is pending. It stays pending until the exception leaves a `set` block.
 
-        Python ignores an exception in a destructor or in a callback of the garbage collector; it is then raised again.
+        Python ignores an exception in a destructor or in a callback of the garbage collector. Ctrl-C is then raised
+        again later.
         """
         if self.pending:
             raise KeyboardInterrupt
 
     @contextmanager
     def set(self, *, is_open: bool) -> Iterator[None]:
-        """Within the context, allow or defer raising Ctrl-C."""
+        """Within the context, raise KeyboardInterrupt at once (`is_open`) or defer it."""
         before = self._is_open
         try:
             try:
@@ -60,7 +61,7 @@ _active = Interrupts()
 
 @contextmanager
 def deferred() -> Iterator[Interrupts]:
-    """Within the context, defer Ctrl-C to an `interruptible` block. Without such a block it stays `pending`."""
+    """Within the context, defer Ctrl-C until an `interruptible` block; yield the state, which notes it as `pending`."""
     global _active
     if not _is_free(signal.SIGINT, signal.default_int_handler):
         yield _active
@@ -75,7 +76,7 @@ def deferred() -> Iterator[Interrupts]:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Signal handler of the command line, which makes SIGTERM act as Ctrl-C."""
+    """Signal handler that makes another signal act as Ctrl-C (SIGINT)."""
     signal.raise_signal(signal.SIGINT)
 
 
@@ -105,17 +106,17 @@ def terminable() -> Iterator[None]:
 
 
 def _is_free(number: int, default: Any) -> bool:
-    """Return True in the main thread if no other handler of a signal is set."""
+    """Return True if this is the main thread and a signal still has its default handler."""
     return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is default
 
 
 def interruptible() -> AbstractContextManager[None]:
-    """Within the context, raise Ctrl-C at once."""
+    """Within the context, raise KeyboardInterrupt as soon as Ctrl-C is pressed, or at once if it is pending."""
     return _set(is_open=True)
 
 
 def uninterrupted() -> AbstractContextManager[None]:
-    """Within the context, defer Ctrl-C."""
+    """Within the context, defer Ctrl-C to the end of the block if it may be raised there."""
     return _set(is_open=False)
 
 

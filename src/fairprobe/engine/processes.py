@@ -1,9 +1,9 @@
-"""Shards in several processes of this machine.
+"""The engine that runs shards in several processes on this machine.
 
 The run begins in this process. If it is predicted to last long enough, a pool of other processes runs the rest, and
 this process waits for them. The pool is made by loky, which comes with joblib, and is not shared with the model's own
 joblib. Each process gets the task, with the model in it, when it starts. All processes map one file into memory, the
-board: it tells them when to stop, and holds the progress of each shard.
+board. It tells them when to stop, and holds the counts of each shard.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from fairprobe.engine.base import Counts, LocalEngine, Task, Work
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
-"""Seconds that processes may take to stop by themselves before they are killed. Chosen."""
+"""Seconds that the pool's processes may take to stop by themselves before they are killed. Chosen."""
 
 WORTH_SECONDS = 6.0
-"""Predicted remaining seconds above which a pool is started. Measured: to start two processes, which import all
-packages, takes 1 to 2 s on two cores."""
+"""Predicted remaining seconds of a run above which a pool of processes is started. Measured: to start two processes,
+which import all packages, takes 1 to 2 s on two cores."""
 
 LOOK_SECONDS = 0.3
-"""Seconds of a run after which a prediction is used. Chosen: earlier it is based on one or two batches."""
+"""Seconds of a run before its predicted duration is used. Chosen: earlier it is based on one or two batches."""
 
 AHEAD = 2
-"""Number of shards queued for each process of the pool, so that none waits while results are merged. Chosen."""
+"""Number of shards under way for each process of the pool, so that none waits while results are merged. Chosen."""
 
 PACKAGES: Final = ("numpy", "pandas", "sklearn")
 """Packages whose versions may change a model's answers."""
 
 DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
-"""Names of the exceptions by which a pool reports that a process has died. All running futures then have one."""
+"""Names of the exceptions that report the death of a process of the pool. All running futures then raise one."""
 
 
 class ProcessEngine(LocalEngine):
@@ -66,7 +66,8 @@ class ProcessEngine(LocalEngine):
         self._is_broken = False
         """True if a process of the pool has died. All running shards of the pool are then lost."""
         self._suspects: set[int] = set()
-        """Shards that were running when a process died. Each is rerun alone to find the one at fault."""
+        """Numbers of the shards that were running when a process died. Each is run again alone, to find the one at
+        fault."""
 
     def _most_ahead(self) -> int:
         return 2 * AHEAD * self._work.n_jobs
@@ -139,7 +140,7 @@ class ProcessEngine(LocalEngine):
 
 
 class _Board:
-    """Shared table: row 0 is the stop signal, and each other row has the counts of one shard."""
+    """Table in shared memory: row 0 is the stop signal, and each other row has the progress of one shard."""
 
     def __init__(self, cells: Any) -> None:
         self._cells = cells
@@ -160,7 +161,10 @@ class _Board:
 
 
 def as_content(task: Task, who: str, instead: str) -> bytes:
-    """Return a task as the bytes that are sent to other processes."""
+    """Return a task (the function that runs a shard) as bytes for other processes, with this process's versions.
+
+    `who` and `instead` complete the error message if the task cannot be sent.
+    """
     import cloudpickle
 
     try:
@@ -174,7 +178,7 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
 
 
 def versions() -> dict[str, str]:
-    """Return the package versions that may change a shard's result. A worker with other versions is refused."""
+    """Return the versions of Python and of the packages that may change a shard's result, by name."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {"fairprobe": __version__, "python": python, **{name: import_module(name).__version__ for name in PACKAGES}}
 
@@ -191,22 +195,26 @@ def _settings() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AsHere:
-    """A function to call in another thread or process, with scikit-learn's settings of this thread."""
+    """A function that, called in another thread or process, runs with this thread's scikit-learn settings."""
 
     function: Callable[..., Any]
     shares_cores: bool = False
-    """True if our other processes use the other cores: joblib jobs of a model then run in turn."""
+    """True if fairprobe's other processes use the other cores. The joblib jobs of a model then run one after
+    another."""
     settings: dict[str, Any] = field(default_factory=_settings)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function."""
+        """Return the result of the function, called with the stored settings."""
         settings = import_module("sklearn").config_context(**self.settings) if self.settings else nullcontext()
         with settings, _in_turn() if self.shares_cores else nullcontext():
             return self.function(*arguments, **named)
 
 
 def _in_turn() -> Any:
-    """Within the context, joblib runs its jobs in turn, split as for the requested number, so that sums agree."""
+    """Within the context, joblib runs its jobs one after another.
+
+    Work is split as for the requested number of jobs, so that rounding is the same.
+    """
     import joblib
     from joblib.parallel import SequentialBackend
 
@@ -239,7 +247,10 @@ def _set_up(content: bytes, board: str) -> None:
 
 
 def task_of(content: bytes) -> Task:
-    """Return the task that was sent. If a version differs from the sender's, it is a task that reports this."""
+    """Return the task (the function that runs a shard) from the bytes that `as_content` made of it.
+
+    If a version differs from the sender's, it is a task that raises a RunError.
+    """
     stream, here = io.BytesIO(content), versions()
     others = [
         f"version {there} of {name}, got {here[name]}"

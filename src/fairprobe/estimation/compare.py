@@ -1,4 +1,4 @@
-"""Comparison of two models on the same inputs: the difference of their shares, and a test that it is chance."""
+"""Comparison of two models on the same inputs: the difference of their shares, its interval, and a test of equality."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Result):
-    """The shares of two models on the same inputs."""
+    """The shares of two models on the same inputs, and their difference with its interval."""
 
     a: Share
     b: Share
@@ -35,18 +35,18 @@ class Comparison(Result):
     """Share of a minus share of b."""
     low: float
     high: float
-    """Upper end of the interval of the difference, at the shares' confidence."""
+    """Upper end of the interval of the difference, at the confidence of the shares' own intervals."""
     p_value: float
     """P-value of McNemar's exact test of equal shares."""
     only_a: int
     only_b: int
-    """Numbers of inputs that are discriminatory for only one of the models."""
+    """Number of inputs that are discriminatory for model b only; `only_a` is that for model a only."""
     n: int
     plain: Comparison | None = None
     """Comparison of plain twins, beside a comparison of linked twins; None without links."""
 
     def sentence(self) -> str:
-        """Return the comparison in words."""
+        """Return the comparison in words: both shares, the difference in points with its interval, and the p-value."""
         return (
             f"{percent(self.a.value)} against {percent(self.b.value)} of {self.n:,} inputs: "
             f"{100 * self.difference:+.3g} points, with {percent(self.a.confidence)} confidence between "
@@ -55,7 +55,7 @@ class Comparison(Result):
         )
 
     def blocks(self) -> list[Block]:
-        """Return the comparison as blocks for people."""
+        """Return the comparison as blocks of a report: the sentence and the figures."""
         figures = {
             "a": percent(self.a.value),
             "b": percent(self.b.value),
@@ -66,7 +66,7 @@ class Comparison(Result):
         return [Sentence(self.sentence()), Table.of_facts(figures)]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values."""
+        """The figures of the comparison as a dict for JSON."""
         return {
             **vars(self),
             "a": self.a.jsonable(),
@@ -96,7 +96,7 @@ def compare(
 
     Args:
         model_a: anything with `predict`, or a callable that takes a batch and returns one output a row.
-        model_b: another; it may lack sensitive columns that the first takes, or take some that the first lacks.
+        model_b: another model; it may lack sensitive columns that the first takes, or take some that the first lacks.
         domain: what an input may be, and which parameters are sensitive.
         population: "domain", "valid", real rows or a `Density`.
         n_experiments: number of experiments of a sample.
@@ -142,7 +142,7 @@ def compare(
 
 
 def paired(a: Share, b: Share, hits_a: Mask, hits_b: Mask, confidence: float) -> Comparison:
-    """Return the comparison of two shares of the same inputs, from the hits of each."""
+    """Return the comparison of two models' shares of the same inputs, from the masks of each model's hits."""
     n = len(hits_a)
     only_a, only_b = int((hits_a & ~hits_b).sum()), int((hits_b & ~hits_a).sum())
     low, high = paired_difference(only_a, only_b, n, confidence)

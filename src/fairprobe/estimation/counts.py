@@ -1,4 +1,4 @@
-"""Counts of the judged inputs that are discriminatory, of the outcomes of their twins, and their record."""
+"""Counts of the discriminatory inputs among the judged ones, of the outcomes in their families, and their record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Count:
-    """Number of hits among the added families, if only some of the sensitive parameters may change."""
+    """Running count of the discriminatory inputs (hits), where twins differ in one set of sensitive parameters only."""
 
     def __init__(self, oracle: Oracle, sensitive: tuple[str, ...], n_samples: int) -> None:
         self.sensitive = sensitive
@@ -32,19 +32,21 @@ class Count:
         self._changed = [name in sensitive for name in oracle.domain.sensitive]
         self._n_samples = n_samples
         self.by_outcome: Counter[tuple[int, Any]] = Counter()
-        """Number of hits by combination of the changed parameters, and the outcome that it gets."""
+        """Number of hits in whose family a combination of the changed parameters gets an outcome; the key is the pair
+        of the combination's position and the outcome."""
         self.n = 0
         """Number of comparable inputs."""
         self.n_not_comparable = 0
         self.hits = 0
         self.counted: list[Mask] = []
         self.are_hits: list[Mask] = []
-        """Boolean masks over the rows of each batch of real rows: the comparable ones, and the hits."""
+        """Boolean masks over the rows of each batch of real rows: `counted` is True for the comparable ones, `are_hits`
+        for the discriminatory ones among them."""
         self.bits: list[tuple[Any, int]] = []
-        """Bits of the hits among the comparable inputs, and the number of these, for each batch; see `Record`."""
+        """For each batch, a bit for each comparable input (1 if it is a hit), and the number of bits; see `Record`."""
 
     def add(self, batch: JudgedFamilies) -> Mask:
-        """Count a batch, and return a mask of the hits among its comparable inputs."""
+        """Count a judged batch, and return a mask over its comparable inputs alone: True for hits."""
         present = self.compared(batch)
         hits = self._oracle.are_discriminatory(batch.outputs, present)
         if batch.second is not None:
@@ -67,14 +69,17 @@ class Count:
         return hits
 
     def compared(self, batch: JudgedFamilies) -> Mask | None:
-        """Return a mask of the members that count: present, and equal to the input in the unchanged parameters."""
+        """Return a mask by member, then input, of those compared: equal to the input in the unchanged parameters.
+
+        None if all members of all families are.
+        """
         if batch.rows is None and all(self._changed):
             return batch.present  # all of them: the usual case, without a comparison
         mask = compared(batch.members, batch.own, self._changed)
         return mask if batch.present is None else mask & batch.present
 
     def _note_outcomes(self, batch: JudgedFamilies, present: Mask | None, rows: Codes) -> None:
-        """Count the outcomes of each combination of the changed parameters, over the hits."""
+        """Add the outcomes in the families of the hits (positions `rows` in the batch) to `by_outcome`."""
         outputs, changed = batch.outputs[:, rows], batch.members[:, self._changed]
         exists = np.ones(outputs.shape[:2], dtype=bool) if present is None else present[:, rows]
         listed = np.flatnonzero((changed >= 0).all(axis=1))
@@ -86,18 +91,21 @@ class Count:
 
     @property
     def value(self) -> float:
-        """The share; NaN if no input could be compared."""
+        """The share: hits divided by comparable inputs; NaN if no input could be compared."""
         return self.hits / self.n if self.n else math.nan
 
     @property
     def rates(self) -> Floats:
-        """Return the fraction of hits in each complete experiment, which is a fixed number of comparable inputs."""
+        """Return the fraction of hits in each complete experiment, a run of `n_samples` comparable inputs."""
         n = self._n_samples
         hits = Record(tuple(self.bits)).hits
         return np.asarray(hits[: len(hits) // n * n].reshape(-1, n).sum(axis=1) / n)
 
     def outcomes(self) -> pd.DataFrame | None:
-        """Return a table of the hits by combination of the changed parameters and outcome; None without hits."""
+        """Return a table of the hits: rows are combinations of sensitive values, columns outcomes; None without hits.
+
+        An entry is the number of hits in whose family the combination gets the outcome.
+        """
         import pandas as pd
 
         if not self.hits:
@@ -110,7 +118,7 @@ class Count:
 
 
 def combination_words(domain: Domain, position: int) -> str:
-    """Return a combination of sensitive values in words."""
+    """Return a combination of sensitive values, given by its position, in words such as "sex=Male, race=White"."""
     codes = zip(domain.sensitive, domain.combinations[position], strict=True)
     return ", ".join(f"{name}={domain[name].decode(np.array([code]))[0]}" for name, code in codes)
 
@@ -120,29 +128,33 @@ def combination_words(domain: Domain, position: int) -> str:
 
 @dataclass(frozen=True)
 class RowAnswers:
-    """Comparable real rows, in order, with the model's output for every member of their families."""
+    """Comparable rows of a population, in order, with the model's output for every member of their families."""
 
     index: pd.Index
     places: Codes
     """Position of each row in the given frame, from 0 on, because an index may repeat labels."""
     members: tuple[str, ...]
-    """Combinations of sensitive values, in words."""
+    """Combination of sensitive values of each member, in words."""
     outputs: NDArray[Any]
     """Outputs of the model by member, then row (then class)."""
     present: Mask
     """Boolean mask of the compared members, by member, then row. Outputs of other members have no meaning."""
     second: NDArray[Any] | None = None
-    """Outputs of the second query, if hits were asked about again; a hit must be one each time."""
+    """Outputs of the second query, by member, then row; None if no hit was asked about again. A hit must be one each
+    time."""
 
     def of_row(self, place: int, outputs: NDArray[Any] | None = None) -> list[Any]:
-        """Return the outputs of a row by member, probabilities as a tuple; None for a member that is not compared."""
+        """Return the outputs for one row (by its position here) as a list by member; None for one not compared.
+
+        Probabilities are a tuple. `outputs` replaces the first outputs, for example by `second`.
+        """
         said = (self.outputs if outputs is None else outputs)[:, place]
         values = [tuple(output.tolist()) if said.ndim > 1 else plain(output) for output in said]
         return [value if exists else None for value, exists in zip(values, self.present[:, place], strict=True)]
 
     @property
     def told_otherwise(self) -> list[int]:
-        """Return the rows whose second answer differed, even if only by rounding."""
+        """Return the positions here of the rows with an output that differed in the second query, even by rounding."""
         if self.second is None:
             return []
         other = np.asarray(self.second != self.outputs).reshape(*self.present.shape, -1).any(axis=2)
@@ -150,7 +162,7 @@ class RowAnswers:
 
     @classmethod
     def joined(cls, parts: Sequence[RowAnswers]) -> RowAnswers:
-        """Return batches put together, in order."""
+        """Return the rows of several batches as one record, in order."""
         index = parts[0].index
         seconds = [part.outputs if part.second is None else part.second for part in parts]
         return cls(
@@ -165,15 +177,16 @@ class RowAnswers:
 
 @dataclass(frozen=True)
 class Record:
-    """The inputs from which the hits and n of a share were counted."""
+    """Record of the judged inputs from which a share was counted: a bit for each, and the answers about real rows."""
 
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
-    """Bits of the hits among the comparable inputs, in order, and the number of these inputs, for each batch."""
+    """For each batch, a bit for each comparable input in order (1 if it is a hit), and the number of these inputs."""
     rows: RowAnswers | None = None
-    """Answers about real rows, if all sensitive parameters change."""
+    """Answers about real rows; None for drawn inputs, and for a share in which only some sensitive parameters
+    change."""
 
     @property
     def hits(self) -> Mask:
-        """Boolean mask of the hits among the comparable inputs, in the order of judging."""
+        """Boolean mask over the comparable inputs, in the order of judging: True for discriminatory ones."""
         masks = [np.unpackbits(bits, count=n).astype(bool) for bits, n in self.parts]
         return np.concatenate(masks) if masks else np.zeros(0, dtype=bool)

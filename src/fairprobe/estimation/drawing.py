@@ -1,4 +1,4 @@
-"""Drawing of the convergence plot: the estimate as experiments are added (the paper's figure)."""
+"""The convergence plot of a sampled share: its running mean as experiments are added (the paper's figure)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 from fairprobe.wording import POPULATIONS, percent
 
 WIDTH, HEIGHT = 7.2, 3.6
-"""Size of a panel in inches; chosen."""
+"""`WIDTH` and `HEIGHT` of a panel, in inches; chosen."""
 
 REACH = 6
-"""Length of the axis on either side of the value, as a multiple of the interval's longer side; chosen."""
+"""Largest length of the axis of shares on either side of the value, in multiples of the interval's longer side;
+chosen."""
 
 FEW = 30
-"""Largest number of experiments that are each marked by a dot; chosen."""
+"""Largest number of experiments that the plot marks by a dot each; chosen."""
 
 
 def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> None:
-    """Draw the running mean after each experiment, with the final interval as a band; a panel for each share."""
+    """Draw shares to an SVG file: a panel for each, with the running mean by experiment and the final interval."""
     panels = [shares] if isinstance(shares, Share) else list(shares)
     if not panels:
         raise SettingError("a convergence plot needs a share, got none")
@@ -36,12 +37,12 @@ def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> N
 
 
 def has_history(share: Share) -> bool:
-    """Return True if there is a history to draw: only a sample has experiments."""
+    """Return True if a share has a running mean to draw: only a sample of at least one whole experiment has one."""
     return share.history is not None and len(share.history) > 0
 
 
 def _draw(axes: Any, share: Share) -> None:
-    """Draw a panel: the line, the band, the measured quantity, and the result in words."""
+    """Draw the panel of one share: its running mean, its interval as a band, and its figures as text."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     history = share.history
@@ -75,7 +76,7 @@ def _draw(axes: Any, share: Share) -> None:
 
 
 def as_shares(axis: Any) -> None:
-    """Label an axis in per cent, at a few round places."""
+    """Label the axis of a plot, whose values are fractions, in per cent at up to seven round values."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))

@@ -1,4 +1,4 @@
-"""The run of an estimate: it counts a population for some sets of sensitive parameters.
+"""The run of an estimate: it judges a population, and counts hits for some sets of sensitive parameters.
 
 The inputs are judged in shards, by this process or by others. A shard is a function of its number, the population, the
 number of inputs and the seed. The result therefore depends neither on the process nor on the order of the shards.
@@ -32,22 +32,22 @@ from fairprobe.store.answers import AnswerLog, Call, NotKeptError, recalled, rec
 from fairprobe.wording import magnitude, percent
 
 LOOK_SECONDS = 0.3
-"""Seconds after which the duration of a run is predicted; chosen."""
+"""Seconds that a run must have taken before its remaining time is predicted; chosen."""
 
 
 class JudgedShard(NamedTuple):
-    """The result of one shard."""
+    """The judged inputs of one shard, with the queries that they took."""
 
     batch: JudgedFamilies
     n_queries: int
-    """Number of rows that the model was asked about."""
+    """Number of rows that the model was asked about for this shard."""
     calls: list[Call]
-    """Calls of the model with its answers; empty if they are not stored."""
+    """For each call of the model, a checksum of the input and the answers; empty if the estimate is not stored."""
 
 
 @dataclass
 class JudgingTask:
-    """Task that judges one shard after the other, with its own count of queries."""
+    """Callable that judges the shard of a number, for an engine; it has its own copy of the asker and its counts."""
 
     population: Population
     n: int | None
@@ -62,7 +62,7 @@ class JudgingTask:
         self.population.oracle.asker = self.asker = copy.copy(self.population.asker)
 
     def __call__(self, shard: int, seconds: float | None, report: Report | None) -> JudgedShard | None:
-        """Judge a shard; return None if it was stopped."""
+        """Judge the inputs of a shard by the model, and return them with the queries; None if it was stopped."""
         noting: AbstractContextManager[list[Call]] = recorded(self.asker) if self.keeps_calls else nullcontext([])
         before, inputs = self.asker.n_queries, self.population.shard(shard, self.n, self.seed)
         with noting as calls, self.population.quiet():
@@ -73,14 +73,14 @@ class JudgingTask:
 
 
 class KeptAnswers:
-    """Store of shards' results for an engine, as the answers of the model."""
+    """Store of shards for an engine: it keeps the model's answers, and judges a shard again by them."""
 
     def __init__(self, log: AnswerLog, task: JudgingTask) -> None:
         self._log = log
         self._task = replace(task, keeps_calls=False)
 
     def load(self, shard: int) -> JudgedShard | None:
-        """Judge a shard by the answers in the log; return None if some are missing."""
+        """Return a shard judged by stored answers alone, without the model; None if some answers are missing."""
         calls = self._log.load(shard)
         if calls is None:
             return None
@@ -91,13 +91,13 @@ class KeptAnswers:
             return None
 
     def save(self, shard: int, result: JudgedShard | None) -> None:
-        """Store the calls of a shard that was not stopped."""
+        """Store the model's answers of a judged shard; None, for a stopped shard, is ignored."""
         if result is not None:
             self._log.save(shard, result.calls)
 
 
 class EstimateRun:
-    """One call of `estimate` or `breakdown`: a population, counted for one or more sets of sensitive parameters."""
+    """One call of `estimate` or `breakdown`: it counts a population for one or more sets of sensitive parameters."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class EstimateRun:
         )
 
     def shares(self) -> list[Share]:
-        """Return a share for each set, in their order."""
+        """Count or solve the population, and return a share for each set of sensitive parameters, in their order."""
         how, survey, population = self.plan.how, self.survey, self.population
         if how == "enumerate":
             return self._enumerated()
@@ -146,7 +146,7 @@ class EstimateRun:
         return survey.shares("exact")
 
     def _solved(self) -> list[Share] | None:
-        """Return the shares from the model's own structure; None if it cannot be solved, or only in too many steps."""
+        """Return exact shares, computed from the model's structure; None if that fails or takes too many steps."""
         domain, settings, survey, asker = self.population.domain, self.settings, self.survey, self.population.asker
         if asker.output != "label":
             limit = f"over the {settings.exact_limit:,} that are enumerated"
@@ -176,7 +176,10 @@ class EstimateRun:
         return [replace(share, n_queries=each.n_queries) for share, each in zip(shares, found, strict=True)]
 
     def _not_solved(self, why: str, *, is_contradicted: bool = False) -> None:
-        """Note the reason; a remark states it if an exact share was requested or the model contradicts its class."""
+        """Record why there is no exact share, as the shares' `detail`.
+
+        A remark states it too if method="exact" was requested or the model contradicts its own structure.
+        """
         self.survey.detail = why
         if self.settings.method == "exact" or is_contradicted:
             self.survey.health.append(Remark("not-exact", f"{why}; sampled instead"))
@@ -184,7 +187,7 @@ class EstimateRun:
     # Judging and counting
 
     def _count(self) -> None:
-        """Count all families or, with sequences, until the intervals are tight or the time is over."""
+        """Judge and count the whole population; a sequential sample, until the goal is reached or the time is over."""
         # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
         settings, clock = self.settings, Clock(self.settings.max_seconds)
         has_goal = settings.width is not None or settings.max_share is not None
@@ -198,7 +201,7 @@ class EstimateRun:
                 return
 
     def _judged(self) -> Iterator[JudgedFamilies]:
-        """Yield the batches of families, judged here or by workers."""
+        """Yield the judged batches in order, from this process or from workers; lost shards are noted and skipped."""
         settings, population, is_enumerated = self.settings, self.population, self.plan.how == "enumerate"
         n, sets = None if is_enumerated else settings.n, [count.sensitive for count in self.survey.counts]
         task = JudgingTask(population, n, self.survey.seed, sets, keeps_calls=self.log is not None)
@@ -223,7 +226,7 @@ class EstimateRun:
             running.close()
 
     def _lose(self, n: int, why: str) -> None:
-        """Continue without the inputs of a shard that kept failing."""
+        """Count `n` inputs of a shard that kept failing as lost; an exact share, which needs all inputs, fails."""
         if self.plan.how == "enumerate":
             raise RunError(f"an exact share needs every input, got {n:,} families without an answer: {why}")
         self.survey.lose(n, why)
@@ -231,7 +234,7 @@ class EstimateRun:
             sequence.lose(n)
 
     def _foreseen(self, under_way: list[Counts]) -> float:
-        """Return the predicted remaining seconds; unknown for a run that stops when its interval is tight."""
+        """Return the predicted remaining seconds: 0 before one is possible, infinite for a sequential sample."""
         seconds = self.clock.seconds
         n = self.survey.counts[-1].n + sum(counts.n_judged for counts in under_way)
         if seconds < LOOK_SECONDS or not n:
@@ -239,7 +242,7 @@ class EstimateRun:
         return math.inf if self.sequences else seconds * (self.plan.n_inputs / n - 1)
 
     def _status(self) -> Status:
-        """Return the progress of the last set."""
+        """Return the progress to show: the share of the last set of sensitive parameters so far, with its interval."""
         count = self.survey.counts[-1]
         low, high = intervals.clopper_pearson(count.hits, count.n, self.settings.confidence)
         if self.sequences:
@@ -249,7 +252,7 @@ class EstimateRun:
         return Status(text, {"n": count.n, "hits": count.hits, "low": low, "high": high}, done)
 
     def _not_tight(self) -> Iterator[Remark]:
-        """Yield remarks on a requested width or limit that some interval has not reached."""
+        """Yield remarks if an interval is wider than `width`, or does not tell if the share is above `max_share`."""
         width, limit = self.settings.width, self.settings.max_share
         if width is not None and any(each.high - each.low > width for each in self.sequences):
             text = f"the interval is still wider than the {percent(width)} asked for"

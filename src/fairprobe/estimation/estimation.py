@@ -1,4 +1,4 @@
-"""`estimate`: how common discriminatory inputs are in a population; `breakdown`: by set of sensitive parameters.
+"""`estimate`, the share of discriminatory inputs in a population, and `breakdown`, by set of sensitive parameters.
 
 `causal_score` and `causal_search` are Themis' measure (Galhotra, Brun, Meliou, FSE 2017): the share of inputs whose
 outcome some parameters alone change. Themis stops when a normal approximation of the error looks small, which without
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def _estimate(model: Model, domain: Domain, population: Any, **settings: Any) -> Share:
-    """Do what `estimate` declares."""
+    """Return the share of a population and warn of its remarks; this is the body of `estimate`."""
     (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], Settings(**settings))
     warn_of([share], stacklevel=4)
     return share
@@ -77,37 +77,38 @@ def estimate(
             which inputs are drawn within the constraints and links.
         n_experiments: number of experiments of a sample, 400 by default; at most 100,000 with `width` or `max_share`.
         n_samples: number of inputs of an experiment.
-        confidence: of the interval low to high (two-sided) and of the bounds lower and upper (one-sided each).
-        method: "sample", "exact", or "auto": exact where counts tell that it takes no longer than a sample of
-            the default size.
-        exact_limit: inputs of the largest domain that is enumerated. With "auto", it is only enumerated if sampling
-            would ask about as many rows.
+        confidence: confidence of the interval low to high (two-sided) and of the bounds lower and upper (one-sided).
+        method: "sample", "exact" (enumerate the domain or solve the model), or "auto": exact if it takes no longer
+            than a sample of the default size, judged by counts.
+        exact_limit: number of inputs of the largest domain that is enumerated. With "auto", a domain is enumerated only
+            if sampling would ask about as many rows.
         width: stop as soon as the interval is no wider than this. It is then valid at any moment of stopping.
         max_share: stop as soon as the share is known to be above this limit or not.
         max_seconds: stop sampling after this many seconds. The interval is then valid at any moment of stopping.
         threshold: an input is discriminatory if its gap is above it. Labels have 0 by default.
         output: the outputs that are compared: "label", "score", "proba" or "value".
         favourable: the favourable outcome, to say who is worse off. It is a label; for scores and values "highest" or
-            "lowest"; for probabilities a class, or "highest" or "lowest" of the last one. An outcome that the model
-            never gives is refused. A model that does not tell its classes is asked about inputs until one gets the
-            outcome; these rows are not in `n_queries`.
+            "lowest"; for probabilities a class, or "highest" or "lowest" for the probability of the last class. An
+            outcome that the model never gives is refused. A model that does not state its classes is asked about inputs
+            until one gets the outcome; these rows are not in `n_queries`.
         seed: the same seed and settings give the same result. None draws one, which the result records.
         batch: "array" or "frame", the form of the model's batches; by default that of the data it was fitted on.
         linked: in a domain with links, True compares linked twins, False those that differ in the sensitive parameters
-            alone. None does both, with the plain share in the linked one's `plain`.
-        sample_weight: for a population of rows, the weight of each. The interval is then Gaffke's over groups or rows.
-        groups: for a population of rows, the person that each belongs to. Several rows of one person tell less than as
-            many people.
+            alone. None does both: the result is the linked share, and its `plain` is the plain share.
+        sample_weight: for a population of rows, the weight of each row. The interval is then Gaffke's over groups or
+            rows.
+        groups: for a population of rows, the person that each row belongs to. Several rows of one person tell less than
+            rows of as many people.
         rows_are: for a population of rows, "held-out", "training" or "unknown", the default. Only held-out rows
             represent other people: a share of training rows is a count without an interval, and rows of unknown role
             pass a limit only on the condition that the model was not trained on them.
         gate: "linked" or "plain" if a limit binds that share alone, "none" if no limit binds either. By default a limit
             binds both, and the error, 1 - `confidence`, is split between them.
-        store: a folder in which the model's answers are kept as they come. The same call made again takes them from
-            there and goes on where it ended, by whatever workers; with more experiments it goes on further. Another
-            model, domain, population or setting is refused; canary inputs find out a model that changed.
-        model_id: with `store`, a name for this very model, as for `search`.
-        n_jobs: processes that judge; -1 is one for each core. The result does not depend on it.
+        store: a folder in which the model's answers are stored as they come. A repeated call reads them from there and
+            continues where the last one ended, with any number of workers; with more experiments it goes further. Any
+            other model, domain, population or setting is refused. Canary inputs detect a changed model.
+        model_id: with `store`, a name that you give to this model, as for `search`.
+        n_jobs: number of processes that judge; -1 is one for each core. The result does not depend on it.
         engine: as for `search`: "local", "processes", "dask" or "dask://host:port". A shard that keeps failing is left
             out, and a remark says so: the upper bounds count all its inputs as cases, the lower ones none (`n_lost`).
         progress: True for a line on the standard error, or a callable that takes a `Status`, after every batch.
@@ -133,14 +134,14 @@ def breakdown(
     """Estimate the share for each sensitive parameter alone and for their combinations, in one pass over the inputs.
 
     For a set of sensitive parameters, twins differ in these alone; the others stay as they are in the input. Each set
-    has the interval that `estimate` gives it alone: a limit binds one set, so another set costs it nothing. A sample
-    that may stop early stops once the shares of all sets are known as well as was asked for.
+    has the interval that `estimate` would give it if asked for alone, because a limit applies to one set. A sample
+    that may stop early stops once the shares of all sets are known as closely as `width` or `max_share` asks.
 
     Args:
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
         domain: what an input may be, and which parameters are sensitive.
         population: as for `estimate`.
-        sets: the sets of sensitive parameters, by default all there are.
+        sets: the sets of sensitive parameters, each a list of names; by default all sets.
         settings: any other keyword argument of `estimate`.
 
     Returns:
@@ -170,10 +171,10 @@ def causal_score(
     confidence: float = 0.99,
     **settings: Any,
 ) -> dict[str, Share]:
-    """The causal score of each set of sensitive parameters, by default of all together.
+    """Return the causal score (Themis' name of the share) of each set of sensitive parameters, by the set's name.
 
-    It samples until every score is known to within `error` on either side; all hold together with `confidence`. The
-    other arguments are those of `breakdown`.
+    By default there is one set, of all sensitive parameters. Inputs are sampled until every interval is at most
+    2 x `error` wide; all intervals hold together with `confidence`. The other arguments are those of `breakdown`.
     """
     if not is_number(error) or not 0 < error < 0.5:
         raise SettingError.about("error", f"must be above 0 and below 0.5, got {error!r}")
@@ -185,7 +186,7 @@ def causal_score(
 def causal_search(
     model: Model, domain: Domain, *, min_share: float, confidence: float = 0.99, **settings: Any
 ) -> dict[str, Share]:
-    """The smallest sets of sensitive parameters whose causal score is above `min_share`.
+    """Return the smallest sets of sensitive parameters whose share is shown to be above `min_share`, by name.
 
     Sets are tried by size; one that holds a set found before is left out, as its score is no smaller. The other
     arguments are those of `breakdown`.
@@ -204,7 +205,7 @@ def causal_search(
 
 
 def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """Return sets of sensitive parameters, by default all, the small ones first."""
+    """Return the argument `sets` as checked tuples of names in domain order; by default all sets, small ones first."""
     if sets is None:
         sizes = range(1, len(domain.sensitive) + 1)
         return [names for size in sizes for names in combinations(domain.sensitive, size)]
@@ -221,7 +222,10 @@ def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[
 def shares_of(
     model: Model, domain: Domain, population: Any, sets: Sequence[tuple[str, ...]], settings: Settings
 ) -> list[Share]:
-    """A share for each set of sensitive parameters that may change; with links, the plain ones beside the linked."""
+    """Return a share of the population for each set of sensitive parameters; twins differ in one set only.
+
+    With links and `settings.linked` None, the shares are those of linked twins, with the plain ones as their `plain`.
+    """
     sides, population = sides_of(domain, settings.linked), bound(population, domain)
     n_bound = Gate.of(settings.gate).n_bound(sides)
     settings = settings.but(confidence=split_confidence(settings.confidence, n_bound))
@@ -234,7 +238,7 @@ def shares_of(
 
 
 def plan(domain: Domain, population: Any, **given: Any) -> EstimatePlan:
-    """The work that `estimate` would take with the same arguments. No model is asked."""
+    """Return the method and the numbers of inputs and queries that `estimate` would need. No model is asked."""
     settings, population = Settings(**given), bound(population, domain)
     n_rows = population.shape[0] if hasattr(population, "shape") else None
     if not isinstance(population, str):

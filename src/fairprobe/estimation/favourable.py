@@ -1,4 +1,4 @@
-"""The favourable outcome of a model: reads the user's word for it, and finds who is denied it."""
+"""The favourable outcome of a model: the reading of the user's word for it, and the search for who is denied it."""
 
 from __future__ import annotations
 
@@ -22,38 +22,41 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDS = ("lowest", "highest")
-"""Words for the favourable end of numbers; of probabilities, the end of the last class."""
+"""Words that name the better end of numeric outputs; for probabilities they refer to that of the last class."""
 
 MOST_LOOKED_AT = 100_000
-"""Largest number of inputs of a domain searched for an outcome; chosen. All rows are searched."""
+"""Largest number of drawn inputs that a model is asked about to see an outcome; chosen. Of real rows, all are used."""
 
 MOST_TOLD = 10
-"""Largest number of outcomes that a message lists; chosen."""
+"""Largest number of outcomes that an error message lists; chosen."""
 
 
 @dataclass(frozen=True)
 class Favourable:
-    """The favourable outcome of a model."""
+    """The favourable outcome of a model: a label, a class, or an end of numeric outputs ("lowest" or "highest")."""
 
     word: Any
-    """Label, class or end, as a user names it."""
+    """The label, the class, or the word of `ENDS`."""
     column: Any
-    """Name of the outcome in a table of outcomes."""
+    """Column of the outcome in a table of outcomes such as `Share.outcomes`."""
     is_label: bool = False
     is_low: bool = False
     """True if the lower number is better."""
     place: int | None = None
     """Position of the class whose probability or score is meant; None if outputs are not by class."""
     n_queries: int = field(default=0, compare=False)
-    """Number of rows that the model was asked about to see this outcome; they count in no share."""
+    """Number of rows that the model was asked about before it gave the outcome; they count in no share."""
 
     @property
     def label(self) -> Any:
-        """The label or class that is meant; None for an end."""
+        """The label or class that is favourable; None for a word of `ENDS`."""
         return self.word if self.is_label or (self.place is not None and self.word == self.column) else None
 
     def worse_off(self, outcomes: pd.DataFrame | None) -> str | None:
-        """Return the combination that gets the outcome least often; None in a tie."""
+        """Return the combination of sensitive values that gets the outcome least often; None in a tie.
+
+        `outcomes` is a table as in `Share.outcomes`: combinations by outcomes.
+        """
         if outcomes is None:
             return None
         asked = outcomes[outcomes.sum(axis=1) > 0]
@@ -64,19 +67,22 @@ class Favourable:
         return None if rates.iloc[0] == rates.iloc[1] else str(rates.index[0])
 
     def denied(self, outputs: NDArray[Any], present: Mask, place: int, above: float) -> Mask:
-        """Return a mask of the inputs for which another member's output is better by more than `above`."""
+        """Return a mask of inputs: True if another member's output is better than that of the member at `place`.
+
+        It must be better by more than `above`, and the member at `place` must exist.
+        """
         good = self._goodness(outputs)
         others = np.where(present, good, -np.inf)
         others[place] = -np.inf
         return np.asarray(present[place] & (others.max(axis=0) - good[place] > above))
 
     def worst(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[Any]:
-        """Return a number by input that is higher where the output of its worst-off member is better."""
+        """Return, by input, how good the output of its worst-off member is: a number, higher for a better output."""
         good = self._goodness(outputs)
         return np.asarray(good.min(axis=0) if present is None else np.where(present, good, np.inf).min(axis=0))
 
     def _goodness(self, outputs: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers by member, then input, that are higher where the output is better."""
+        """Return, by member, then input, how good the output is: a number, higher for a better output."""
         if self.is_label:
             return np.asarray(outputs == self.word).astype(np.float64)
         numbers = outputs if self.place is None else outputs[..., self.place]
@@ -92,16 +98,16 @@ def read_favourable(
     *,
     as_text: bool = False,
 ) -> Favourable | None:
-    """Return the favourable outcome that a word names; None for None.
+    """Return the favourable outcome that a user's word names for a model; None for None.
 
     Args:
         word: a label, a class or an end; a `Favourable` is given back as it is.
         model: its classes are taken from it where it tells them.
         output: "label", "score", "proba" or "value".
-        seen: ever longer lists of the labels seen. It is gone through only for a model that does not tell its classes,
-            until the outcome is among them.
-        n_classes: tells how many classes the outputs are about, 0 for plain numbers. It is called only where the model
-            does not tell.
+        seen: ever longer lists of the labels seen so far. They are read only for a model that does not state its
+            classes, until the outcome is among them.
+        n_classes: function that returns the number of classes of an output, 0 for plain numbers. It is called only if
+            the model does not state its classes.
         as_text: the word is the text of an outcome, as "1" is of 1; otherwise it must be the outcome itself.
     """
     if word is None or isinstance(word, Favourable):
@@ -117,7 +123,7 @@ def read_favourable(
 
 
 def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = False) -> Favourable | None:
-    """Return the favourable outcome of a model that is asked about populations.
+    """Return the favourable outcome that a user's word names, for the model and output of some populations.
 
     If the model does not state its classes, inputs of the populations are judged, few at first, until one of their
     members gets the outcome; an outcome that is never seen is refused.
@@ -141,7 +147,7 @@ def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = F
 def favourable_in(
     word: Any, model: Any, domain: Domain, rows: Any, *, as_text: bool = False, **asked: Any
 ) -> Favourable | None:
-    """Return the favourable outcome of a model on rows, if there are some, and in the domain.
+    """Return the favourable outcome that a user's word names for a model, looked for in rows (or None) and the domain.
 
     The other arguments are `output`, `threshold` and `batch`, as in `estimate`.
     """
@@ -150,7 +156,7 @@ def favourable_in(
 
 
 def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False) -> Any:
-    """Return the label among those of some rows that a word stands for."""
+    """Return the label, among those given, that a user's word names; refuse a word that names none."""
     word = word.label if isinstance(word, Favourable) else word
     for label in _matching(word, labels, as_text):
         return label
@@ -158,27 +164,30 @@ def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False)
 
 
 def classes_of(model: Any) -> list[Any] | None:
-    """Return the model's classes, in order; None if it does not state them."""
+    """Return a list of the model's classes, in the model's order; None if it does not state them."""
     classes = adapter_for(model).classes
     return np.asarray(classes).tolist() if classes is not None and np.ndim(classes) == 1 else None
 
 
 def named_outcomes(outcomes: pd.DataFrame | None, classes: Sequence[Any] | None) -> pd.DataFrame | None:
-    """Return a table of outcomes with the names of classes, which the oracle knows by position."""
+    """Return a table of outcomes with the classes' names as columns, in place of their positions; None for None."""
     if outcomes is None or classes is None or {*outcomes.columns} & {*ENDS}:
         return outcomes
     return outcomes.rename(columns=dict(enumerate(classes)))
 
 
 def in_order(labels: Iterable[Any]) -> list[Any]:
-    """Return distinct labels in order; those of one type stand together."""
+    """Return the distinct labels in a list, sorted by type, then by value."""
     return sorted({plain(label) for label in labels}, key=lambda label: (str(type(label)), label))
 
 
 def _of_numbers(
     word: Any, output: str, classes: list[Any] | None, n_classes: Callable[[], int], as_text: bool
 ) -> Favourable:
-    """Return an end, or a class; if a class has the name of an end, the class is meant."""
+    """Return the favourable outcome of numeric outputs that a word names: a class, or a word of `ENDS`.
+
+    If a class has the name of an end, the class is meant.
+    """
     n = 0
     if output == "proba" and classes is not None:
         n = len(classes)
@@ -193,7 +202,7 @@ def _of_numbers(
 
 
 def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
-    """Yield the labels seen so far, batch after batch."""
+    """Yield, after each batch of judged inputs, the list of all labels that the model has given so far."""
     import pandas as pd
 
     labels: set[Any] = set()
@@ -203,7 +212,7 @@ def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
 
 
 def _answers(targets: Sequence[Population]) -> Iterator[NDArray[Any]]:
-    """Yield the model's outputs for all members of inputs: of few, then of all rows or of many drawn inputs."""
+    """Yield the model's outputs for all members of batches of inputs: of a few, then of all rows or many inputs."""
     for target in targets:
         first = next(target.parts(FEW, 0)) if target.rows is None else target.rows.iloc[:FEW]
         for part in chain([first], target.parts(MOST_LOOKED_AT, 0)):
@@ -218,7 +227,7 @@ def _refused(word: Any, rule: str, known: Sequence[Any]) -> SettingError:
 
 
 def _matching(word: Any, outcomes: Iterable[Any], as_text: bool) -> list[Any]:
-    """Return the outcome that a word means, alone in a list; empty if there is none or the text is ambiguous.
+    """Return a list with the one outcome that a word names; empty if it names none, or as text more than one.
 
     Truth values are neither numbers nor texts.
 

@@ -1,6 +1,6 @@
-"""Populations: batches of families, judged by the model, for other modules to count.
+"""Populations: the inputs that a share is about, drawn or real rows, judged by the model in batches of families.
 
-The oracle decides which are discriminatory, and `domain.families` who is compared with whom.
+Other modules count them. The oracle decides which are discriminatory, and `domain.families` who is compared with whom.
 """
 
 from __future__ import annotations
@@ -33,45 +33,45 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLES = 1
-"""Key of the random numbers of an estimate, which separates them from those of a search with the same seed."""
+"""First part of the spawn keys of an estimate's random streams, so that a search with the same seed has others."""
 
 FEW = 256
-"""Number of rows on which a model's rounding is measured; chosen."""
+"""Number of real rows, spread over all, on whose families the rounding of the model's outputs is measured; chosen."""
 
 
 @dataclass(frozen=True)
 class JudgedFamilies:
-    """A batch of inputs with their twins: the model's output for each member, and the member that each input is."""
+    """A batch of inputs with the model's outputs for all members of their families (the input and its twins)."""
 
     outputs: NDArray[Any]
     """Outputs by member, then input (then class)."""
     present: Mask | None
-    """Boolean mask of the members that are compared and allowed; None if all are."""
+    """Boolean mask by member, then input: True if the member is compared and allowed; None if all are."""
     members: Codes
-    """Sensitive codes of each member; -1 for a value that is the input's own."""
+    """Codes of the sensitive values, by member, then sensitive parameter; -1 where the input's own value stays."""
     own: Codes
-    """Sensitive codes of each input itself; -1 where its value is not compared."""
+    """Codes of the inputs' own sensitive values, by input, then parameter; -1 where the value is not compared."""
     kinds: Codes | None
     """Number by member, then input; members with equal numbers are equal rows to the model; None if all differ."""
     rows: RowMembers | None = None
-    """The real rows, if the inputs are rows."""
+    """The rows with their members, if the inputs are real rows; None for drawn inputs."""
     counted: Mask | None = None
     """Boolean mask of the inputs that belong to the population; None if all do."""
     second: NDArray[Any] | None = None
-    """Outputs of the second query about hits; None for a model that is known to repeat itself."""
+    """Outputs after hits were asked about again, by member, then input; None if there was no second query."""
     n_contradicted: int = 0
     """Number of hits whose second output differed by more than rounding."""
     contradicted: Any = None
-    """Rows whose second output differed, as codes or as a frame."""
+    """Rows sent to the model whose second output differed, as codes or as a frame; None if there are none."""
 
 
 def judged(
     oracle: Oracle, inputs: Codes | pd.DataFrame, sets: Sequence[Sequence[str]] | None = None, *, twice: bool = False
 ) -> JudgedFamilies:
-    """Return a batch of inputs or real rows with the model's outputs for all their members.
+    """Ask the model about the families of some inputs (codes) or real rows (a frame), and return its outputs.
 
-    Real rows have the members that some sets of sensitive parameters need. With `twice`, hits are asked about again,
-    for any members that make them hits: which members are compared differs by set, and is counted later.
+    Real rows have the members that the given sets of sensitive parameters need. With `twice`, the model is asked again
+    about each family with any discriminatory pair, because the compared members differ by set and are counted later.
     """
     families, asker = oracle.families, oracle.asker
     if isinstance(inputs, np.ndarray):
@@ -99,7 +99,7 @@ def judged(
 
 
 def _ask_rows(asker: Answering, members: RowMembers, rows: Codes | slice = slice(None)) -> NDArray[Any]:
-    """Return the outputs of some rows' members; members that do not count have none."""
+    """Return the model's outputs by member, then row, for the families of some rows; 0 or empty for absent members."""
     present = np.zeros_like(members.present)
     present[:, rows] = members.present[:, rows]
     answers = asker.ask_frame(members.joined(present)) if present.any() else np.zeros(0)
@@ -109,7 +109,10 @@ def _ask_rows(asker: Answering, members: RowMembers, rows: Codes | slice = slice
 
 
 def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
-    """Return the domains with the twins to compare: linked ones, plain ones, or both, the linked ones first."""
+    """Return one domain for each kind of twins to compare: with links, without, or both, the linked one first.
+
+    `linked` is True or False for one kind, None for both if the domain has links.
+    """
     checked_domain(domain)
     if linked is not None and not isinstance(linked, bool):
         raise SettingError.about("linked", f"must be True, False or None, got {linked!r}")
@@ -124,12 +127,12 @@ def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
 
 
 def bound(population: Any, domain: Domain) -> Any:
-    """Return a density bound to the rules and links of the domain; any other population unchanged."""
+    """Return the argument `population`; a density is bound to the constraints and links of the domain, for drawing."""
     return checked_density(population, domain) if isinstance(population, Density) else population
 
 
 def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
-    """Return the rows whose sensitive values are known, with the model's dtypes, and a mask of these."""
+    """Return the rows with known sensitive values, as a frame with the domain's dtypes, and a mask over all rows."""
     known = rows.known
     if not known.any():
         names = ", ".join(rows.domain.sensitive)
@@ -138,14 +141,14 @@ def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
 
 
 def _as_taken(model: Any, domain: Domain) -> Domain:
-    """Return a domain that hides the sensitive columns on which the model was not fitted."""
+    """Return the domain with those sensitive columns hidden that the model was not fitted on and so does not take."""
     columns = columns_of(model, domain)
     lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
     return domain.hiding(lacking) if lacking else domain
 
 
 class Population:
-    """The inputs that a call is about, drawn at random or real rows, and the oracle that judges them."""
+    """The inputs that a share is about, drawn at random or real rows, and the oracle that judges them by a model."""
 
     def __init__(
         self,
@@ -167,16 +170,16 @@ class Population:
         self.name = "density" if self.density is not None else population if isinstance(population, str) else "rows"
         self.rows: pd.DataFrame | None = None
         self.places = np.zeros(0, dtype=np.int64)
-        """Position of each used row in the given frame; other rows are left out."""
+        """Position in the given frame of each row in `rows`; rows with an unknown sensitive value are left out."""
         self.n_left_out = 0
         """Number of rows whose sensitive value is unknown."""
         self.weights: Floats | None = None
         self.total_weight = 0.0
         """Sum of the weights of all given rows, with known or unknown sensitive values."""
         self.groups: Codes | None = None
-        """Group of each row whose sensitive value is known."""
+        """Number of the group of each row in `rows`; None without groups."""
         self._some: pd.DataFrame | None = None
-        """A few members of rows, on which a model's rounding is measured."""
+        """Family members of a few of the rows, on which the rounding of the model's outputs is measured."""
         if isinstance(population, str | Density):
             beside = {"sample_weight": sample_weight, "groups": groups}
             for name in (name for name, values in beside.items() if values is not None):
@@ -198,7 +201,7 @@ class Population:
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
 
     def _take(self, given: Rows) -> None:
-        """Keep the given rows whose sensitive values are known."""
+        """Set the population to those of the given rows whose sensitive values are known, with weights and groups."""
         self.rows, known = known_rows(given)
         self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
         if given.weights is not None:
@@ -210,37 +213,44 @@ class Population:
 
     @property
     def asker(self) -> Asker:
-        """Return an asker of the model itself, without a stand-in."""
+        """Return the asker of the oracle, which counts queries and asks the model itself; it must be no stand-in."""
         assert isinstance(self.oracle.asker, Asker)
         return self.oracle.asker
 
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:
-        """Return remarks on answers that change; a few rows are asked about again after all others are judged."""
+        """Return remarks on a model whose answers change, found by asking about a few rows again on first use."""
         asker = self.oracle.asker
         return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Return the context for asking; real rows may hold any value, so the model must check them."""
+        """Return a context in which scikit-learn does not check inputs for NaN; for real rows, one without effect.
+
+        Real rows may hold any value, so the model must check them.
+        """
         return self.oracle.asker.quiet() if self.rows is None else nullcontext()
 
     def families(self, n: int, seed: int) -> Iterator[JudgedFamilies]:
-        """Yield all rows or `n` drawn allowed inputs, with their families; equal seeds give equal inputs."""
+        """Yield batches of judged families: of all rows, or of `n` drawn inputs. Equal seeds give equal inputs."""
         return (self.judged(part) for part in self.parts(n, seed))
 
     def parts(self, n: int, seed: int) -> Iterator[Any]:
-        """Yield the shards in order: frames of rows, or drawn inputs."""
+        """Yield the batches of inputs in order, not yet judged: frames of rows, or codes of `n` drawn inputs."""
         return (self.shard(number, n, seed) for number in range(self.n_shards(n)))
 
     def n_shards(self, n: int | None) -> int:
-        """Return the number of batches for all rows, for `n` drawn inputs, or for every family of the domain."""
+        """Return the number of batches that hold all rows, `n` drawn inputs, or, for None, every family."""
         n = n if self.rows is None else len(self.rows)
         if n is None:
             return self.oracle.families.n_blocks(self.oracle.batch_size(ROWS_A_CALL))
         return math.ceil(n / self.oracle.batch_size(n))
 
     def shard(self, number: int, n: int | None, seed: int) -> Any:
-        """Return one batch, from 0 on. Each has its own random numbers, so that no batch depends on another."""
+        """Return the inputs of batch `number`, from 0 on: a frame of rows, or codes of `n` drawn inputs.
+
+        Without `n`, the codes are one input of each family of the domain. Each batch has its own random numbers, so
+        that no batch depends on another.
+        """
         if self.rows is not None:
             size = self.oracle.batch_size(len(self.rows))
             return self.rows.iloc[number * size : (number + 1) * size]
@@ -251,11 +261,14 @@ class Population:
         return (self.density or self.domain).sample_codes(min(size, n - number * size), rng)
 
     def judged(self, part: Any, sets: Sequence[Sequence[str]] | None = None) -> JudgedFamilies:
-        """Return a judged batch."""
+        """Ask the model about the families of a batch of inputs, and return them with its outputs."""
         return judged(self.oracle, part, sets, twice=self.twice)
 
     def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
-        """Yield an input of each family, counted as each of its members that the constraints allow."""
+        """Yield a judged batch once for each member of its families, with that member as the input that counts.
+
+        Members that the constraints forbid are not counted.
+        """
         for position, combination in enumerate(batch.members):
             counted = None if batch.present is None else batch.present[position]
             yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)

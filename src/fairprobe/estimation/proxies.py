@@ -1,4 +1,4 @@
-"""Proxies: the columns that reveal a sensitive one, alone and together."""
+"""Proxies: the columns that predict a sensitive column, each alone and all together."""
 
 from __future__ import annotations
 
@@ -23,25 +23,28 @@ if TYPE_CHECKING:
 
 TOGETHER = "all together"
 MOST_BINS = 64
-"""Largest number of bins of a numeric column; chosen."""
+"""Largest number of bins into which a numeric column is divided to learn from it; chosen."""
 
 FEW_VALUES = 12
-"""Number of distinct values of a number above which only the halves around its median are predicted; chosen."""
+"""Largest number of distinct values of a sensitive number that are each predicted; chosen. Of a number with more, the
+prediction is above or below its median."""
 
 FEWEST = 20
-"""Smallest number of rows with a value for it to be predicted; chosen."""
+"""Smallest number of rows with a sensitive value, and of rows without it, for it to be predicted; chosen."""
 
 SMOOTHING = 5.0
-"""Weight, in rows, of the overall rate in a bin's rate, so that rare values do not look certain; chosen."""
+"""Weight of the rate over all rows when the rate of a bin is computed, in rows; chosen: rare values then do not look
+certain."""
 
 BEYOND = 10
-"""Largest number of permutations that beat a significant column; chosen: the test's own error is then 1 in 3."""
+"""Approximate number of permutations that may beat a column that is still significant; chosen: the relative error of
+the p-value is then about 1/3."""
 
 MOST_PERMUTATIONS = 5_000
-"""Largest number of permutations; chosen. At an error below 1 in this many, no column is significant."""
+"""Largest number of permutations of the test; chosen. At an error below 1 in this many, no column is significant."""
 
 CELLS = 2_000_000
-"""Number of labels permuted at a time; chosen to take about 16 MB."""
+"""Largest number of labels permuted at a time, rows times permutations; chosen to take about 16 MB."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -49,17 +52,19 @@ class Proxies(Result):
     """The result of `proxies`: how closely other columns predict sensitive ones."""
 
     table: pd.DataFrame
-    """A row for each sensitive column and each other one, and for all of these together: which `value` is told best,
-    and with what `auc`, between `low` and `high`: the probability that of two people, one with that value and one
-    without, the one with it gets the higher score. 0.5 is guessing, and `low` is above it only for what is shown to
-    tell. `together` is the AUC of all columns for the same value. Ordered by `auc`."""
+    """Table with a row for each sensitive column and each other `column`, and for all other columns together.
+
+    `value` is the sensitive value that the column predicts best, and `auc` how well: the probability that of two
+    people, one with the value and one without, the first gets the higher score. 0.5 is guessing. `low` to `high` is its
+    interval; `low` is above 0.5 only if the column is shown to predict the value. `together` is the AUC of all columns
+    for the same value. The rows of a sensitive column are sorted by `auc`, highest first."""
     confidence: float
-    """Confidence with which all intervals hold together; they are approximations for many rows."""
+    """Confidence with which all intervals hold together; they are approximate, and need many rows."""
     n: int
     seed: int
 
     def sentence(self) -> str:
-        """Return the findings in words, limited to what was tested."""
+        """Return in words how well each sensitive column is predicted, by all columns and by the best single ones."""
         parts = []
         for name, rows in self.table.groupby("sensitive", sort=False):
             every = rows[rows["column"] == TOGETHER].iloc[0]
@@ -75,11 +80,11 @@ class Proxies(Result):
         return f"{'; '.join(parts)}. A model may use what tells it; that it does is not tested here"
 
     def blocks(self) -> list[Block]:
-        """Return the proxies as blocks for people."""
+        """Return the result as blocks of a report: the sentence, the number of rows and the table."""
         return [Sentence(self.sentence()), Table.of_facts({"rows": f"{self.n:,}"}), Table.of_frame(self.table)]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values."""
+        """The figures and the table as a dict for JSON."""
         table = [{key: plain(value) for key, value in row.items()} for row in self.table.to_dict("records")]
         return {**vars(self), "table": table, "sentence": self.sentence()}
 
@@ -92,7 +97,7 @@ def proxies(
     max_rows: int = 20_000,
     seed: int | None = 0,
 ) -> Proxies:
-    """Find the columns that give sensitive ones away: alone, and all other columns together.
+    """Find the columns that predict sensitive columns: each alone, and all of them together.
 
     Scores are learned from half of the rows and tested on the other half. A column counts as a proxy only if it
     predicts better than nearly all columns and values do after the sensitive values of that half are permuted. If no
@@ -151,7 +156,10 @@ def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
 
 
 def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
-    """Return masks of the rows with each value that enough rows have; for two values, only one mask."""
+    """Return the values of a sensitive column to predict, each with a mask of its rows; of two values, only one.
+
+    Rare values are left out. Of a number with many values, the only target is to be above the median.
+    """
     import pandas as pd
 
     values = column.dropna()
@@ -172,7 +180,10 @@ def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
 
 
 def _binned(column: pd.Series[Any]) -> Codes:
-    """Return a column as small integers: numbers in order, many by quantiles; a missing value is last."""
+    """Return a column as bin numbers from 0 on: one bin for each value, or quantiles of a number with many values.
+
+    Numbers keep their order; missing values are in the last bin.
+    """
     import pandas as pd
 
     if not pd.api.types.is_numeric_dtype(column):
@@ -185,7 +196,7 @@ def _binned(column: pd.Series[Any]) -> Codes:
 
 
 def _half(number: Codes, rng: np.random.Generator) -> Mask:
-    """Return a mask of the test rows: a random half of the rows with each value."""
+    """Return a mask of the rows to test on: a random half of the rows with each number (target value)."""
     order = np.lexsort((rng.random(len(number)), number))
     is_tried = np.zeros(len(number), dtype=bool)
     is_tried[order[::2]] = True
@@ -193,7 +204,7 @@ def _half(number: Codes, rng: np.random.Generator) -> Mask:
 
 
 def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
-    """Return scores by target, then row: the target's rate among the training rows that share the row's bin."""
+    """Return scores of one column by target, then test row: the target's rate among training rows in the row's bin."""
     learned, n_bins = binned[~is_tried], int(binned.max()) + 1
     counts = np.bincount(learned, minlength=n_bins) + SMOOTHING
     hits = [np.bincount(learned, own, minlength=n_bins) + SMOOTHING * own.mean() for own in ones[:, ~is_tried]]
@@ -201,7 +212,7 @@ def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
 
 
 def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, seed: int) -> Floats:
-    """Return scores by target, then row, of one gradient boosting model for all targets."""
+    """Return scores of all columns by target, then test row: probabilities by one gradient boosting model."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=seed % 2**32)
@@ -212,9 +223,10 @@ def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, see
 
 
 def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Generator) -> Mask:
-    """Return a mask by column and target of scores better than chance; `error` is the chance of any mistake.
+    """Return a mask by column, then target: True if the column's scores predict the target better than chance.
 
-    The permutation test of Westfall and Young (1993), on the largest of all statistics.
+    `scores` are by column, target and row, `ones` by target and row. If no column predicts any target, the probability
+    of any True is at most `error`. The permutation test of Westfall and Young (1993), on the largest of all statistics.
     """
     ranks = np.stack([[_rank(score, score) * len(score) + 0.5 for score in column] for column in scores])
     n_targets, n = ones.shape
@@ -222,7 +234,7 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
     deviation = np.sqrt(spread * (n_ones * (n - n_ones) / (n * max(1, n - 1))))
 
     def far(sums: Floats) -> Floats:
-        """Return sums of ranks by column and target, in standard deviations above their mean under guessing."""
+        """Return sums of ranks by column and target in standard deviations above the mean that guessing would give."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.nan_to_num((sums - n_ones * (n + 1) / 2) / deviation, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -240,7 +252,7 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
 def _best(
     scores: Floats, column: int, ones: Mask, values: list[str], error: float, shown: Mask
 ) -> tuple[str, float, float, float, float]:
-    """Return the value that a column predicts best, its AUC and interval, and the AUC of all columns for it.
+    """Return the value that a column predicts best, its AUC, the interval's ends, and the AUC of all columns for it.
 
     The error is split over the values.
     """
@@ -254,9 +266,10 @@ def _best(
 
 
 def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
-    """Return the AUC, and its effective number of rows; for an AUC of 0 or 1, the number of rows of the rarer kind.
+    """Return the AUC of scores for the rows where `is_one`, and its effective number of rows.
 
-    Its variance is DeLong's (1988), from how each row ranks among those of the other kind.
+    For an AUC of 0 or 1, that is the number of rows of the rarer kind. Otherwise it follows from the variance of the
+    AUC. Its variance is DeLong's (1988), from how each row ranks among those of the other kind.
     """
     ones, rest = scores[is_one], scores[~is_one]
     above, below = _rank(ones, rest), 1 - _rank(rest, ones)
@@ -266,13 +279,13 @@ def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
 
 
 def wilson(fraction: float, n: float, reach: float) -> tuple[float, float]:
-    """Return Wilson's interval (1927) of a fraction of n, `reach` standard deviations to either side."""
+    """Return the ends of Wilson's interval (1927) of a fraction of n rows, for `reach` standard deviations."""
     middle = (fraction + reach**2 / (2 * n)) / (1 + reach**2 / n)
     half = reach / (1 + reach**2 / n) * math.sqrt(fraction * (1 - fraction) / n + reach**2 / (4 * n**2))
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _rank(scores: Floats, others: Floats) -> Floats:
-    """Return the fraction of the others that each score is above; an equal one counts half."""
+    """Return for each score the fraction of `others` that it exceeds; equal ones count half."""
     ordered = np.sort(others)
     return (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / (2 * len(others))

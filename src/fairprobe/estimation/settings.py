@@ -1,4 +1,4 @@
-"""Settings of an estimate: its checked arguments, and the method of counting that follows from them."""
+"""Settings of an estimate: the checked arguments of `estimate`, and the method of counting that follows from them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from fairprobe.estimation.share import checked_role
 from fairprobe.estimation.verdict import Gate
 
 N_EXPERIMENTS = 400
-"""Number of experiments of a fixed sample; the paper's number."""
+"""Default number of experiments of a sample whose size is fixed in advance; the paper's number."""
 
 EXACT_LIMIT = 2_000_000
 """Size of the largest domain that is enumerated, in inputs; chosen: a fast model answers them in seconds."""
 
 MOST_EXPERIMENTS = 100_000
-"""Largest number of experiments of a sample that stops when tight; chosen, to end if the share equals the limit."""
+"""Default number of experiments of a sample that may stop early by `width` or `max_share`; chosen: it ends even if the
+share equals the limit."""
 
 
 class EstimatePlan(NamedTuple):
     """The method of counting a population, as far as it is known before the model is asked."""
 
     how: str
-    """One of rows (all of them), enumerate, sample, sequential (a sample until the share is settled)."""
+    """Method: "rows" (judge all rows), "enumerate" (all inputs), "sample" (a fixed number of inputs) or "sequential" (a
+    sample that may stop early)."""
     n_inputs: int
     """Largest number of judged inputs."""
     n_queries: int
@@ -35,7 +37,7 @@ class EstimatePlan(NamedTuple):
 
 
 class Settings(SimpleNamespace):
-    """The arguments of `estimate` by name, with its defaults; `estimate` describes them."""
+    """The checked arguments of `estimate` as attributes, with its defaults; `estimate` describes them."""
 
     def __init__(self, **given: Any) -> None:
         from fairprobe.estimation.estimation import estimate
@@ -57,18 +59,21 @@ class Settings(SimpleNamespace):
         check_above_0("max_seconds", self.max_seconds)
 
     def but(self, **changes: Any) -> Settings:
-        """Return the settings with some of them changed."""
+        """Return a copy of the settings with some of them changed, checked again."""
         return Settings(**{**vars(self), **changes})
 
     @property
     def n(self) -> int:
-        """The largest number of inputs to sample."""
+        """The largest number of inputs to sample: experiments times inputs of an experiment."""
         can_end_early = self.width is not None or bool(self.max_share)  # no sample shows that a share is 0
         n_experiments = self.n_experiments or (MOST_EXPERIMENTS if can_end_early else N_EXPERIMENTS)
         return int(n_experiments * self.n_samples)
 
     def plan(self, domain: Domain, n_rows: int | None) -> EstimatePlan:
-        """Return the method of counting a population of rows, or of uniform inputs of the domain."""
+        """Return how to count the discriminatory inputs: the method, and the largest numbers of inputs and queries.
+
+        `n_rows` is the size of a population of rows; None for inputs of the domain.
+        """
         n_members = len(domain.families)
         if n_rows is not None:
             return EstimatePlan("rows", n_rows, n_rows * n_members)

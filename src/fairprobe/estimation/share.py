@@ -24,17 +24,18 @@ UNSTEADY = {
     "batch-dependent-model": "the model's answer to a row depends on the rows that it is asked with, so a difference "
     "may come from these",
 }
-"""Reason why no verdict is possible, for each of these health checks."""
+"""Reason why no verdict is possible if a health check has a remark, by the name of the check."""
 
 ROLES = ("held-out", "training", "unknown")
-"""Possible relations of rows to the model. Only held-out rows represent the people that they were drawn from."""
+"""Values of `rows_are`, the relation of rows to the model. Only held-out rows represent other people."""
 
 MOST_ANSWERS = 4
-"""Largest number of combinations of sensitive values whose answers are listed one by one; chosen."""
+"""Largest number of combinations of sensitive values whose outputs are listed one by one; chosen. Of more, the most
+frequent outputs are listed, at most as many."""
 
 
 NOT_IN_JSON = ("history", "outcomes", "cases", "twins", "answers", "record", "sent")
-"""Fields of a share that are not figures."""
+"""Names of the fields of a `Share` that `jsonable` leaves out or converts, because they are no plain figures."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,18 +46,19 @@ class Share(Result):
     """Hits / n, or the exact share; NaN if no input could be compared."""
     low: float
     high: float
-    """Upper end of the two-sided interval at `confidence`, which decides a verdict; NaN for training rows."""
+    """Upper end of the two-sided interval at `confidence`, which decides a verdict; `low` is the lower end. Both are
+    NaN for training rows."""
     lower: float
     upper: float
-    """One-sided upper bound at `confidence`."""
+    """One-sided upper bound at `confidence`; `lower` is the one-sided lower bound."""
     n: int
     """Number of comparable inputs: judged ones, or for an exact share all."""
     hits: int
     """Number of comparable inputs that are discriminatory."""
     method: str
-    """One of exact, sample, sequential (it stopped when tight), rows."""
+    """Method: "exact", "sample" (of a fixed size), "sequential" (a sample that may stop early) or "rows"."""
     population: str
-    """One of domain, valid, rows, density."""
+    """Population: "domain", "valid" (what the constraints allow), "rows" (real ones) or "density"."""
     confidence: float
     sensitive: tuple[str, ...]
     threshold: float
@@ -77,20 +79,23 @@ class Share(Result):
     health: tuple[Remark, ...] = ()
     """Remarks of the health checks, each with a name and a text."""
     history: Floats | None = field(default=None, compare=False)
-    """Running mean after each experiment."""
+    """Mean of the experiments' shares after each experiment; None unless the share was sampled."""
     mean_low: float | None = None
     mean_high: float | None = None
-    """Upper end of the paper's interval, of the mean over the experiments."""
+    """Upper end of the paper's interval for the mean over the experiments; None unless a sample of a fixed size."""
     outcomes: pd.DataFrame | None = field(default=None, compare=False)
-    """Frequency of each outcome for each combination of sensitive values, over the hits."""
+    """Table of the hits: rows are combinations of sensitive values, columns outcomes; an entry is the number of hits in
+    whose family the combination gets the outcome. None without hits."""
     worse_off: str | None = None
-    """Combination with the lowest rate of the favourable outcome among the hits, if an outcome is named."""
+    """Combination of sensitive values with the lowest rate of the favourable outcome among the hits; None in a tie, or
+    if no outcome is named."""
     linked: tuple[str, ...] = ()
     """Columns that changed along with the sensitive ones; empty for a plain share."""
     hidden: tuple[str, ...] = ()
     """Sensitive parameters that the model does not take."""
     plain: Share | None = None
-    """Share of plain twins beside a linked share; the error is split."""
+    """The share of the same population by plain twins, beside a share by linked twins; None if there is no such
+    pair."""
     design: str = ""
     """Words for weights and groups of the rows; empty if all rows count alike."""
     rows_are: str = "unknown"
@@ -104,7 +109,7 @@ class Share(Result):
     answers: pd.DataFrame | None = field(default=None, compare=False)
     """Output for each of `cases` by combination of sensitive values; None where one is not compared."""
     record: Record | None = field(default=None, compare=False)
-    """Inputs from which the hits were counted; None for an exact share."""
+    """Record from which the hits can be counted again: a bit for each comparable input; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
     """Number of rows sent, as counted by a model that counts them itself, such as a service; None for others."""
 
@@ -115,17 +120,17 @@ class Share(Result):
 
     @property
     def sides(self) -> list[Share]:
-        """The share itself and, for a linked one, the plain one beside it."""
+        """A list of the share itself and, beside a share by linked twins, the share by plain ones if there is one."""
         return [self] if self.plain is None else [self, self.plain]
 
     @property
     def n_sent(self) -> int:
-        """The number of rows sent to the model: without cached answers, with repeated requests."""
+        """The number of rows sent to the model. A cache makes it smaller than the queries, repeated requests larger."""
         return self.n_queries if self.sent is None else self.sent
 
     @property
     def width(self) -> float:
-        """Width of the two-sided interval."""
+        """The width of the two-sided interval, `high` - `low`."""
         return self.high - self.low
 
     @property
@@ -147,14 +152,17 @@ class Share(Result):
 
     @property
     def unsteady(self) -> str | None:
-        """Why the model's answers are unreliable, as they change with another query or batch; else None."""
+        """The reason why the model's answers are unreliable, in words; None if no health check says so.
+
+        They are if they change with a second query or with the other rows of a batch.
+        """
         return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
 
     def sentence(self, limit: float | None = None) -> str:
-        """Return the share in words; of a linked one, the plain one too.
+        """Return the share in words, with its interval or bound; for a linked share, the plain one beside it too.
 
-        With a limit, the two-sided interval is stated even without a hit, with enough digits to differ from the limit,
-        so that a reader can see that the verdict follows from it.
+        With a limit, the two-sided interval is stated even without a hit, with enough digits to differ from the limit.
+        A reader can then see that the verdict follows from it.
         """
         said = self._sentence(limit)
         if self.plain is not None:
@@ -180,7 +188,7 @@ class Share(Result):
         return f"{said} ({percent(self.confidence)} interval {between(self.low, self.high, limit)})"
 
     def _flip(self) -> str:
-        """Return the change of outcome that makes an input a hit, in words."""
+        """Return the change that makes an input a hit, in words, such as "get another outcome when sex changes"."""
         outcome = f"an output more than {self.threshold:g} away" if self.threshold else "another outcome"
         along = f" and {' and '.join(self.linked)} along with it" if self.linked else ""
         return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
@@ -198,7 +206,7 @@ class Share(Result):
         return "".join(f"; {n:,} {words}" for n, words in why if n)
 
     def rows_in_words(self, n: int = 3) -> list[str]:
-        """Return the first discriminatory rows in words: their index, the changes, and the outcomes."""
+        """Return a line of text for each of the first `n` discriminatory rows: index, changed values and outcomes."""
         if self.cases is None or self.twins is None or self.answers is None:
             return []
         lines = []
@@ -209,7 +217,7 @@ class Share(Result):
         return lines
 
     def to_frame(self) -> pd.DataFrame | None:
-        """Return the discriminatory rows with their index, their twins' changed values and all outputs.
+        """Return a frame of the discriminatory rows: index, values, their twins' changed values and all outputs.
 
         Return None if there are none. If a parameter has the name of an added column, underscores are added to the
         column's name.
@@ -231,7 +239,7 @@ class Share(Result):
         return pd.concat([part if part is parts[1] else part.rename(columns=free) for part in parts], axis=1)
 
     def blocks(self) -> list[Block]:
-        """Return the share for people: a sentence, its figures, the outcomes among the hits, and remarks."""
+        """Return the share as blocks of a report: a sentence, its figures, the outcomes among the hits, and remarks."""
         figures = {
             "share": percent(self.value),
             f"{percent(self.confidence)} interval": between(self.low, self.high),
@@ -244,7 +252,7 @@ class Share(Result):
         return [Sentence(self.sentence()), *tables, *self.health]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values."""
+        """The figures of the share as a dict for JSON."""
         figures = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in NOT_IN_JSON}
         figures |= {name: as_number(figures[name]) for name in ("value", "low", "high", "lower", "upper")}
         figures |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
@@ -260,7 +268,10 @@ class Share(Result):
 
 
 def _answers_in_words(answers: dict[Any, Any]) -> str:
-    """Return the output for each combination; for many combinations, the frequency of each output."""
+    """Return in words the output for each combination of sensitive values; for many, how often outputs occur.
+
+    For many combinations with numbers, it is their range.
+    """
     if len(answers) <= MOST_ANSWERS:
         return ", ".join(f"{who}: {answer(output)}" for who, output in answers.items())
     outputs = list(answers.values())
@@ -271,7 +282,7 @@ def _answers_in_words(answers: dict[Any, Any]) -> str:
 
 
 def checked_role(rows_are: str | None) -> str:
-    """Return the role of rows after a check; None means that it is unknown."""
+    """Return the argument `rows_are`, the relation of rows to the model, after a check; "unknown" for None."""
     if rows_are is None:
         return "unknown"
     if rows_are not in ROLES:
@@ -281,5 +292,5 @@ def checked_role(rows_are: str | None) -> str:
 
 
 def as_number(value: float) -> float | None:
-    """Return a figure for JSON; NaN, which JSON lacks, becomes None."""
+    """Return a number for JSON: the value, or None in place of NaN, which JSON lacks."""
     return None if math.isnan(value) else value

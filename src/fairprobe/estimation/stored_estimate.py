@@ -1,7 +1,7 @@
-"""An estimate on disk: the model's answers, and the settings that identify the estimate.
+"""An estimate stored in a folder: the model's answers, and the settings by which the folder is recognised.
 
-The number of experiments, the requested width and the use of the counts do not belong to the identity: an estimate that
-continues further asks the same questions first.
+The number of experiments and the requested width are not among these settings, because an estimate that continues
+further asks the same questions first.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from fairprobe.store.digests import digest, hash_of_data
 from fairprobe.store.run_folder import StoredRun, recorded_settings
 
 FIGURES = ("sensitive", "linked", "n", "hits", "method", "confidence", "n_queries", "value", "low", "high")
-"""Figures of a share that its stored run keeps."""
+"""Names of the figures of a share that are stored at the end of a run."""
 
 
 def stored_shares(
     targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
 ) -> list[list[Share]]:
-    """Return the shares of each target by set; with a store, stored answers are not asked for again."""
+    """Return a list for each target (population), with a share for each set of sensitive parameters.
+
+    With `settings.store`, a folder, stored answers are not asked for again.
+    """
     settings = settings.but(favourable=favourable_of(settings.favourable, targets))
     store, model_id, first = settings.store, digests.checked_id(settings.model_id, settings.store), targets[0]
     checked_engine(settings.engine, checked_jobs(settings.n_jobs))
@@ -51,7 +54,10 @@ def stored_shares(
 
 
 def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:
-    """Return all values that the answers depend on, except their number."""
+    """Return the values by which a stored estimate is recognised: all that the model's answers depend on.
+
+    Their number is left out, so that the estimate may continue.
+    """
     first = targets[0]
     return {
         "model": digests.of_model(first.model, model_id),

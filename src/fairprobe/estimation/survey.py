@@ -1,4 +1,4 @@
-"""Surveys: from the judged families of a population to shares with intervals and remarks."""
+"""The survey of a population: it counts judged families, and makes shares with intervals and remarks of the counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_TOLD = 3
 
 
 class Survey:
-    """Counts of the families of a population for some sets of sensitive parameters, and the shares from them."""
+    """Counter of a population's judged families, for some sets of sensitive parameters, that gives a share for each."""
 
     def __init__(
         self,
@@ -47,23 +47,23 @@ class Survey:
         self.counts = [Count(population.oracle, names, n_samples) for names in sets]
         self.detail = ""
         self.health: list[Remark] = []
-        """Remarks on all shares."""
+        """Remarks that all shares get."""
         self._favourable = favourable
         self._rows_are = rows_are
         self._clock = Clock()
         self._n_contradicted = self._n_at_threshold = 0
         self._contradicted: Any = None
         self._n_lost = 0
-        """Number of inputs without a result: an upper bound counts all as cases, a lower bound none."""
+        """Number of inputs without a result: an upper bound counts all of them as cases, a lower bound none."""
         self._lost: list[str] = []
         self._hits: list[tuple[Any, Any, Any]] = []
-        """Real rows that are hits, their twins, and the outputs of their members, for each batch."""
+        """For each batch of real rows with hits, three frames: the hits, their twins, and the outputs by member."""
         self._answers: list[RowAnswers] = []
         self._n_rows = 0
         """Number of real rows that were judged or lost."""
 
     def lose(self, n: int, why: str) -> None:
-        """Leave out inputs whose shard kept failing."""
+        """Count `n` inputs as lost because their shard kept failing; refused for rows with weights or groups."""
         if self._is_clustered:
             raise RunError(f"no row may be left out where they do not count alike, got {n:,} without an answer: {why}")
         self._n_lost += n
@@ -75,7 +75,7 @@ class Survey:
         return self.population.weights is not None or self.population.groups is not None
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
-        """Count a batch, and return for each set a mask of the hits among its comparable inputs."""
+        """Count a judged batch; return for each set a mask over its comparable inputs alone: True for hits."""
         self._n_contradicted += batch.n_contradicted
         if self._contradicted is None:
             self._contradicted = batch.contradicted
@@ -89,7 +89,7 @@ class Survey:
         return hits
 
     def _note_rows(self, batch: JudgedFamilies, members: RowMembers) -> None:
-        """Record real rows by the last set: outputs of the comparable ones, and the changes in hits."""
+        """Record real rows, judged by the last set: outputs of the comparable ones, and the hits with their twins."""
         import pandas as pd
 
         oracle, count = self.population.oracle, self.counts[-1]
@@ -116,10 +116,10 @@ class Survey:
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
     ) -> list[Share]:
-        """Return a share for each set when all is counted; `remarks` are added to each.
+        """Return a share for each set of sensitive parameters, when all is counted; `remarks` are added to each.
 
-        The bounds, by set, are two-sided and one-sided alike. By default they are the exact bounds of pooled counts,
-        for a number of inputs that was fixed in advance; for a share that is known exactly, its value.
+        `bounds` gives an interval for each set, which serves as two-sided and as one-sided bounds. By default they are
+        exact bounds for a number of inputs fixed in advance; with method "exact", both are the value itself.
         """
         self.health += [*self._remarks(), *remarks]
         method = method or ("sample" if self.population.rows is None else "rows")
@@ -130,14 +130,14 @@ class Survey:
         return [self._clustered(count) if self._is_clustered else self._pooled(count, method) for count in self.counts]
 
     def _pooled(self, count: Count, method: str) -> Share:
-        """Return the share with exact bounds: lost inputs count as misses in the lower ones, as hits in the upper."""
+        """Return the share of a count with exact bounds; lost inputs are misses for lower bounds, hits for upper."""
         n = count.n + self._n_lost
         least, most = (count.hits, n, self.confidence), (count.hits + self._n_lost, n, self.confidence)
         low, high = intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1]
         return self._share(count, method, low, high, intervals.lower_bound(*least), intervals.upper_bound(*most))
 
     def _clustered(self, count: Count) -> Share:
-        """Return the share of rows with weights or in groups."""
+        """Return the share of rows with weights or groups, with the bounds that `clustered` gives."""
         weights, groups = self.population.weights, self.population.groups
         counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
         weights = None if weights is None else weights[counted]
@@ -157,7 +157,7 @@ class Survey:
         )
 
     def _share(self, count: Count, method: str, *bounds: float, **fields: Any) -> Share:
-        """Return the share of a count, with its two-sided interval and its one-sided bounds."""
+        """Return a count as a `Share`; `bounds` are its low, high, lower and upper, and `fields` replace others."""
         population, oracle, rates, outcomes = self.population, self.population.oracle, count.rates, count.outcomes()
         if method in ("sample", "sequential"):
             fields["history"] = np.cumsum(rates) / np.arange(1, len(rates) + 1)
@@ -202,7 +202,7 @@ class Survey:
         )
 
     def _rows(self, count: Count) -> dict[str, Any]:
-        """Return the real rows as fields of the share in which all sensitive parameters change."""
+        """Return the discriminatory rows and the record as fields of a `Share`: cases, twins, answers, record."""
         import pandas as pd
 
         parts = zip(*self._hits, strict=True)
@@ -245,7 +245,7 @@ class Survey:
 
 
 def warn_of(shares: Iterable[Share], *, stacklevel: int = 3) -> None:
-    """Warn of the health checks of shares, each once, at the line that called this function's caller."""
+    """Warn of each remark of some shares once, as a HealthWarning at the line `stacklevel` calls up."""
     every = (side for share in shares for side in share.sides)
     for name, message in dict.fromkeys(remark for share in every for remark in share.health):
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=stacklevel)

@@ -1,4 +1,4 @@
-"""The shares that a limit binds, and the verdict on them, which states only measured facts."""
+"""The verdict: a comparison of a share with a limit, and the choice (gate) of the shares that the limit applies to."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, percent
 
 GATES = ("rows", "domain", "valid", "density")
-"""Populations in the order in which a limit applies to the first measured one, unless a gate names another."""
+"""Names of populations by priority: without a named one, a limit applies to the first that was measured."""
 
 TWINS = ("linked", "plain")
-"""Kinds of twins of a population, if the domain has links."""
+"""Kinds of twins that a gate may name: "linked" ones also differ in linked columns, "plain" ones do not."""
 
 UNBOUND = "none"
-"""Word for a share that no limit binds: its interval has the whole error."""
+"""Value of `gate` that says that no limit applies to any share, so that the error of intervals is not split."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The shares that a limit binds: those of one population, by linked twins, by plain ones, or both."""
+    """The choice of the shares that a limit applies to: one population's, by linked twins, plain twins or both."""
 
     population: str | None = None
     """Population; None for the first of `GATES` that was measured."""
     twins: str | None = None
     """Kind of twins, "linked" or "plain"; None for both, if there are both."""
     is_unbound: bool = False
-    """True if no limit binds any share."""
+    """True if no limit applies to any share."""
 
     @classmethod
     def of(cls, text: str | None) -> Gate:
-        """Return the gate that a text names.
+        """Return the gate that the argument `gate` names, such as "rows plain".
 
         >>> Gate.of("rows plain"), Gate.of(None)
         (Gate(population='rows', twins='plain', is_unbound=False), Gate(population=None, twins=None, is_unbound=False))
@@ -59,11 +59,11 @@ class Gate:
         return " ".join(filter(None, [self.population, self.twins]))
 
     def n_bound(self, sides: Sequence[Any]) -> int:
-        """Return the number of bound sides of a population; the error is split over them."""
+        """Return how many of a population's shares (`sides`: linked and plain) the error of intervals is split over."""
         return 1 if self.twins or self.is_unbound else len(sides)
 
     def named(self, populations: Sequence[str] | Mapping[str, Any]) -> str:
-        """Return the population to which the limit applies, among the measured ones."""
+        """Return the name of the population to which the limit applies, among the measured ones."""
         name = self.population or next((name for name in GATES if name in populations), None)
         if name is None or name not in populations:
             known = ", ".join(populations) or "none"
@@ -71,12 +71,12 @@ class Gate:
         return name
 
     def bound(self, share: Share) -> list[Share]:
-        """Return the bound ones of a share and the plain share beside it."""
+        """Return the shares that the limit applies to: the given one, the plain one beside it, or both."""
         return {"plain": [share.sides[-1]], "linked": [share]}.get(self.twins or "", share.sides)
 
 
 class Outcome(StrEnum):
-    """The outcomes of comparing a share with a limit."""
+    """The result of comparing a share with a limit, as a word."""
 
     VIOLATED = "violated"
     PASSED = "passed"
@@ -88,7 +88,7 @@ EXIT_CODES = {Outcome.PASSED: 0, Outcome.VIOLATED: 1, Outcome.INCONCLUSIVE: 4}
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Result):
-    """The outcome, and the sentence that explains it."""
+    """The result of comparing a share with a limit: the outcome, and the sentence that explains it."""
 
     outcome: Outcome
     sentence: str
@@ -98,21 +98,24 @@ class Verdict(Result):
 
     @property
     def condition(self) -> str | None:
-        """The condition of the outcome: rows of unknown role pass only if the model was not trained on them."""
+        """The condition under which the outcome holds, in words; None for no condition.
+
+        Rows of unknown role pass only if the model was not trained on them.
+        """
         return condition_of(self.outcome, self.share)
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command line."""
+        """The exit code of the command line: 0 for passed, 1 for violated, 4 for inconclusive."""
         return EXIT_CODES[self.outcome]
 
     def blocks(self) -> list[Block]:
-        """The verdict for people."""
+        """The verdict as blocks of a report: the sentence, the facts and the remarks on the share."""
         figures = {"about": POPULATIONS[self.population], "allowed": percent(self.max_share)}
         return [Sentence(self.sentence), Table.of_facts(figures), *self.share.health]
 
     def jsonable(self) -> dict[str, Any]:
-        """The verdict as plain values."""
+        """The verdict as a dict for JSON."""
         more = {"outcome": str(self.outcome), "condition": self.condition, "share": self.share.jsonable()}
         return {**vars(self), **more}
 
@@ -120,7 +123,7 @@ class Verdict(Result):
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
 MIN_COMPARABLE = 0.9
-"""Smallest comparable fraction of the population for a passed verdict; chosen."""
+"""Smallest fraction of the population that must be comparable for a passed verdict; chosen."""
 
 
 def verdict(
@@ -130,15 +133,15 @@ def verdict(
     gate: str | None = None,
     min_comparable: float = MIN_COMPARABLE,
 ) -> Verdict:
-    """Compare a share with a limit.
+    """Compare a share with a limit, and return the outcome: passed, violated or inconclusive.
 
     Args:
-        shares: one, or several by population.
+        shares: one share, or several by population.
         max_share: the limit, as 0.01 for 1%.
-        gate: the population that it is about; by default the rows where there are any, else the domain. A share with
-            links binds both by the limit, the linked and the plain one; "linked" or "plain" in the gate ("rows plain")
-            means that one alone.
-        min_comparable: it is passed only if at least so much of the population could be compared.
+        gate: the population that the limit applies to; by default the rows if there are any, else the domain. In a
+            domain with links, the limit applies to the linked and the plain share; "linked" or "plain" in the gate, as
+            in "rows plain", means that one alone.
+        min_comparable: the fraction of the population that must be comparable for a passed verdict.
     """
     checked_fraction("max_share", max_share, from_zero=True)
     checked_share("min_comparable", min_comparable)
@@ -155,18 +158,21 @@ def verdict(
 
 
 def condition_of(outcome: str, share: Share) -> str | None:
-    """Return the condition of an outcome: rows of unknown role pass only if the model has not seen them."""
+    """Return the condition under which an outcome holds, in words; None for no condition.
+
+    Rows of unknown role pass only if the model was not trained on them.
+    """
     is_open = outcome == Outcome.PASSED and share.population == "rows" and share.rows_are == "unknown"
     return "if the model was not trained on these rows" if is_open else None
 
 
 def qualified(outcome: str, share: Share) -> str:
-    """Return the outcome, with its condition if there is one."""
+    """Return the outcome in words, with the condition under which it holds, if there is one."""
     return ", ".join(filter(None, [str(outcome), condition_of(outcome, share)]))
 
 
 def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
-    """Compare one share with a limit by its two-sided interval, and return the outcome and the reason.
+    """Compare one share with a limit by its two-sided interval, and return the outcome and the reason in words.
 
     Rows that the model was trained on have no interval: their count can exceed the limit but never shows that it is
     kept.
@@ -192,7 +198,10 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
 
 
 def unused_words(shares: Mapping[str, Share], share: Share) -> str:
-    """Return a sentence on what it may mean if no share has a hit, and what it does not mean."""
+    """Return a sentence for shares without a single hit: another parameter may stand in for the sensitive one.
+
+    Empty if there is a hit, or if the output is compared with a threshold.
+    """
     is_used = any(side.hits for one in shares.values() for side in one.sides)
     if is_used or share.threshold or not share.n or share.unsteady:
         return ""

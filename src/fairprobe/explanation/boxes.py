@@ -22,7 +22,8 @@ from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain
 
 Values = frozenset[int]
-"""The set of coordinates that a condition allows on an axis without order."""
+"""The set of coordinates (codes, or roles in a linked column) that a condition of a region allows on a parameter
+without order."""
 
 LISTED = 12
 """Number of values up to which a rule lists the allowed values; chosen. If more are allowed, it may list the excluded
@@ -31,7 +32,7 @@ ones instead."""
 
 @dataclass(frozen=True)
 class Span:
-    """A condition on an ordered axis: the coordinates from `low` to `high`, both included.
+    """A condition of a region on an ordered parameter: its coordinates from `low` to `high`, both included.
 
     A missing value has no place in the order; `missing` says if it is allowed.
     """
@@ -46,28 +47,28 @@ Condition = Span | Values
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter that a box may have a condition on."""
+    """A parameter that a box (region) may have a condition on."""
 
     column: int
     parameter: Parameter
     n: int
-    """Number of coordinates (codes, or roles in a linked column) on the axis."""
+    """Number of coordinates of the parameter: its codes, or its roles if the column is linked."""
     is_ordered: bool
     link: int | None = None
-    """Place, among the domain's links, of the link that changes the parameter; None if there is none."""
+    """Place, among the domain's links, of the link that changes the parameter's column; None if there is none."""
 
     @property
     def missing(self) -> int | None:
-        """The coordinate of a missing value on an ordered axis; None if there is none."""
+        """The coordinate that stands for a missing value of an ordered parameter; None if there is none."""
         return self.n - 1 if self.is_ordered and self.parameter.missing else None
 
     @property
     def last(self) -> int:
-        """The highest coordinate of the axis, not counting that of a missing value."""
+        """The highest coordinate of the parameter, not counting that of a missing value."""
         return self.n - 1 - (self.missing is not None)
 
     def holds(self, condition: Condition, coordinates: Codes) -> Mask:
-        """Return a boolean mask over coordinates of the axis: True where the condition holds."""
+        """Return a boolean mask over coordinates of a parameter: True where a condition of a region allows them."""
         if isinstance(condition, Span):
             inside = (coordinates >= condition.low) & (coordinates <= condition.high)
             if self.missing is None:
@@ -78,7 +79,7 @@ class Axis:
         return allowed[coordinates]
 
     def is_everything(self, condition: Condition) -> bool:
-        """Return True if a condition holds for all coordinates of the axis."""
+        """Return True if a condition of a region allows all coordinates of its parameter."""
         if isinstance(condition, Span):
             whole = condition.low <= 0 and condition.high >= self.last
             return whole and (condition.missing or self.missing is None)
@@ -113,7 +114,7 @@ class Axes:
         return self.domain.families.canonical(codes.astype(np.int64, copy=False))[:, self.columns]
 
     def box(self, conditions: Mapping[int, Condition]) -> Box:
-        """Return the box with the given conditions, by place of the axis; a condition that always holds is left out."""
+        """Return the box (region) with conditions by place of the axis; a condition that always holds is left out."""
         kept = {place: each for place, each in conditions.items() if not self.each[place].is_everything(each)}
         return Box(tuple(sorted(kept.items())))
 
@@ -132,14 +133,14 @@ class Axes:
         return inside
 
     def rules(self, box: Box) -> list[Rule]:
-        """Return a list with a rule for each condition of a box."""
+        """Return a list of rules, one for each condition of a box (region)."""
         return [self._rule(self._formula(self.each[place], each)) for place, each in box.conditions]
 
     def _rule(self, formula: Formula) -> Rule:
         return Rule(text_of(formula), parameters=self.domain.parameters)
 
     def rule(self, box: Box) -> Rule:
-        """Return a box as one rule of all its conditions; without conditions, a rule that is always true."""
+        """Return a box (region) as one rule of all its conditions; without conditions, a rule that is always true."""
         if not box.conditions:
             name = Name(self.each[0].parameter.name)
             return self._rule(Operation("or", (negated(missing(name)), missing(name))))
@@ -159,7 +160,7 @@ class Axes:
         assert links is not None
 
         def played(roles: Codes) -> list[Codes]:
-            """Return the codes that play the roles, by sensitive value."""
+            """Return the codes of the linked column that play given roles: one array for each sensitive value."""
             codes = [links.played_by(place, roles, value) for value in range(sensitive.levels)]
             return [each[each >= 0] for each in codes]
 
@@ -183,11 +184,11 @@ class Box:
 
     @cached_property
     def by_axis(self) -> dict[int, Condition]:
-        """Return the conditions of the box by the place of their axis."""
+        """Return the conditions of a box (region) by the place of their axis (parameter)."""
         return dict(self.conditions)
 
     def without(self, place: int) -> Box:
-        """Return the larger box that has no condition on the axis at a place."""
+        """Return a larger box (region): the same without the condition on the axis (parameter) at a place."""
         return Box(tuple(each for each in self.conditions if each[0] != place))
 
 
@@ -228,9 +229,10 @@ def _among(parameter: Parameter, inside: set[int]) -> Formula:
 
 
 def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return the condition with the highest gain on an axis without order, and its gain; None if nothing gains.
+    """Return (allowed values, gain): the condition of a region with the highest gain on a parameter without order.
 
-    It allows the values whose summed gain is positive. A value without inputs stays as in the condition `now`.
+    It allows the values whose summed gain is positive. A value without inputs stays as in the condition `now`. The
+    result is None if no value is left.
     """
     by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
     before = np.ones(axis.n, dtype=bool)
@@ -244,7 +246,7 @@ def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None)
 
 
 def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
-    """Return the values that occur, in increasing order, and the summed gain of the inputs with each."""
+    """Return the values that inputs have, in increasing order, and the summed gain of the inputs with each."""
     if n > len(values):
         at, places = np.unique(values, return_inverse=True)
         return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
@@ -253,7 +255,7 @@ def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
 
 
 def best_span(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return the span with the highest gain on an ordered axis, and its gain; None without inputs.
+    """Return (span, gain): the range of an ordered parameter with the highest gain; None without inputs.
 
     `values` and `gains` are by input. An end of the condition `now` does not move if no input lies in between.
     """

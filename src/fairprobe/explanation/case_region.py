@@ -57,7 +57,7 @@ class CaseRegion:
     n: int
     """Number of comparable inputs among the fresh inputs of the region that were judged."""
     hits: int
-    """Number of cases among the judged inputs."""
+    """Number of cases among the comparable inputs of the region that were judged."""
     low: float
     high: float
     """Upper end of the interval of the precision, whose lower end is `low`. The intervals of all regions hold together
@@ -131,7 +131,7 @@ class CaseRegion:
         }
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences as values for JSON."""
+        """Return the figures and the sentences of the region as values for JSON."""
         figures = figures_of(self, {"rule": "text"})
         return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
 

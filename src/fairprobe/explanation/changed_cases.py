@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class ChangedCases(Finding):
-    """Base class of the results of `shrink` and `repair`: cases with minimal changes."""
+    """Base class of the results of `shrink` and `repair`: cases with minimal changes.
+
+    The model was asked about all of them again at the end. Tables have the index of the given cases.
+    """
 
     domain: Domain
     cases: pd.DataFrame
@@ -32,9 +35,10 @@ class ChangedCases(Finding):
     """Number of parameters, neither sensitive nor derived, in which a case and its origin or result differ. In a linked
     column, roles are compared."""
     distance: pd.Series
-    """Gower's distance over these parameters: the mean over them, between 0 and 1."""
+    """Gower's distance between a case and its origin or result: the mean over the compared parameters, between 0 and
+    1."""
     is_minimal: pd.Series
-    """True where all smaller numbers of changes were tried and none succeeds."""
+    """True for a case if all smaller numbers of changes were tried and none succeeds."""
     n_gone: int
     """Number of given cases that were left out because the model no longer treats them differently, or not every
     time."""
@@ -45,7 +49,7 @@ class ChangedCases(Finding):
 
     @property
     def n_cases(self) -> int:
-        """The number of cases that still hold."""
+        """The number of given cases that still hold when the model is asked again."""
         return len(self.cases)
 
     def in_words(self, n: int = 3) -> list[str]:
@@ -53,7 +57,7 @@ class ChangedCases(Finding):
         return [self._case_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures as values for JSON; means are over the cases with a result."""
+        """Return the figures of changed cases as values for JSON; means are over the cases with a result."""
         return {
             "n_cases": self.n_cases,
             "n_gone": self.n_gone,
@@ -65,7 +69,7 @@ class ChangedCases(Finding):
         }
 
     def sentences(self) -> list[str]:
-        """Return the result as sentences, with the number of queries."""
+        """Return the result of changing cases as sentences, with the number of queries."""
         if self.n_cases:
             return [self._sentence(), f"It took {self.n_queries:,} queries."]
         why = "it cannot be told whether they hold" if "stochastic-model" in dict(self.health) else "no longer hold"

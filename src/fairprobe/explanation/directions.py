@@ -44,7 +44,7 @@ MOST_BARS = 12
 """Largest number of bars in the drawing of directions; chosen."""
 
 TOLD = 2
-"""Number of rows of the table of directions that sentences state; chosen."""
+"""Largest number of rows of the table of directions that sentences state; chosen."""
 
 COUNTED = (
     *("compared", "first", "second", "first_gets", "second_gets"),
@@ -58,7 +58,7 @@ class Directions(Finding):
     """How often one of two sensitive values gets the worse outcome in cases, with a test on sampled cases."""
 
     table: pd.DataFrame
-    """A row for each pair of sides and each pair of outcomes that differ between them.
+    """Table with a row for each pair of sides (sensitive values) and each pair of outcomes that differ between them.
 
     - `compared`: "combination" if the sides are combinations of all sensitive values. If several are sensitive,
       there are also rows that compare two values of one parameter, by its name; the other parameters stay.
@@ -165,12 +165,12 @@ class _Pair(NamedTuple):
     compared: str
     words: tuple[str, str]
     places: tuple[int, int]
-    """The two codes of the parameter's values, or the two places of the combinations."""
+    """The codes of the two compared values, or the places of the two compared combinations."""
     parameter: int | None = None
-    """Place of the parameter among the sensitive ones; None if combinations are compared."""
+    """Place of the compared parameter among the sensitive ones; None if combinations of all are compared."""
 
     def members(self, domain: Domain, codes: Codes) -> list[Codes]:
-        """Return, for each of the two sides, the place of its member in the family of each input."""
+        """Return, for each of two compared sides (sensitive values), the place of its member in each input's family."""
         if self.parameter is None:
             return [np.full(len(codes), place) for place in self.places]
         combinations = domain.families.combinations[domain.families.place(codes)]
@@ -233,7 +233,7 @@ class _Outcomes(NamedTuple):
     read: Callable[[NDArray[Any], NDArray[Any]], tuple[Codes, Codes]]
     """Function from the outputs of two sides to the numbers of their outcomes, by case."""
     is_told: bool
-    """True if the favourable outcome is known: the lower number is then the worse outcome."""
+    """True if the favourable outcome is known: of two outcomes' numbers, the lower is then the worse."""
 
 
 def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
@@ -296,7 +296,10 @@ def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcom
 
 
 def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Outcomes) -> Iterator[tuple[Any, ...]]:
-    """Yield a row of the table for each two outcomes that differ between two sides, with the numbers of cases."""
+    """Yield a row of the table for each two outcomes that differ between two sides, with the numbers of cases.
+
+    The first side of a row gets the lower outcome more often than the second.
+    """
     found, sampled = (_counts(domain, part, pair, outcomes) for part in parts)
     for low, high in sorted({(min(gets), max(gets)) for gets in (*found, *sampled)}):
         ways, sides = [(low, high), (high, low)], pair.words

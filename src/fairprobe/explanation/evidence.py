@@ -56,14 +56,14 @@ class Budget:
         return max(0, self.max_queries - self._reserved - self._oracle.asker.n_queries)
 
     def part(self, part: float) -> Budget:
-        """Return a separate budget with a fraction of the remaining queries."""
+        """Return a fraction of the remaining queries as a separate budget."""
         left = self.n_left
         return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
 
     def inputs(self, n_wanted: int, part: float = 1.0, cost: int | None = None) -> int:
         """Return how many of the wanted inputs can be judged with the fraction `part` of the remaining queries.
 
-        `cost` is the number of rows for one input; by default the number of members of its family.
+        `cost` is the number of rows sent to the model for one input; by default the attribute `cost`.
         """
         left = self.n_left
         return n_wanted if left is None else min(n_wanted, int(left * part) // (cost or self.cost))
@@ -123,7 +123,7 @@ class Evidence:
     """For each case that still holds, its position among the given cases."""
     population: DrawnFrom
     index: pd.Index | None = None
-    """Index labels, in the given frame, of the cases that still hold."""
+    """Index labels of the cases that still hold: those of the given frame, or their positions in the search."""
     n_gone: int = 0
     """Number of given cases that no longer hold."""
     n_unasked: int = 0
@@ -141,12 +141,12 @@ class Evidence:
 
     @property
     def n_cases(self) -> int:
-        """The number of cases that still hold."""
+        """The number of given cases that still hold when the model is asked again."""
         return len(self.cases.codes)
 
     @property
     def n_given(self) -> int:
-        """The number of given cases."""
+        """The number of cases that the user gave, whether or not they still hold."""
         return self.n_cases + self.n_gone + self.n_unasked + self.n_off
 
     @property

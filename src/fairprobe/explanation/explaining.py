@@ -188,7 +188,7 @@ class Explanation(Finding):
     # Figures and files
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences as values for JSON."""
+        """Return the figures and the sentences of the explanation as values for JSON."""
         low, high = clopper_pearson(self.n_sampled_cases, self.n_sampled, CONFIDENCE)
         n_relabelled, relabelled_of = self.relabelled or (None, None)
         return {

@@ -26,7 +26,7 @@ class Finding(Result):
     """Names of fields in JSON where they differ, by field; an empty name leaves the field out of JSON."""
 
     def sentences(self) -> list[str]:
-        """Return the result as sentences, the most important first."""
+        """Return a finding as sentences, the most important first."""
         raise NotImplementedError
 
     def shown_table(self) -> pd.DataFrame | None:
@@ -34,13 +34,13 @@ class Finding(Result):
         return getattr(self, "table", None)
 
     def blocks(self) -> Sequence[Block]:
-        """Return the result for reports: the sentences, the table and the remarks."""
+        """Return a finding for reports: the sentences, the table and the remarks."""
         table = self.shown_table()
         shown = [] if table is None or not len(table) else [Table.of_frame(table)]
         return [Sentence(" ".join(self.sentences())), *shown, *self.health]
 
     def jsonable(self) -> Any:
-        """Return the figures and the sentences as values for JSON."""
+        """Return the figures (fields) and the sentences of a finding as values for JSON."""
         return {**figures_of(self, self.json_names), "sentences": self.sentences()}
 
 

@@ -72,21 +72,23 @@ class Influence(Finding):
     """How often a case ends, and how its gap changes, when one of its parameters moves to another value."""
 
     table: pd.DataFrame
-    """Effect of each parameter by itself, the strongest first. `ended` is the fraction of moves that end a case, as
-    the mean over cases, with its 95% interval over cases from `low` to `high`. `change` is the mean change of the
-    gap. `n_moves` and `n_cases` are the numbers of tried moves and of cases that could be moved."""
+    """Table of the effect of moving each parameter alone, the strongest first. `ended` is the fraction of moves that
+    end a case, as the mean over cases, with its 95% interval over cases from `low` to `high`. `change` is the mean
+    change of the gap. `n_moves` and `n_cases` are the numbers of tried moves and of cases that could be moved."""
     pairs: pd.DataFrame
-    """Pairs of the strongest parameters: `ended` by moving both at once; `expected`, where either of the two moves
-    alone ends the case; `beyond`, their difference with its interval. The farthest from 0 come first."""
+    """Table with a row for each pair of the strongest parameters, those with the largest joint effect first. `ended` is
+    the fraction of cases that end when both move at once. `expected` is the fraction where at least one of the two
+    moves alone ends the case. `beyond` is their difference, with its 95% interval from `low` to `high`."""
     curves: dict[str, pd.DataFrame]
-    """Curve of each of the strongest parameters, the strongest first. For each `value`, a row has the fraction of
-    cases that are `still` cases there, their mean `gap`, and the number `n` of cases that may have that value."""
+    """Table for each of the strongest parameters, by name, of what happens at its values. For each `value`, a row has
+    the fraction of cases that are `still` cases there, their mean `gap`, and the number `n` of cases that may have that
+    value."""
     n_cases: int
-    """Number of cases that were moved."""
+    """Number of cases that were moved to other values."""
     n_given: int
     """Number of cases from which the moved ones were drawn."""
     source: str
-    """Source of the new values: density, rows or domain."""
+    """Source of the new values of parameters: "density", "rows" or "domain"."""
     output: str
     threshold: float
     n_queries: int
@@ -136,7 +138,7 @@ class Influence(Finding):
         draw_curves(self, path)
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences as values for JSON."""
+        """Return the figures and the sentences about influences as values for JSON."""
         return {**super().jsonable(), "parameters": as_json(self.shown_table())}
 
 
@@ -304,17 +306,20 @@ def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.
 
 
 def _equal_cases(case: Codes) -> Floats:
-    """Return a weight for each move, so that each case has the same total weight."""
+    """Return a weight for each move of a case, so that all cases have the same total weight.
+
+    `case` has the number of the case by move.
+    """
     return 1 / np.bincount(case)[case] if len(case) else np.empty(0)
 
 
 def _mean_by_case(numbers: Floats, case: Codes) -> float:
-    """Return the mean over cases of each case's mean over its moves; NaN without moves."""
+    """Return the mean over cases of the mean number over each case's moves; NaN without moves."""
     return float(np.average(numbers, weights=_equal_cases(case))) if len(case) else math.nan
 
 
 def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
-    """Return the interval of a mean over cases, for numbers from -1 to 1, by Student's t."""
+    """Return the 95% interval of a mean over cases, for numbers by move from -1 to 1, by Student's t."""
     counts = np.bincount(case)
     means = np.bincount(case, weights=numbers)[counts > 0] / counts[counts > 0]
     mean, n = float(means.mean()), len(means)
@@ -467,5 +472,5 @@ def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
 
 
 def _shown(codes: Codes, exist: Mask) -> Codes:
-    """Return, for each input, the code in the column of its first member that exists."""
+    """Return, for each input, the code in one column of the first member of its family that exists."""
     return codes[exist.argmax(axis=0), np.arange(codes.shape[1])]

@@ -46,7 +46,9 @@ class Inside(Finding):
     n_members: int
     """Number of members of cases whose paths through the model were followed."""
     table: pd.DataFrame
-    """Table of the places. For a tree, a row for each node that splits on a parameter in which twins differ.
+    """Table of the places in the model that separate twins.
+
+    For a tree, it has a row for each node that splits on a parameter in which twins differ.
 
     - `node`, `parameter`; `condition`: of the left branch, in the model's own feature.
     - `left`, `right`: the values of the parameter that take either branch.

@@ -67,8 +67,7 @@ class Choices:
     counts: Codes
     """Number of other values to choose from, by input, then coordinate."""
     value: Callable[[Codes, Codes, Codes], Codes]
-    """Function that returns values from three arrays: places of inputs, places of coordinates, and numbers of
-    choices."""
+    """Function that returns values from three arrays: positions of inputs, of coordinates, and numbers of choices."""
     are_all: bool
     """True if the choices are all possible values. A number of changes that does not succeed with them is ruled out."""
 

@@ -36,15 +36,16 @@ N_EACH = 250
 TURNS = 2
 """Largest number of times that boxes are looked into and chosen anew; chosen."""
 MIN_COVERAGE = 0.85
-"""Smallest fraction of the population's cases that should lie in regions; below it, the price of other inputs is
+"""Smallest fraction of the population's cases that regions should contain; below it, the price of other inputs is
 lowered. Chosen."""
 
 LEAST_PRICE = 0.01
-"""Price of other inputs, in cases, at or below which it is not lowered further; chosen."""
+"""Price of an input that is no case, relative to the worth of a case, at or below which it is not lowered further;
+chosen."""
 PRICE_STEP = 0.7
-"""Factor by which the price of other inputs is lowered each time; chosen."""
+"""Factor by which the price of inputs that are no cases is lowered each time regions are chosen; chosen."""
 TREE_PRICES = (1.0, 0.2, 0.05)
-"""Prices of other inputs, in cases, at which trees are fitted to get candidate boxes; chosen."""
+"""Prices of inputs that are no cases, relative to the worth of a case, at which trees are fitted; chosen."""
 LEAST_GAIN = 0.01
 """Smallest gain of another region, as a fraction of the worth of all regions together; chosen."""
 
@@ -54,7 +55,7 @@ LEAST_SIDE = 0.008
 N_LEAVES = (6, 12, 24)
 """Largest numbers of leaves of the trees that are fitted to get candidate boxes; chosen."""
 LEAST_IN_LEAF = 5
-"""Smallest number of inputs in a leaf of these trees; chosen."""
+"""Smallest number of inputs in a leaf of the trees that are fitted to get candidate boxes; chosen."""
 N_CANDIDATES = 120
 """Largest number of candidate boxes that are compared with each other; chosen."""
 

@@ -67,7 +67,7 @@ class Remedies(Finding):
     """Simulated shares of discriminatory inputs that would remain if regions were decided in another way."""
 
     table: pd.DataFrame
-    """A row for each region (or the first ones together), remedy, population and kind of twins.
+    """Table with a row for each region (or the first ones together), remedy, population and kind of twins.
 
     - `n`: number of comparable inputs.
     - `share_before`, `share_after`: discriminatory share of the present model, and simulated share after the change;

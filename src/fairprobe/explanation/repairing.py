@@ -62,7 +62,7 @@ class Repaired(ChangedCases):
         return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures as values for JSON; means are over the cases with a repair."""
+        """Return the figures of repaired cases as values for JSON; means are over the cases with a repair."""
         more = {"n_unrepaired": self.n_unrepaired, "parameters": as_json(self.parameters.to_dict())}
         return {**super().jsonable(), **more}
 

@@ -38,9 +38,10 @@ class Severity(Finding):
     measure: str
     """The output whose distance is measured: "proba", "score" or "value"; "label" if the model gives nothing else."""
     gaps: Floats
-    """Gap of each given case, in order; NaN for cases that no longer hold or that the budget did not reach."""
+    """Distance between the model's outputs for the two twins of each given case, in order; NaN for cases that no longer
+    hold or that the budget did not reach."""
     quantiles: dict[float, float]
-    """Quantiles of the known gaps, by their fraction; empty without any gap."""
+    """Quantiles of the known distances between twins, by their fraction; empty if none is known."""
     ranking: pd.DataFrame
     """The cases in descending order of `product`, which is `severity` times `plausibility` (1 without a density).
     `place` is the position among the given cases."""
@@ -62,7 +63,10 @@ class Severity(Finding):
         ]
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences as values for JSON; of the ranking, only the first cases."""
+        """Return the figures and the sentences about severity as values for JSON.
+
+        The ranking is cut to the first cases.
+        """
         return {**super().jsonable(), "ranking": as_json(self.ranking.head(MOST_RANKED))}
 
 

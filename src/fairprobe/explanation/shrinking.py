@@ -58,7 +58,7 @@ class Shrunk(ChangedCases):
         return f"{', '.join(whose)}: {changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures as values for JSON, with the mean number of changes and distance before."""
+        """Return the figures of shrunk cases as values for JSON, with the mean changes and distance before."""
         return {**super().jsonable(), **as_json(self.before.astype(float).mean().add_suffix("_before").to_dict())}
 
     def _sentence(self) -> str:

@@ -17,7 +17,8 @@ SMALL = 64
 and halving."""
 
 MISS, HIT, UNKNOWN = 0, 1, -1
-"""Status of an input: no case, a case, or unknown because it is not allowed or not comparable."""
+"""Status of an input that was judged for a slice: no case, a case, or unknown because it is not allowed or not
+comparable."""
 
 
 class Slices:

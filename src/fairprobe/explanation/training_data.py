@@ -82,17 +82,17 @@ VERDICTS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RegionInData(Finding):
-    """The training rows inside a region, compared with the model's treatment of the region."""
+    """The training rows inside a region of cases, compared with the model's treatment of the region."""
 
     rule: Rule
     n: int
-    """Number of rows inside the region."""
+    """Number of training rows inside the region."""
     n_rows: int
     """Number of given rows, inside or outside the region."""
     n_apart: int
     """Number of rows inside the region whose sensitive value is not compared, or whose label is unknown."""
     table: pd.DataFrame
-    """A row for each sensitive value, or combination of several, and each label.
+    """Table of the rows inside the region, with a row for each sensitive value or combination, and each label.
 
     - `group`; `n`: its rows with a known label, where labels are given.
     - `outcome`: the label whose rate is told; None for numbers, whose mean is told, and without labels.
@@ -100,7 +100,7 @@ class RegionInData(Finding):
       a mean; the error is split over the regions.
     """
     differences: pd.DataFrame
-    """A row for each two groups that the model treats differently, and each label.
+    """Table with a row for each two groups that the model treats differently, and each label.
 
     - `a`, `b`, `outcome`; `value`: the rate (the mean) of a less that of b.
     - `p_value`: of Fisher's exact test of equal rates, or Welch's of equal means; two-sided.
@@ -111,7 +111,7 @@ class RegionInData(Finding):
     - `agrees`: it has the model's direction, where that is known.
     """
     verdict: InData | None
-    """The verdict; None without labels, unless there are too few rows anyway."""
+    """The verdict on the region; None without labels, unless there are too few rows anyway."""
     level: float
     """Largest p-value that counts as significant: the error, split over the regions and the tests that could be
     significant."""
@@ -170,7 +170,7 @@ class RegionInData(Finding):
         return f" ({widest['a']} against {widest['b']}: the labels differ {why})"
 
     def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentence as values for JSON."""
+        """Return the figures and the sentence on a region's training rows as values for JSON."""
         return {**super().jsonable(), "sentence": self.sentence()}
 
 
@@ -182,12 +182,11 @@ def region_in_data(
     The groups are the sensitive values and, with several sensitive parameters, their combinations too. The compared
     groups are those with the largest differences between the model's outputs over the cases inside. The result is None
     without rows. The verdict is
-    - extrapolated, if in every pair one group has so few rows that against as many of the other even the sharpest
-      difference possible (all rows of the one have the label, none of the other) would not have been significant: fewer
-      than four at a level of 5%, `least` in general;
+    - extrapolated, if every pair has a group with fewer than `least` rows (four at a level of 5%). Then even the
+      sharpest difference to as many rows of the other group would not be significant;
     - in the data, if a pair differs significantly, and in the model's direction where it has one;
-    - not in the data, if all pairs with enough rows are shown to differ by less than half of what the model's answers
-      to these very rows do (two one-sided tests), or to differ significantly the other way round;
+    - not in the data, if all pairs with enough rows are shown to differ little, or significantly the other way round.
+      Little means less than half of the difference in the model's answers to the same rows (two one-sided tests);
     - else unclear.
     The level is the error, split over the regions and over the tests that could be significant at all (Tarone 1990).
 

@@ -1,4 +1,4 @@
-"""Models: sources that load them, adapters that ask them, and the known classes."""
+"""Models: loading them from their sources, asking them by adapters, and recognising known classes of models."""
 
 from fairprobe.model.adapters import Model
 from fairprobe.model.answers import OUTPUTS, Output

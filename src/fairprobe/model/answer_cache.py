@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 SAME: Final = 1e-6
-"""Largest difference of two numbers that rounding explains, as a fraction of the largest output: sums over batches
-of other sizes differ by this much. Chosen."""
+"""Largest difference of two answers that rounding explains, as a fraction of the largest answer. Chosen: sums over
+batches of other sizes differ by this much."""
 
 
 class AnswerCache:

@@ -24,7 +24,7 @@ EXACT = 2**53
 numbers up to 2**53 apart."""
 
 LOOKED_AT = 5000
-"""Number of labels, from the beginning of a run, that are checked for being names. Chosen."""
+"""Number of labels, the first that an asker gets, that are checked for being names. Chosen."""
 MOST_LABELS, MOST_FRACTIONS = 100, 10
 """`MOST_LABELS` is the largest number of different values accepted as labels if all are whole numbers, `MOST_FRACTIONS`
 if some are fractions. Chosen."""

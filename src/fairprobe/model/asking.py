@@ -29,7 +29,7 @@ class Answers(Protocol):
         """Return one answer for each input, given as codes (one row per input, one column per parameter)."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """Return the answers for every combination of sensitive values, allowed or not, of each input.
+        """Return the answers for each input with every combination of sensitive values, allowed or not.
 
         The array is indexed by combination in domain order, then input.
         """
@@ -44,9 +44,9 @@ class Answering(Answers, Protocol):
     """Number of rows sent to the model so far."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """Return the answers for the existing members of families, by combination of sensitive values, then input.
+        """Return the answers for inputs and their existing twins, by combination of sensitive values, then input.
 
-        The entries of members that do not exist are placeholders without meaning.
+        The entries of twins that do not exist are placeholders without meaning.
         """
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
@@ -59,7 +59,7 @@ class Answering(Answers, Protocol):
         """Within the context, the model need not check its input for NaN, because inputs are known to be finite."""
 
     def afresh(self) -> AbstractContextManager[Any]:
-        """Within the context, ask the model itself instead of using cached answers."""
+        """Within the context, every row is sent to the model, even if its answer is cached."""
 
 
 class Asker:
@@ -90,7 +90,7 @@ class Asker:
         return self._send(self.form.rows(codes), len(codes), lambda: codes)
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """Return the answers for every combination of sensitive values, allowed or not, of each input.
+        """Return the answers for each input with every combination of sensitive values, allowed or not.
 
         The array is indexed by combination in domain order, then input.
         """
@@ -100,9 +100,9 @@ class Asker:
         return answer.reshape(len(families), len(codes), *answer.shape[1:])
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """Return the answers for the existing members of families, by combination of sensitive values, then input.
+        """Return the answers for inputs and their existing twins, by combination of sensitive values, then input.
 
-        The entries of members that do not exist are placeholders without meaning.
+        The entries of twins that do not exist are placeholders without meaning.
         """
         return ask_members(self, members)
 
@@ -141,7 +141,7 @@ class Asker:
         return context
 
     def afresh(self) -> AbstractContextManager[Any]:
-        """Within the context, ask the model itself instead of using cached answers."""
+        """Within the context, every row is sent to the model, even if its answer is cached."""
         return self.adapter.afresh()
 
     @property
@@ -222,9 +222,9 @@ class Asker:
 
 
 def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
-    """Return the answers for the existing members of families, asked for in one call of `asked`.
+    """Return the answers of `asked` for inputs and their existing twins, by one call.
 
-    They are indexed by combination of sensitive values, then input; entries of members that do not exist are 0.
+    They are indexed by combination of sensitive values, then input. Entries of twins that do not exist are 0.
     """
     present = members.present
     if present is None:

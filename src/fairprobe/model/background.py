@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 NOTICE_SECONDS: Final = 0.5
-"""Largest number of seconds between two checks for an answer. Chosen: a Ctrl-C that comes just before a wait begins
-is noticed only when that wait ends."""
+"""Largest number of seconds of one wait for a result. Chosen: a Ctrl-C just before a wait begins is noticed only when
+the wait ends."""
 
 CLOSING_SECONDS: Final = 2.0
 """Largest number of seconds that the end of the process waits for connections and programs to close. Chosen."""

@@ -130,7 +130,7 @@ class _Walk:
             yield np.ascontiguousarray(array).tobytes()
 
     def _function(self, part: types.FunctionType) -> Iterator[bytes | str]:
-        """Yield what identifies a function: its code and all that it uses.
+        """Yield the pieces to hash that identify a function: its code and all that it uses.
 
         A function of an installed package is identified by its name and the package's version.
         """
@@ -160,7 +160,7 @@ class _Walk:
         return _hash(*(self._used(there[name], names, (*inside, value)) for name in sorted(names & {*there})))
 
     def _class(self, part: type) -> Iterator[bytes | str]:
-        """Yield what identifies a class: its bases and all its attributes.
+        """Yield the pieces to hash that identify a class: its bases and all its attributes.
 
         A class of an installed package is identified by its bases, its name, the package's version, and attributes that
         other code put into it.
@@ -177,7 +177,7 @@ class _Walk:
                 yield _hash(name, self.of(value))
 
     def _reduced(self, part: Any) -> Iterator[bytes | str]:
-        """Yield what identifies any other object: its class and the result of its `__reduce_ex__`."""
+        """Yield the pieces to hash that identify any other object: its class and the result of its `__reduce_ex__`."""
         own_way = copyreg.dispatch_table.get(type(part))
         reduced = part.__reduce_ex__(4) if own_way is None else own_way(part)
         yield self.of(type(part))

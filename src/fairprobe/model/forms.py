@@ -45,13 +45,13 @@ class ArrayForm:
         self._others = [column for column, line in enumerate(lines) if line is None and column not in hidden]
 
     def rows(self, codes: Codes) -> NDArray[Any]:
-        """Return a batch of inputs, one row for each row of codes."""
+        """Return the batch to send to the model for some inputs, given as codes (level numbers): one row per input."""
         batch = np.empty(codes.shape, dtype=self.dtype)
         self._write(codes, batch)
         return self._ordered(batch)
 
     def families(self, codes: Codes) -> NDArray[Any]:
-        """Return a batch of all family members: one block of rows per combination of sensitive values."""
+        """Return the batch for inputs and their twins: one block of rows for each combination of sensitive values."""
         families = self.domain.families
         if not families.is_plain:
             return self.rows(families.members(codes))
@@ -86,7 +86,7 @@ class ArrayForm:
 
     @cached_property
     def _sensitive_values(self) -> list[tuple[int, NDArray[Any]]]:
-        """The columns in which family members differ, each with its values by combination of sensitive values.
+        """The columns in which twins differ, each with its values by combination of sensitive values.
 
         The values are the same for all inputs, so they are computed once.
         """
@@ -131,7 +131,7 @@ class FrameForm:
         self._places = {name: category_places(domain[name], values) for name, values in self.categories.items()}
 
     def rows(self, codes: Codes) -> pd.DataFrame:
-        """Return a batch of inputs, one row for each row of codes."""
+        """Return the batch to send to the model for some inputs, given as codes (level numbers): one row per input."""
         import pandas as pd
 
         columns = {}
@@ -147,7 +147,7 @@ class FrameForm:
         return pd.DataFrame(columns, copy=False)
 
     def families(self, codes: Codes) -> pd.DataFrame:
-        """Return a batch of all family members: one block of rows per combination of sensitive values."""
+        """Return the batch for inputs and their twins: one block of rows for each combination of sensitive values."""
         return self.rows(self.domain.families.members(codes))
 
     def of_frame(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -77,7 +77,7 @@ REPEATABLE = frozenset(
 
 
 def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
-    """Return the kind of a model or transformer that is known with all its parts; otherwise None.
+    """Return the kind of a model or transformer, such as "tree", if it and all its parts are known; otherwise None.
 
     To check many models, pass one dictionary as `seen` to all calls; it caches what was found about each class.
 
@@ -92,7 +92,7 @@ def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
 
 
 def own_kind(model: Any) -> str | None:
-    """Return the kind of a model or transformer by its own class alone, without its parts; None if not known."""
+    """Return the kind of a model or transformer, such as "tree", by its own class alone; None if it is not known."""
     return _kind(model, {}, with_parts=False)
 
 
@@ -109,7 +109,7 @@ def is_repeatable(model: Any) -> bool:
 
 
 def kin(model: Any) -> str | None:
-    """Return the kind of the nearest base class in the table, for a model or the last step of a pipeline.
+    """Return the kind, such as "tree", of a model's nearest base class that is known; of a pipeline, for its last step.
 
     It guides what is tried. Claims about a model rest on `known_kind`.
     """
@@ -135,7 +135,7 @@ def works_on_float32(model: Any) -> bool:
 
 
 def why_unknown(model: Any) -> str:
-    """Return a clause, for messages, that says why a model is not known exactly."""
+    """Return a clause, for messages, that says why a model's answers cannot be computed from its attributes."""
     name = type(model).__name__
     base = next((base.__name__ for base in type(model).__mro__[1:] if _path(base) is not None), None)
     if base is not None:
@@ -151,7 +151,7 @@ def why_unknown(model: Any) -> str:
 
 
 def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str | None:
-    """Return the kind of a model, or None if it or a part is not known; `seen` caches classes already looked at."""
+    """Return the kind of a model, such as "tree"; None if it or a part is not known. `seen` caches known classes."""
     path = _path(type(model))
     if path is None or is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
         return None

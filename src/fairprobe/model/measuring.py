@@ -28,7 +28,7 @@ FEW = 4
 """Largest number of calls with batches of each smaller size. Chosen."""
 
 SAFETY = 2.0
-"""Factor on the largest observed difference, as other rows may differ by more. Chosen."""
+"""Factor by which the largest observed difference is multiplied, because other rows may differ by more. Chosen."""
 
 COARSE = 1e-6
 """Largest difference between two answers that rounding explains, as a fraction of the largest output. Chosen."""
@@ -41,10 +41,10 @@ TOGETHER: Final = 64
 """Number of rows that the check for dependence on the batch asks about together. Chosen."""
 
 BATCHES: Final = 2
-"""Number of batches of another size in this check. Chosen."""
+"""Number of batches of another size that the check for dependence on the batch sends. Chosen."""
 
 OTHER_SIZE: Final = 7
-"""Number of rows in each batch of another size in this check. Chosen."""
+"""Number of rows in each batch of another size that the check for dependence on the batch sends. Chosen."""
 
 ALONE: Final = 4
 """Number of rows that the check for dependence on the batch asks about alone. Chosen: with the other numbers it sends
@@ -58,7 +58,7 @@ MOST_TIES = 64
 """Largest number of rows whose scores are compared with the decision boundary. Chosen."""
 
 SECONDS: Final = 1.0
-"""Seconds for which a model is timed. Chosen."""
+"""Seconds for which a model is timed, to predict how long judging inputs takes. Chosen."""
 
 GROWTH: Final = 4
 """Factor between the sizes of successive batches when a model is timed. Chosen."""
@@ -85,7 +85,10 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
 
 
 class _Rows:
-    """Given rows, or inputs of the domain, by their numbers; after the last given row, the first follows again."""
+    """Function from row numbers to the model's answers, for given rows or random inputs of the domain.
+
+    If there are fewer given rows than numbers, they are repeated in turn.
+    """
 
     def __init__(self, asker: Asker, n: int, rng: np.random.Generator, given: pd.DataFrame | None) -> None:
         self._asker, self._given = asker, given

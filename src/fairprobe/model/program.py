@@ -51,10 +51,10 @@ LAST_SECONDS: Final = 1.0
 """Seconds to wait for the exit code and the last output of a program that has ended. Chosen."""
 
 KEPT_BYTES: Final = 10_000
-"""Number of last bytes kept of a program's standard error. Chosen."""
+"""Number of bytes at the end of a program's standard error that are kept for messages. Chosen."""
 
 RETRY_DELAY: Final = 0.1
-"""Seconds before a program is restarted, doubled each time. Chosen."""
+"""Seconds before a program is restarted for the first time; doubled for each further restart. Chosen."""
 
 
 def start(
@@ -63,10 +63,12 @@ def start(
     """Return a model that asks a program, which is started when the first row is sent.
 
     Args:
-        command: the program and its arguments, as a list or as one line, which no shell sees.
+        command: the program and its arguments, as a list or as one line, which is split as in a shell but not run by
+            one.
         protocol: "csv" or "jsonl": how rows are written to it, and answers read.
-        timeout: seconds without a line of answer after which it is given up.
-        retries: how often it is started again, and asked the same, if it died or was given up.
+        timeout: seconds without output after which the program is ended.
+        retries: number of times that the program is restarted and asked about the same rows again, if it ended or
+            did not answer in time.
     """
     if isinstance(command, str):
         try:
@@ -171,7 +173,7 @@ class Program:
         return answers
 
     async def close(self) -> None:
-        """End the program."""
+        """End the program, if it is running."""
         async with self._lock:
             await self._end()
 

@@ -57,7 +57,7 @@ class Batch:
         ]
 
     def listed(self, places: Sequence[int]) -> bytes:
-        """Return a JSON list of the rows with these numbers, as bytes."""
+        """Return a JSON list, as bytes, of the rows of the batch at given positions."""
         return b"[%b]" % b",".join([self.rows[place] for place in places])
 
 
@@ -112,7 +112,7 @@ class Instances:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        """Address to which requests with rows are sent."""
+        """Address of the service to which requests with rows are sent."""
 
     def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
         """Return the JSON request about the rows of `batch` with the numbers `places`.

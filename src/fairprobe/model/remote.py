@@ -43,22 +43,24 @@ def connect(
     """Return a model behind an http(s) address, after checking that something answers there.
 
     Args:
-        url: where it is: http:// or https://, whose certificate must verify.
+        url: address of the service, http:// or https://; the certificate of an https address must verify.
         protocol: "mlflow" (/invocations), "oip" (Open Inference Protocol, /v2/models/NAME) or "instances"
-            (TensorFlow Serving and others like it); by default as the address tells.
-        answers: where it gives several answers a row, their names by output: {"label": "predict", "proba":
-            "predict_proba"}. It then can be asked for each of these, as strategies that learn from scores do.
-        header_from_env: by header, the variable of the environment that holds its value. FAIRPROBE_HEADER_X_API_KEY
+            (TensorFlow Serving and others like it). By default, it is recognised by the address.
+        answers: names of the service's answers by output, if it gives several for each row: {"label": "predict",
+            "proba": "predict_proba"}. The model can then be asked for each of these outputs.
+        header_from_env: by header, the environment variable that holds its value. FAIRPROBE_HEADER_X_API_KEY
             is sent as X-API-KEY without being named. No header is ever shown, logged or kept with the model.
-        connections: requests at a time.
-        batch_rows: rows of a request; by default 64, doubled while requests take less than half a second.
-        rate_limit: requests a second at most.
-        timeout: seconds that a request may take in all.
-        retries: how often a request is repeated that failed by no fault of its own: no connection, no answer in time,
-            408, 429, 5xx, an answer that is none. Each time it waits longer, or as long as Retry-After says.
-        cache_rows: answered rows to remember. The same row is not sent again but to find out whether the model
-            repeats itself.
-        ca_file: certificates to trust in place of the usual ones.
+        connections: largest number of requests at a time.
+        batch_rows: largest number of rows of a request; by default 64, doubled while requests take less than half a
+            second.
+        rate_limit: largest number of requests per second; by default without limit.
+        timeout: seconds that a request may take in total.
+        retries: number of times that a request is repeated after a failure that may be temporary: no connection, no
+            answer in time, 408, 429, 5xx, or an answer that breaks the protocol. The delay grows each time, or is as
+            long as Retry-After says.
+        cache_rows: number of answered rows to remember. A remembered row is sent again only to find out whether the
+            model repeats itself.
+        ca_file: file of certificates to trust in place of the usual ones.
     """
     from fairprobe.model.transport import Persistence, Transport
 

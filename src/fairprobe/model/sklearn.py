@@ -1,4 +1,4 @@
-"""Adapter for any object with `predict`, scikit-learn's estimators above all."""
+"""Adapter for objects with a method `predict`, such as scikit-learn's estimators."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ _N_TRIED = 256
 
 
 class UnfitError(Exception):
-    """The error that a shortcut does not apply to a model or domain; the model is asked or sampled instead."""
+    """The error that a shortcut does not apply to a model or domain. It is caught, and the model is asked instead."""
 
 
 class MismatchError(UnfitError):
@@ -159,7 +159,7 @@ class Seen:
         return self.rows(np.zeros((1, len(self.domain.levels)), dtype=np.int64))[0]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
-        """Return the table of a parameter, restricted to the columns in the mask `wanted`.
+        """Return the preprocessed values of each level of a parameter, in those columns of `wanted` that it changes.
 
         Raises an UnfitError if the parameter has too many levels or the table too many entries.
         """
@@ -184,7 +184,7 @@ class Seen:
         return Table(columns, values)
 
     def tables(self, parameters: Sequence[int]) -> dict[int, Table]:
-        """Return the tables of several parameters, by parameter number.
+        """Return the preprocessed values of each level of several parameters: one `Table` by parameter number.
 
         If they have few levels, the preprocessing is run once for all of them.
         """
@@ -200,7 +200,7 @@ class Seen:
         return {parameter: self._table(rows, wanted) for parameter, rows in zip(parameters, parts, strict=False)}
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
-        """Return a table with only the first, the last and the missing level, which shows the changed columns.
+        """Return the preprocessed values of a parameter's first, last and missing level, in the columns it changes.
 
         It is enough for a parameter whose preprocessing keeps order; see `is_searchable`.
         """
@@ -254,7 +254,7 @@ class Seen:
         return Table(changed, rows[:, changed])
 
     def _changed(self, rows: NDArray[Any]) -> Mask:
-        """Return a mask of the columns in which some row differs from the base row."""
+        """Return a mask of the columns in which some row differs from the row with all parameters at level 0."""
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
 
@@ -264,7 +264,7 @@ def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
 
 
 def split(model: Any) -> tuple[list[Any], Any]:
-    """Return the transformers of a pipeline and the estimator at its end; other models have no transformers."""
+    """Return the list of a pipeline's transformers, and its last step; for other models, [] and the model."""
     steps: list[Any] = []
     while own_kind(model) == "pipeline":
         *before, (_, last) = model.steps
@@ -274,7 +274,7 @@ def split(model: Any) -> tuple[list[Any], Any]:
 
 
 def passes(step: Any) -> bool:
-    """Return True if a pipeline step is none: None, "passthrough" (columns unchanged) or "drop" (columns removed)."""
+    """Return True if a pipeline step transforms nothing: None, "passthrough" or "drop" (which removes columns)."""
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 

@@ -50,7 +50,7 @@ class Slot:
     compute: Callable[[Codes], Floats] | None = None
 
     def extremes(self, n_levels: int) -> NDArray[Any]:
-        """Return values that include the slot's smallest and largest: all values from a table.
+        """Return values of the slot that include its smallest and largest; for a table, all its values.
 
         Computed values are monotone, so the first, the last and the missing level are enough.
         """
@@ -97,7 +97,7 @@ class Tabulated:
         return all(np.isfinite(values).all() for values in (self.background, *extremes))
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the columns that the slots fill and their values: two arrays indexed by input, then slot."""
+        """Return two arrays for preprocessed rows: the columns to fill and their values, both by input, then slot."""
         places = codes.take(self._parameters, axis=1) * self._steps + self._starts
         columns, values = self._columns.take(places), self._values.take(places)
         for place in self._computed:
@@ -105,7 +105,7 @@ class Tabulated:
         return columns, values
 
     def _fill(self, place: int, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the columns and values that one slot fills for these codes of its parameter."""
+        """Return the columns and values of one slot (entry of preprocessed rows) for given levels of its parameter."""
         slot, start = self.slots[place], self._starts[place]
         if slot.compute is not None:
             return self._columns[start], slot.compute(codes.ravel()).reshape(codes.shape)
@@ -133,7 +133,7 @@ class Tabulated:
 
     @cached_property
     def _is_full(self) -> bool:
-        """True if each slot always fills the same column and the slots fill all columns in order."""
+        """True if each slot has one fixed column and the slots fill all columns in order."""
         firsts = [slot.columns[0] for slot in self.slots if (slot.columns == slot.columns[0]).all()]
         return np.array_equal(firsts, np.arange(len(self.background)))
 
@@ -178,7 +178,7 @@ def tabulate(seen: Seen) -> Tabulated:
 
 
 def _same(made: Any, like: Any) -> bool:
-    """Return True if two batches are equal, bit by bit."""
+    """Return True if two batches, both dense or both sparse, have equal dtypes and values."""
     if hasattr(like, "tocsr"):
         parts = [(made.indptr, like.indptr), (made.indices, like.indices), (made.data, like.data)]
     else:
@@ -187,7 +187,7 @@ def _same(made: Any, like: Any) -> bool:
 
 
 def _slots(seen: Seen) -> list[Slot]:
-    """Return the slots of all visible parameters, in the order of the parameters."""
+    """Return the slots (entries of preprocessed rows) that the visible parameters fill, in the parameters' order."""
     is_plain = len(seen.steps) == 1 and own_kind(seen.steps[0]) == "columns" and type(seen.asker.form) is FrameForm
     found: dict[int, list[Slot]] = {}
     looked_up: list[int] = []
@@ -207,7 +207,10 @@ def _slots(seen: Seen) -> list[Slot]:
 
 
 def _entries(parameter: int, table: Table) -> list[Slot]:
-    """Return a table of one parameter as slots: as many as the largest number of non-zero entries of a level."""
+    """Return the slots (entries of preprocessed rows) for a table of one parameter.
+
+    There are as many as the largest number of non-zero entries that a level has.
+    """
     filled = table.values != 0
     width = int(filled.sum(axis=1).max(initial=0))
     order = np.sort(np.argsort(~filled, axis=1, kind="stable")[:, :width], axis=1)

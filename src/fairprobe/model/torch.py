@@ -36,7 +36,10 @@ class TorchAdapter(Adapter):
 
     @staticmethod
     def accepts(model: Any) -> bool:
-        """Return True for a `torch.nn.Module`, here or in another process; one with `predict` is an estimator."""
+        """Return True for a `torch.nn.Module`, or for one in a process of its own (`isolate`).
+
+        `EstimatorAdapter` is tried first, so a module with `predict` is an estimator.
+        """
         names = ((base.__module__, base.__name__) for base in type(model).__mro__)
         return bool(getattr(model, "is_torch_", False)) or ("torch.nn.modules.module", "Module") in names
 
@@ -89,7 +92,7 @@ def _moved(model: Any, rows: Any) -> Any:
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Within the context, the module is in evaluation mode; afterwards each part has its previous mode again."""
+    """Within the context, a torch module is in evaluation mode; afterwards each part has its previous mode again."""
     training = [part for part in model.modules() if part.training]
     for part in training:
         part.training = False

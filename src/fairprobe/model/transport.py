@@ -2,7 +2,7 @@
 
 A request that fails for a possibly temporary reason is repeated, after longer and longer delays. Such reasons are: no
 connection, no answer in time, 408, 429, 5xx, an answer that breaks the protocol. A request that has failed as often as
-allowed opens the circuit breaker: nothing more is sent for a while, so that a run ends with its findings instead of
+allowed opens the circuit breaker: nothing more is sent for a while. A run then ends with its findings instead of
 waiting row by row.
 """
 
@@ -37,7 +37,8 @@ LONGEST_HOLD: Final = 60.0
 """Largest number of seconds that a service's Retry-After header can delay requests. Chosen."""
 
 FIRST_TRIES: Final = 4
-"""Largest number of tries at a service that never answered: its address or protocol may be wrong. Chosen."""
+"""Largest number of tries of a request while the service has never answered. Chosen: its address or protocol may be
+wrong."""
 
 FIRST_ROWS: Final = 64
 """Number of rows of the first requests to a service. Chosen."""
@@ -59,7 +60,7 @@ ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
 takes half of `ROW_BYTES`."""
 
 LOOPBACK: Final = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
-"""Pattern of hosts that are this machine: data sent to them passes no network."""
+"""Pattern of host names that stand for this machine; data sent to them passes no network."""
 
 ADVICE: Final = {
     **dict.fromkeys((401, 403), "; headers come from FAIRPROBE_HEADER_... in the environment, or by --header-from-env"),
@@ -178,7 +179,7 @@ class Transport:
             return cache.answer(batch.rows, lambda some: run(self._all(batch, some, answer)), afresh=self.is_afresh)
 
     def look(self, url: str) -> Reply:
-        """Return the answer to a plain GET request at an address."""
+        """Return the service's reply to a GET request at an address."""
         return run(self._sent("GET", url, None, 0, lambda reply: reply))
 
     def takes(self, batch: Batch) -> bool:
@@ -290,7 +291,7 @@ class Transport:
         raise ModelError(f"the service at {self._shown} must take the request, got {reply.words}{advice}")
 
     async def _exchange(self, method: str, url: str, body: bytes | None, most: int) -> Reply:
-        """Send one request and return its answer, within the timeout and at most `most` bytes."""
+        """Send one request and return the reply; an error if it takes too long or has more than `most` bytes."""
         import httpx
 
         headers = {"Content-Type": "application/json"} if body is not None else None

@@ -1,4 +1,4 @@
-"""Replays: stored cases are asked about again; each still holds, was fixed, or can no longer be asked.
+"""Replays: a model is asked again about stored cases; each still holds, was fixed, is unsure or cannot be asked.
 
 `replaying` asks the model. `saved` keeps cases in a file of their own, and reads them from all files that hold cases.
 """

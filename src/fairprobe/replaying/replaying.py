@@ -1,4 +1,4 @@
-"""`replay`: asks about stored cases again."""
+"""The function `replay`: asks a model again about stored cases, and returns the status of each."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 
 
 class CaseStatus(StrEnum):
-    """Status of a case that is asked about again."""
+    """Status of a stored case after the model was asked about it again."""
 
     HOLDS = "holds"
+    """The family is still discriminatory."""
     FIXED = "fixed"
+    """The family is no longer discriminatory."""
     UNSURE = "unsure"
     """The model answers the same row differently, so that it is a case only sometimes."""
     UNASKABLE = "unaskable"
+    """The model cannot be asked, for example because the case lies outside the domain or has no twin."""
 
 
 REASONS = {
@@ -43,21 +46,22 @@ REASONS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Replayed(Result):
-    """The status of each case that was asked about again."""
+    """The result of `replay`: the stored cases, each with its status after the model was asked again."""
 
     cases: pd.DataFrame
-    """The cases as the caller gave them."""
+    """The cases as the caller gave them, one per row."""
     statuses: tuple[CaseStatus, ...]
-    """The status of each case."""
+    """Status of each case, in the order of `cases`."""
     reasons: tuple[str, ...]
-    """Reason why a case is unsure or cannot be asked; empty for other cases."""
+    """Reason why a case is unsure or cannot be asked, in the order of `cases`; empty for other cases."""
     n_queries: int = 0
+    """Number of rows sent to the model."""
     health: tuple[Remark, ...] = ()
-    """Health checks that question the model's answers; with one, every case is unsure."""
+    """Remarks of health checks that question the model's answers; with one, every comparable case is unsure."""
 
     @classmethod
     def join(cls, parts: Sequence[Replayed]) -> Replayed:
-        """Return all cases of the parts, in order."""
+        """Return one result with the cases, statuses and reasons of several results, in their order."""
         import pandas as pd
 
         frames = [part.cases for part in parts if len(part.cases)] or [parts[0].cases]
@@ -71,7 +75,7 @@ class Replayed(Result):
 
     @classmethod
     def unasked(cls, cases: pd.DataFrame, reason: str) -> Replayed:
-        """Return cases that cannot be asked, all for one reason."""
+        """Return a result in which all cases are unaskable, for one reason."""
         return cls(cases, (CaseStatus.UNASKABLE,) * len(cases), (reason,) * len(cases))
 
     def n(self, status: CaseStatus) -> int:
@@ -79,12 +83,15 @@ class Replayed(Result):
         return self.statuses.count(status)
 
     def of(self, status: CaseStatus) -> pd.DataFrame:
-        """Return the cases with a status."""
+        """Return the cases that have a status, as a frame with one case per row."""
         return self.cases[[each is status for each in self.statuses]]
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome if no case may hold: passed only if there are cases and all of them were fixed."""
+        """The verdict on the rule that no case may hold any more.
+
+        It is violated if a case holds, passed if there are cases and all were fixed, and otherwise inconclusive.
+        """
         if self.n(CaseStatus.HOLDS):
             return Outcome.VIOLATED
         if self.statuses and self.n(CaseStatus.FIXED) == len(self.statuses):
@@ -93,11 +100,11 @@ class Replayed(Result):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command line."""
+        """The exit code of `fairprobe replay` for the outcome."""
         return EXIT_CODES[self.outcome]
 
     def sentence(self) -> str:
-        """Return the status of all cases, in words.
+        """Return a sentence with the number of cases that still hold, were fixed, are unsure or cannot be asked.
 
         >>> import pandas as pd
         >>> Replayed.unasked(pd.DataFrame({"age": [30]}), "sex is gone").sentence()
@@ -117,11 +124,11 @@ class Replayed(Result):
         return dict.fromkeys(reason for each, reason in pairs if each is status)
 
     def blocks(self) -> list[Block]:
-        """A sentence about all cases."""
+        """Return one block, the sentence with the number of cases by status."""
         return [Sentence(self.sentence())]
 
     def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
+        """Return the number of cases by status, the outcome and the sentence as a dict for JSON."""
         return {
             "n_cases": len(self.statuses),
             **{f"n_{status}": self.n(status) for status in CaseStatus},
@@ -141,15 +148,16 @@ def replay(
     threshold: float | None = None,
     batch: str | None = None,
 ) -> Replayed:
-    """Ask about cases again: whether each one's family is still discriminatory.
+    """Ask a model again about stored cases, and return for each if its family is still discriminatory.
 
     Args:
-        cases: one a row, with a column for every parameter; other columns do not matter.
-        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
-        domain: what an input may be now, and who is compared.
-        output: "label", "score", "proba" or "value": what is compared.
-        threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
-        batch: "array" or "frame", the form of the model's batches; by default the form on which it was fitted.
+        cases: a frame with one case per row and a column for every parameter; other columns do not matter.
+        model: anything with `predict`, or a callable that takes a batch and returns one output per row.
+        domain: what an input may be now, and the sensitive values that are compared.
+        output: "label", "score", "proba" or "value": the output that is compared.
+        threshold: an input is discriminatory if its gap is above this number. It is 0 for labels; all other outputs
+            need one.
+        batch: "array" or "frame": what the model takes. By default, what it was fitted on.
 
     >>> import pandas as pd
     >>> from fairprobe import Domain, Integer
@@ -189,7 +197,7 @@ def replay(
 def _asked_again(
     oracle: Oracle, asker: Asker, codes: Codes, batch: str | None
 ) -> tuple[NDArray[Any], tuple[Remark, ...]]:
-    """Return the status of each case, and the health checks that question all of them."""
+    """Return the status of each case (row of `codes`) as an array, and remarks that question all of the answers."""
     oracle.resolution = resolution_of(asker)
     judged = oracle.judge_anew(codes)
     health: tuple[Remark, ...] = ()
@@ -205,7 +213,7 @@ def _asked_again(
 
 
 def _not_inputs(domain: Domain, cases: pd.DataFrame, codes: Codes) -> list[str]:
-    """Return the reason why each case is outside the domain; an empty text if it is inside."""
+    """Return for each case the reason why it lies outside the domain; an empty text if it lies inside."""
     reasons = ["" if inside else "the constraints or links forbid it" for inside in domain.contains(codes).tolist()]
     for place in np.flatnonzero((codes < 0).any(axis=1)).tolist():
         name = domain.names[int((codes[place] < 0).argmax())]

@@ -1,4 +1,4 @@
-"""Stored cases read from files of saved cases, from the folder of an audit or a search, or from a search's table.
+"""Reads stored cases from files of saved cases, from the folder of an audit or a search, or from a search's table.
 
 A file of saved cases is JSON. It is written atomically, and every value is checked when it is read.
 """
@@ -44,28 +44,32 @@ TWIN = "twin_"
 
 @dataclass(frozen=True)
 class Question:
-    """The question that cases answer. Replaying them with another question would have no meaning."""
+    """The question that stored cases answer: sensitive parameters, links, output and threshold.
+
+    Replaying cases with another question would have no meaning.
+    """
 
     sensitive: tuple[str, ...]
+    """Names of the sensitive parameters."""
     links: tuple[str, ...]
-    """The links in words."""
+    """The domain's links in words."""
     output: str
     threshold: float
 
     @classmethod
     def of(cls, domain: Domain, output: str, threshold: float | None) -> Question:
-        """Return the question that a domain asks."""
+        """Return the question that a domain asks with an output and a threshold."""
         links = tuple(link.words() for link in domain.links)
         return cls(domain.sensitive, links, output, checked_threshold(threshold, output))
 
     @classmethod
     def told(cls, asked: Mapping[str, Any], links: Iterable[Any]) -> Question:
-        """Return the question that a file states."""
+        """Return the question that a file states; `asked` is its object of JSON, and `links` are the links in words."""
         names, words = tuple(map(str, asked["sensitive"])), tuple(map(str, links))
         return cls(names, words, str(asked["output"]), float(asked["threshold"]))
 
     def difference(self, other: Question) -> str | None:
-        """Return how another question differs, in words; None if it is equal."""
+        """Return words on the first difference to another question; None if the questions are equal."""
         for name, ours in vars(self).items():
             theirs = vars(other)[name]
             if ours != theirs:
@@ -79,10 +83,10 @@ def _words(value: Any) -> str:
 
 @dataclass(frozen=True)
 class SavedCases:
-    """Cases of one run, with the question that they answer and the domain, if the run states them."""
+    """Stored cases of one run, with the question that they answer and the domain, if the run states them."""
 
     cases: pd.DataFrame
-    """Cases with all values, by a name such as "case 1"."""
+    """Frame of the cases of which all values are stored, one per row, with names such as "case 1" as index."""
     question: Question | None = None
     domain: Domain | None = None
     """Domain of the run; None if it is unknown or if a constraint is a function, which no file can hold."""
@@ -91,23 +95,29 @@ class SavedCases:
     changing: frozenset[str] = frozenset()
     """Columns that change in twins, for a run that does not state its question."""
     command: str | None = None
-    """Command that made the run."""
+    """Command line that made the run; None if the run does not state it."""
     in_part: pd.DataFrame | None = None
-    """Known values of real rows, by a name such as "row 17"."""
+    """Frame of the cases of which only some values are stored, with names such as "row 17" as index.
+
+    They are real rows, of which an audit stores only what varies, or cases with masked values."""
     rows: Sequence[Any] | None = None
-    """Index of each row in `in_part`; None where values are masked."""
+    """Index label in the audited data of each case in `in_part`; None if values are masked."""
     data_hash: str | None = None
-    """Digest of the audited rows."""
+    """Digest of the audited rows, which shows if rows given later are the same."""
 
     @property
     def n_cases(self) -> int:
-        """The number of cases, including those with only some values."""
+        """The number of cases, including those of which only some values are stored."""
         return len(self.cases) + (0 if self.in_part is None else len(self.in_part))
 
     def completed(
         self, data: pd.DataFrame | None, labels: Any, names: Sequence[str]
     ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-        """Return the cases, completed by rows of data with their index, then incomplete cases and the reason."""
+        """Return the complete cases, the cases that stay incomplete, and the reason why, as a tuple.
+
+        Cases of which only some values are stored are completed from the rows of `data` by their index, if these are
+        the audited rows. `names` are the parameters of the domain.
+        """
         import pandas as pd
 
         none, lost = self.cases.iloc[:0], self.in_part
@@ -129,7 +139,7 @@ class SavedCases:
     # A file of its own
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the file, and create its folder if necessary."""
+        """Write the cases, their question and domain to a file of saved cases, and create its folder if necessary."""
         file, domain = Path(path), self.domain
         is_new = not file.parent.is_dir()
         folder = RunFolder(file.parent).path
@@ -148,7 +158,7 @@ class SavedCases:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> SavedCases:
-        """Read the file; any fault in it raises a DataError."""
+        """Return the cases in a file of saved cases; any fault in it raises a DataError."""
         import pandas as pd
 
         content = _read_json(path, FORMAT, FORMAT_VERSION)
@@ -165,7 +175,10 @@ class SavedCases:
 
 
 def read_run(path: str) -> list[SavedCases]:
-    """Return the cases of a folder, or of a file of saved cases."""
+    """Return the cases in a path: the folder of an audit or a search, or a file or folder of saved cases.
+
+    Each file of saved cases gives one entry of the list.
+    """
     place = Path(path)
     if not place.exists():
         raise DataError(f"a run must be a folder or a file that exists, got {path}")
@@ -182,7 +195,7 @@ def read_run(path: str) -> list[SavedCases]:
 
 
 def of_table(table: pd.DataFrame) -> SavedCases:
-    """Return the cases in the table that a search writes."""
+    """Return the cases in a table that `fairprobe search` wrote, one per row."""
     names = set(map(str, table.columns))
     changing = {name.removeprefix(TWIN) for name in names if name.startswith(TWIN)} & names
     return SavedCases(_named(table), changing=frozenset(changing))
@@ -193,7 +206,7 @@ def _named(cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_search(folder: Path) -> SavedCases:
-    """Return the cases of a search's last result; if it has not ended, those of its finished shards."""
+    """Return the cases in the folder of a search; if it has not ended, those of its finished shards (parts)."""
     import pandas as pd
 
     stored = StoredCases(folder)
@@ -236,7 +249,10 @@ def _of_audit(folder: Path) -> SavedCases:
 
 
 def _read_json(path: str | PathLike[str], form: str, newest: int) -> Mapping[str, Any]:
-    """Return a JSON file after checking its form and version."""
+    """Return the object in a JSON file after checking its fields "format" and "format_version".
+
+    Another format than `form`, or a version above `newest`, raises a DataError.
+    """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,7 +1,7 @@
 """Forms of an audit's content for people and machines: a page, Markdown, JUnit XML, a model card's section.
 
-Forms read only the content, one plain JSON object, so that a report can be drawn again from `audit.json` alone, and
-contains no information that is not in there. A form is one file with one function and one line in `FORMS`.
+Forms read only the content, which is one object of plain JSON values. A report can therefore be made again from
+`audit.json` alone, and has nothing that is not in there. A form is one file with one function and one line in `FORMS`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FORMS = {
     "junit": "fairprobe.report.junit:junit",
     "model-card": "fairprobe.report.markdown:model_card",
 }
-"""Location of the function that returns a form's text, by name of the form."""
+"""Module and function that turn an audit's content into the text of a form, by name of the form."""
 
 
 def render(content: Mapping[str, Any], form: str) -> str:
-    """Return an audit's content in a form; equal contents give equal texts."""
+    """Return an audit's content as text in a form, which is named as in `FORMS`; equal contents give equal texts."""
     return str(entry_of(FORMS, "form", form)(content))

@@ -1,4 +1,4 @@
-"""Parts of an audit's content that several sections or forms need."""
+"""Functions that take parts of an audit's content (the object in `audit.json`) for several sections and forms."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ PLOTS = {
     "convergence": ("convergence", "The estimate as inputs were drawn"),
     "front": ("retraining", "Accuracy and share of each round"),
 }
-"""Section and title of each plot."""
+"""Name of the report's section and title of each drawing, by name of the drawing."""
 
 
 def table_of(
     records: Sequence[Any], columns: Mapping[str, Column], text: str = "", *, most: int | None = None, name: str = ""
 ) -> Iterator[Block]:
-    """Yield a sentence and a table of the first records, if there are any. A page shows a named table in full."""
+    """Yield the sentence `text` and a table of the first `most` records; nothing if there are no records.
+
+    A table with a `name` is shown in full by a page. Without a name, a sentence says how many records are left out.
+    """
     if records and text:
         yield Sentence(text)
     if records:
@@ -35,12 +38,12 @@ def table_of(
 
 
 def part_of_why(content: Content, name: str) -> Any:
-    """Return a part of the explanation; an empty one if there is none."""
+    """Return the part of the content's explanation that has a name; an empty dict if there is none."""
     return (content["why"] or {}).get(name) or {}
 
 
 def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> Iterator[Figure]:
-    """Yield the drawings of a section, with sentences for readers who cannot see them."""
+    """Yield the drawings of a section as figures, with sentences for readers who cannot see them."""
     for name, svg in content["plots"].items():
         place, title = PLOTS.get(name, ("influence", name))
         if place == section:
@@ -48,13 +51,16 @@ def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> I
 
 
 def health_of(content: Content) -> list[Mapping[str, Any]]:
-    """Return all remarks, each once."""
+    """Return the remarks of the audit and of its shares, each once, as dicts with "check" and "message"."""
     told = [*content["health"], *(each for share in content["shares"] for each in share["health"])]
     return list({(each["check"], each["message"]): each for each in told}.values())
 
 
 def held_of(content: Content) -> list[Mapping[str, Any]]:
-    """Return the shares that the limit binds, or the sides that have a limit of their own."""
+    """Return dicts of the shares that the limit binds; with limits by who is worse off, of the shares by direction.
+
+    Each has its "limit" and, as "who", words on what it is about.
+    """
     verdict, limit = content["verdict"], content["question"]["max_share"]
     sides = verdict["directions"]
     if sides:
@@ -64,7 +70,7 @@ def held_of(content: Content) -> list[Mapping[str, Any]]:
 
 
 def scale_of(content: Content) -> float:
-    """Return the end of the axis of the shares: a round figure beyond all intervals and limits."""
+    """Return the end of the axis on which shares are drawn: a round fraction beyond all intervals and limits."""
     held = held_of(content)
     ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
     most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
@@ -73,13 +79,16 @@ def scale_of(content: Content) -> float:
 
 
 def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -> Interval:
-    """Return the interval of a share, of a side or of any other record that has one."""
+    """Return a table cell with the interval of a share, or of another record that has "low", "high" and "value".
+
+    `end` is the end of the axis on which a page draws it.
+    """
     text = "exact" if of.get("method") == "exact" else between(of["low"], of["high"], limit)
     return Interval(text, of["low"], of["value"], of["high"], end, limit)
 
 
 def confidence(of: Mapping[str, Any]) -> str:
-    """Return the confidence of the interval of a share; an empty text for an exact share or a count.
+    """Return the confidence of a share's interval in percent; an empty text for an exact share or one without interval.
 
     >>> confidence({"low": 0.1, "confidence": 0.975}), confidence({"low": None, "confidence": 0.95})
     ('97.5%', '')
@@ -88,37 +97,40 @@ def confidence(of: Mapping[str, Any]) -> str:
 
 
 def population_title(share: Mapping[str, Any]) -> str:
-    """Return the name of the population of a share."""
+    """Return the name of the population of a share, or of another record with "population", for a table."""
     return POPULATION_TITLES.get(share["population"]) or value(share["population"])
 
 
 def outcome_of(of: Mapping[str, Any]) -> str:
-    """Return the outcome of a verdict, of a side or of an attempt, in words."""
+    """Return in words the "outcome" of a verdict, of a share by direction or of an attempt."""
     return OUTCOMES.get(of["outcome"], of["outcome"])
 
 
 def names(parameters: Iterable[Any]) -> str:
-    """Return names of parameters within a sentence."""
+    """Return names of parameters as text, with "and" between them."""
     return " and ".join(map(value, parameters))
 
 
 def changes_words(changes: Iterable[Iterable[Any]]) -> str:
-    """Return columns with the value before and after, in words."""
+    """Return changes (column, value before, value after) as text, as in "sex Female → Male"."""
     return ", ".join(f"{value(name)} {value(before)} → {value(after)}" for name, before, after in changes)
 
 
 def changes_of(case: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return the columns in which a case and its twin differ, with both values."""
+    """Return the columns in which a case and its twin differ: tuples of name, value of the case and of the twin."""
     return [(name, case["case"].get(name), after) for name, after in case["twin"].items()]
 
 
 def same_words(case: Mapping[str, Any]) -> str:
-    """Return the columns in which a case and its twin agree, with their values."""
+    """Return as text the columns in which a case and its twin agree, with their values."""
     return ", ".join(f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"])
 
 
 def flips_words(content: Content) -> str:
-    """Return how many real rows get another answer; for numbers, how many move by more than the threshold."""
+    """Return words on how many real rows get another answer.
+
+    If numbers are compared, it is the number of rows whose answer moves by more than the threshold.
+    """
     rows, question = content["rows"], content["question"]
     told = f"{counted(rows['n_flipped'], 'real row')} would get "
     if question["output"] == "label":

@@ -1,4 +1,4 @@
-"""Sections of a report on findings, explanations and remedies."""
+"""Sections of a report on findings, explanations and remedies; each function makes blocks from an audit's content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairprobe.report.content import (
 from fairprobe.wording import POPULATION_TITLES, answer, between, closed, counted, figure, magnitude, percent, value
 
 MOST_CASES = 20
-"""Largest number of cases, or rows with another answer, in a table; chosen. A page lists all of them."""
+"""Largest number of cases, or of rows with another answer, in a table; chosen. A page lists all of them."""
 
 MOST_PROXIES = 12
 """Largest number of columns in the table of proxies; chosen. `audit.json` has all of them."""
@@ -39,7 +39,7 @@ MOST_REMEDIES = 16
 
 
 def rows(content: Content) -> Iterator[Block]:
-    """Yield the section on rows that get another answer."""
+    """Yield the section on real rows that get another answer if a sensitive value changes."""
     flips, is_linked = content["rows"]["flips"], content["domain"]["links"]
     changed = "a sensitive value and what is linked to it were" if is_linked else "only a sensitive value was"
     text = f"{flips_words(content)} if {changed} another."
@@ -60,7 +60,7 @@ def _answers(given: Mapping[str, Any]) -> str:
 
 
 def shares(content: Content) -> Iterator[Block]:
-    """Yield the section on all shares, and the limits for one side."""
+    """Yield the section on all shares, and on the shares with limits by who is worse off."""
     limit, end = content["question"]["max_share"], scale_of(content)
     text = "The share of each population whose answer changes with a sensitive value, with its interval."
     text += f" The limit is {percent(limit)}; the last column marks the shares that it binds." if limit else ""
@@ -85,7 +85,10 @@ def shares(content: Content) -> Iterator[Block]:
 
 
 def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str = "") -> Iterator[Block]:
-    """Yield a table of shares with their intervals; shares that the limit binds are marked."""
+    """Yield the sentence `text` and a table of the `shown` shares with intervals.
+
+    The table marks the shares that the limit binds.
+    """
     limit, end = content["question"]["max_share"], scale_of(content)
     bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
     columns: Columns = {
@@ -102,12 +105,12 @@ def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str
 
 
 def hits_words(of: Mapping[str, Any]) -> str:
-    """Return the hits of a share and the number of compared inputs, in words."""
+    """Return a share's number of discriminatory inputs and number of comparable inputs as text, as in "5 of 100"."""
     return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
 
 
 def regions(content: Content) -> Iterator[Block]:
-    """Yield the section on the regions with most of the cases, each with its rule."""
+    """Yield the section on the regions of inputs that hold most cases, each with its rule and figures."""
     found, why = part_of_why(content, "regions"), content["why"]
     if not found:
         return
@@ -140,7 +143,7 @@ def _region(region: Mapping[str, Any], rows_are: str) -> Iterator[Block]:
 
 
 def cases(content: Content) -> Iterator[Block]:
-    """Yield the section on cases with their twins."""
+    """Yield the section on the cases of the search, with what differs in their twins."""
     found = content["cases"]
     is_ranked = found and found[0]["severity"] is not None
     text = "Each case is an input with a twin that the model answers differently, though only the marked values differ."
@@ -178,14 +181,14 @@ def influence(content: Content) -> Iterator[Block]:
 
 
 def inside(content: Content) -> Iterator[Block]:
-    """Yield the section on the parts of the model that use the sensitive parameters."""
+    """Yield the section on the parts inside the model, such as nodes of trees, that use the sensitive parameters."""
     told = part_of_why(content, "inside").get("sentences")
     if told:
         yield Items(tuple(told))
 
 
 def proxies(content: Content) -> Iterator[Block]:
-    """Yield the section on columns that reveal the sensitive parameters."""
+    """Yield the section on columns that reveal the sensitive parameters (proxies)."""
     told = content["proxies"]
     columns: Columns = {
         "Sensitive": ("sensitive", value),
@@ -203,7 +206,7 @@ def proxies(content: Content) -> Iterator[Block]:
 
 
 def remedies(content: Content) -> Iterator[Block]:
-    """Yield the section on simulated shares if the model decided a region in another way."""
+    """Yield the section on simulated shares: those that would be left if a region's inputs were decided otherwise."""
     text = "A simulation of what would be left if the model's answer inside a region were decided otherwise. "
     text += "No model was changed."
     columns: Columns = {
@@ -256,7 +259,7 @@ def _title(population: str) -> str:
 
 
 def retrained_rows(told: Mapping[str, Any], population: str) -> str:
-    """Return the rows or the population on which shares before and after retraining were measured."""
+    """Return words on the rows or the population on which shares before and after retraining were measured."""
     if population not in ("rows", "linked"):
         return _title(population)
     seen = "that it was fitted to" if told["on_fitted_rows"] else "held back from fitting"
@@ -264,7 +267,7 @@ def retrained_rows(told: Mapping[str, Any], population: str) -> str:
 
 
 def _retrained_words(told: Mapping[str, Any]) -> str:
-    """Return which models the figures before and after belong to, as they differ from the audit's shares."""
+    """Return sentences on the result of retraining, and on the models to which the figures before and after belong."""
     accepted = "A retrained model was accepted" if told["accepted"] else "No retrained model was shown to be better"
     after = "the new model" if told["accepted"] else "the model given"
     text = f"{accepted}, after {counted(len(told['rounds']), 'round')}. "

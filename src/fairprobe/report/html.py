@@ -1,4 +1,4 @@
-"""Blocks as HTML: a fragment for notebooks, and the page of a report.
+"""Turns blocks into HTML: a fragment for notebooks, or the page of a report.
 
 The page needs no other file, makes no request and runs no script but its own. All markup is in `templates/`.
 """
@@ -24,17 +24,17 @@ from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head
 from fairprobe.wording import TWINS, answer, counted, shown
 
 LARGEST = 2**53
-"""Smallest whole number that JavaScript cannot hold exactly."""
+"""Bound below which JavaScript holds whole numbers exactly: 2 to the 53, the precision of its numbers."""
 
 MOST_HELD = 6
 """Largest number of shares drawn beside the verdict; chosen to fit a screen. The table below has all of them."""
 
 
 def html(content: Content) -> str:
-    """An audit's content as a page.
+    """Return an audit's content as a page: the text of one HTML file that needs no other.
 
     Args:
-        content: what is in `audit.json`.
+        content: the object in `audit.json`.
     """
     style, script = (files("fairprobe.report").joinpath("templates", f"report.{kind}") for kind in ("css", "js"))
     texts = {"style": style.read_text(encoding="utf-8"), "script": script.read_text(encoding="utf-8")}
@@ -54,30 +54,36 @@ def html(content: Content) -> str:
 
 
 def written(blocks: Sequence[Block]) -> str:
-    """Return blocks as HTML without a head."""
+    """Return blocks as a fragment of HTML for a notebook."""
     return _rendered("notebook.html", blocks=blocks)
 
 
 def text(of: object) -> Markup:
-    """Return a text as HTML. A marked value cannot change the direction of the text around it."""
+    """Return a text as escaped HTML, in which values that `wording.value` marked stand in elements of their own.
+
+    Such a value cannot change the direction of the text around it.
+    """
     parts = ((escape(part), is_value) for part, is_value in wording.parted(of))
     return Markup("".join(f"<bdi>{part}</bdi>" if is_value else part for part, is_value in parts))
 
 
 def _attribute(of: str) -> Markup:
-    """Return a text as the value of an attribute, which holds no elements."""
+    """Return a text, escaped, as the value of an HTML attribute, which cannot hold elements."""
     return Markup(escape(wording.said(wording.unmarked(of))))
 
 
 def _held(of: Mapping[str, Any], end: float) -> dict[str, Any]:
-    """Return a share or a side that is drawn beside the verdict."""
+    """Return a dict of `held_of` (a share with a limit) with its interval as a drawing beside the verdict.
+
+    `end` is the end of the drawing's axis.
+    """
     words = wording.between(of["low"], of["high"], of["limit"])
     words = f"{wording.percent(of['value'], of['limit'])}, {words}"
     return {**of, "interval": Interval(words, of["low"], of["value"], of["high"], end, of["limit"])}
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the content policy: the browser allows only embedded images, this style and this script."""
+    """Return the content security policy of the page, which allows only embedded images, its own style and script."""
     style, script = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (style, script))
     return (
         f"default-src 'none'; img-src data:; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
@@ -86,7 +92,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _data_url(svg: str) -> str:
-    """Return a drawing as the address of an image, in which no code can run or fetch."""
+    """Return a drawing, a text of SVG, as the `data:` address of an image, in which no code can run or fetch."""
     return f"data:image/svg+xml;base64,{base64.b64encode(wording.visible(svg).encode()).decode()}"
 
 
@@ -96,7 +102,7 @@ def _rendered(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the template environment, which escapes every text that is not marked as markup."""
+    """Return the jinja2 environment of the templates, which escapes every text that is not marked as markup."""
     environment = Environment(
         loader=PackageLoader("fairprobe.report"),
         autoescape=True,
@@ -118,7 +124,7 @@ def _environment() -> Environment:
 
 
 def _lists(content: Content) -> dict[str, Any]:
-    """Return the lists of cases and of rows with another answer, each entry with its changes.
+    """Return the page's lists of cases ("cases") and of rows with another answer ("flips") as dicts of columns.
 
     A list can be sorted by its `measures`, and filtered by its `groups`, which have a list of texts for each entry.
     """
@@ -145,7 +151,10 @@ def _lists(content: Content) -> dict[str, Any]:
 
 
 def _entries(told: Sequence[tuple[Any, Mapping[str, Any], Iterable[Iterable[Any]]]]) -> dict[str, Any]:
-    """Return the label of each entry, its values in the order of the columns (null if unknown), and its changes."""
+    """Return a dict of lists with the label, the values and the changes of each entry, and the names of the columns.
+
+    `told` are the entries: label, values by column, and changes. A value that an entry does not have is None.
+    """
     names = dict.fromkeys(name for _, row, _ in told for name in row)
     return {
         "labels": [shown(label) for label, _, _ in told],
@@ -156,10 +165,10 @@ def _entries(told: Sequence[tuple[Any, Mapping[str, Any], Iterable[Iterable[Any]
 
 
 def _cell(of: Any) -> Any:
-    """Return a number unchanged, so that it can be sorted; any other value as text."""
+    """Return a number that JavaScript holds exactly unchanged, so that it can be sorted; any other value as text."""
     return of if is_number(of) and abs(of) < LARGEST else shown(of)
 
 
 def _origin(row: Any, n_changes: int, **_: Any) -> str:
-    """Return the row that a case comes from, in words."""
+    """Return words on the real row nearest to a case, and on the number of values in which they differ."""
     return f"{counted(n_changes, 'change')} from row {shown(row)}" if n_changes else f"row {shown(row)} as it is"

@@ -1,4 +1,4 @@
-"""The verdict as JUnit XML, which continuous integration shows: violated is a failure, inconclusive an error."""
+"""Turns an audit's verdict into JUnit XML for continuous integration: violated is a failure, inconclusive an error."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fairprobe.report.content import Content, changes_of, names, population_titl
 from fairprobe.wording import TWINS, answer, isolated, percent, value
 
 MOST_CASES = 10
-"""Largest number of cases listed with the verdict; chosen."""
+"""Largest number of cases listed with the verdict's test; chosen."""
 
 ELEMENTS = {"violated": "failure", "inconclusive": "error"}
 
 
 def junit(content: Content) -> str:
-    """An audit's content as JUnit XML: a test for the verdict, with the first cases, and for each share or side bound.
+    """Return an audit's content as JUnit XML, with one test for the verdict and one for each share with a limit.
 
     Args:
-        content: what is in `audit.json`.
+        content: the object in `audit.json`.
     """
     suite = ET.Element("testsuite", name=isolated(content["title"]))
     properties = ET.SubElement(suite, "properties")
@@ -42,7 +42,7 @@ def junit(content: Content) -> str:
 
 
 def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yield the kind, the name and the outcome of each test, a message, and details."""
+    """Yield a tuple for each test in the XML: its kind, name, outcome, message and details."""
     verdict, interrupted = content["verdict"], content["about"]["interrupted"]
     lines = [f"interrupted while it was at: {interrupted}"] if interrupted else []
     lines += map(_line, content["cases"][:MOST_CASES])

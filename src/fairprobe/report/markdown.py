@@ -1,4 +1,4 @@
-"""Blocks as Markdown in which every text appears unchanged; reports and model-card sections made of them."""
+"""Turns blocks into Markdown in which every text appears unchanged, for reports and sections of model cards."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from fairprobe.report.sections import chapters, head, identity, limitations
 from fairprobe.wording import DIRECTIONAL, closed, parted, percent, value
 
 IN_CARD = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
-"""Facts about the audit that a model card repeats."""
+"""Names of the facts of `identity` that a model card repeats."""
 
 LEFT_OUT = ("convergence", "attempts", "sign-off")
-"""Sections that only a page has."""
+"""Names of the sections that the Markdown report leaves out and only the page has."""
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _BREAKS = str.maketrans({"\n": "⏎", "\r": "⏎", "\t": "⇥"})
 _MARKS = re.compile(r"[\\`*_\[\]|~#$@!{}]")
 _LINKS = re.compile(r"(?i)(?<=http|xmpp)(?=:)|(?<=https)(?=:)|(?<=ftp)(?=:)|(?<=www)(?=\.)|(?<=mailto)(?=:)")
 _START = re.compile(r"^(?=[-+=:])|(?<=^\d)(?=[.)]\s)|(?<=^\d\d)(?=[.)]\s)")
-"""Pattern of places where a backslash prevents a list, a link or a heading's underline."""
+"""Pattern of the places at the start of a text where a backslash prevents a list or a heading's underline."""
 
 
 def markdown(content: Content) -> str:
-    """An audit's content as Markdown.
+    """Return an audit's content as a report in Markdown.
 
     Args:
-        content: what is in `audit.json`.
+        content: the object in `audit.json`.
     """
     return f"# {text(content['title'])}\n\n{written([*head(content), *chapters(content, but=LEFT_OUT)])}"
 
 
 def model_card(content: Content) -> str:
-    """An audit's content as the section of a model card on individual discrimination.
+    """Return an audit's content as the section of a model card on individual discrimination, in Markdown.
 
     Args:
-        content: what is in `audit.json`.
+        content: the object in `audit.json`.
     """
     limit, told = content["question"]["max_share"], identity(content)
     limit_words = "no limit was given" if limit is None else f"the limit is {percent(limit)}"
@@ -54,13 +54,13 @@ def model_card(content: Content) -> str:
 
 
 def written(blocks: Sequence[Block], depth: int = 2) -> str:
-    """Return blocks as Markdown; headings of sections start at a depth."""
+    """Return blocks as Markdown; headings of sections have `depth` number signs, and one more within a section."""
     parts = (_block(block, depth) for block in blocks)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def text(of: object) -> str:
-    r"""Return a text as Markdown that displays unchanged.
+    r"""Return a text as Markdown that displays the text unchanged.
 
     >>> print(text("a|b <c> `d`"))
     a\|b &lt;c&gt; \`d\`

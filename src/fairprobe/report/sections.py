@@ -1,4 +1,4 @@
-"""The sections of a report on method and record, and the chapters that hold all sections.
+"""Sections of a report on method and record, and the chapters that hold all sections.
 
 A section is a function that makes blocks from the content. A section without blocks is left out. A new section is one
 function and one line in `CHAPTERS`.
@@ -55,7 +55,7 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
 
 
 def sampling(content: Content) -> Iterator[Block]:
-    """Yield the section on the inputs of each phase and their queries."""
+    """Yield the section on how many inputs each phase drew, from where, and how many queries it took."""
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
     columns: Columns = {
         "Phase": ("phase", value),
@@ -73,13 +73,13 @@ def sampling(content: Content) -> Iterator[Block]:
 
 
 def convergence(content: Content) -> Iterator[Block]:
-    """Yield the section on the running estimate, as a drawing."""
+    """Yield the section with a drawing of the estimated shares as more inputs were drawn."""
     told = [share["sentence"] for share in content["shares"] if share["is_main"] and share["history"]]
     yield from plots_in(content, "convergence", told)
 
 
 def impact(content: Content) -> Iterator[Block]:
-    """Yield the section on rates of the favourable answer by group."""
+    """Yield the section on how often each group gets the favourable answer, and the ratio to the best rate."""
     text = (
         "How often the model gives the favourable answer to the rows as they are, by group, and the ratio to the group "
         "that gets it most often. A difference between groups is not a difference between twins. The ratio is the one "
@@ -103,7 +103,7 @@ def health(content: Content) -> Iterator[Block]:
 
 
 def limitations(content: Content) -> Iterator[Block]:
-    """Yield the section on the limits of the audit's conclusions."""
+    """Yield the section on what the audit cannot say."""
     if content["limitations"]:
         yield Items(tuple(content["limitations"]))
 
@@ -112,7 +112,7 @@ def limitations(content: Content) -> Iterator[Block]:
 
 
 def record(content: Content) -> Iterator[Block]:
-    """Yield the section on the audit's identity and settings."""
+    """Yield the section on the audit's model, data, versions, command and settings."""
     about = content["about"]
     yield Table.of_facts(identity(content))
     if about["command"]:
@@ -122,7 +122,7 @@ def record(content: Content) -> Iterator[Block]:
 
 
 def identity(content: Content) -> dict[str, str]:
-    """Return the facts that identify the audit, by name."""
+    """Return the facts that identify the audit (model, data, seed, versions and so on) as texts, by name."""
     about = content["about"]
     model, data = about["model"], about["data"]
     hash_of = f" of {model['hash_of']}" if model.get("hash_of") else ""
@@ -143,7 +143,7 @@ def identity(content: Content) -> dict[str, str]:
 
 
 def attempts(content: Content) -> Iterator[Block]:
-    """Yield the section on all runs for this model and data."""
+    """Yield the section on all attempts on the audit's model and data, if there is more than one."""
     runs = content["about"]["attempts"]
     columns: Columns = {
         "#Seed": ("seed", value),
@@ -157,7 +157,7 @@ def attempts(content: Content) -> Iterator[Block]:
 
 
 def sign_off(_: Content) -> Iterator[Block]:
-    """Yield lines for two signatures."""
+    """Yield the section with lines for the signatures of two people."""
     text = "The figures hold for the domain, threshold and populations stated above. They promise nothing beyond them."
     yield Sentence(text)
     lines = [(line, "", "") for line in ("Name", "Role", "Date", "Signature")]
@@ -177,7 +177,7 @@ TAGS = {
     "sr-11-7": ("SR 11-7", "SR 11-7: model validation, outcomes analysis, limitations, documentation"),
     "ecoa": ("ECOA", "ECOA and Regulation B: no different treatment on a prohibited basis"),
 }
-"""Short name beside a section's title, and the regulation that asks for the section. See `docs/report-fields.md`."""
+"""Short name and full name of each regulation that asks for sections of a report. See `docs/report-fields.md`."""
 
 CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
     "What was found": {
@@ -211,15 +211,15 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
         "sign-off": ("Sign-off", sign_off, "ai-act sr-11-7"),
     },
 }
-"""Title, function and requester of each section, by chapter and name."""
+"""Title, function and regulations (keys of `TAGS`) of each section, by title of its chapter and name of the section."""
 
 ASKED_BY = {name: asked for sections in CHAPTERS.values() for name, (_, _, asked) in sections.items()}
-"""Requester of each section and of the verdict."""
+"""Regulations (keys of `TAGS`, separated by spaces) that ask for a section, by its name, or for the verdict."""
 ASKED_BY["verdict"] = "ai-act nist ecoa"
 
 
 def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
-    """Yield the chapters with their sections, except those in `but` and empty ones."""
+    """Yield the chapters of a report with their sections; sections named in `but` and empty ones are left out."""
     missing = (content["why"] or {}).get("not_measured") or {}
     for title, sections in CHAPTERS.items():
         parts = []
@@ -231,7 +231,7 @@ def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
 
 
 def head(content: Content) -> Iterator[Block]:
-    """Yield the verdict, and a note if the audit was interrupted."""
+    """Yield the blocks at the top of a report: the verdict, after a note if the audit was interrupted."""
     interrupted, verdict = content["about"]["interrupted"], content["verdict"]
     if interrupted:
         text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."

@@ -1,4 +1,4 @@
-"""Blocks on the shares of several populations: figures side by side, sentences, outcomes by group, the verdict."""
+"""Makes blocks on the shares of one or more populations: figures side by side, sentences, outcomes and the verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = {"rows": "all rows", "sequential": "until settled"}
-"""Name of a method in a table, if it differs from the method's own."""
+"""Words for a method in a table of shares, by name of the method, if they differ from the name."""
 
 MOST_ROWS = 8
 """Largest number of rows in a table of outcomes; chosen to fit a terminal."""
@@ -25,11 +25,11 @@ MOST_COLUMNS = 5
 """Largest number of columns in a table of outcomes; chosen to fit a terminal."""
 
 MOST_LETTERS = 40
-"""Largest number of letters of a name in a table of outcomes; chosen to fit a terminal."""
+"""Largest number of characters of a name in a table of outcomes; chosen to fit a terminal."""
 
 
 def side_by_side(shares: Mapping[str, Share]) -> dict[str, Share]:
-    """Return the shares by name; a linked share is followed by the plain one of its population."""
+    """Return shares by name, with the plain share of a population after its linked share, under a name of its own."""
     return {
         f"{name}, {side.compared}" if side.linked or share.plain is not None else name: side
         for name, share in shares.items()
@@ -44,7 +44,10 @@ def blocks_of(
     good: Favourable | None,
     limit: float | None,
 ) -> Iterator[Block]:
-    """Yield blocks on all shares: figures, sentences, some hits, shares by set of parameters, and outcomes by group."""
+    """Yield blocks on all shares: figures, sentences, shares by set of parameters, and outcomes by sensitive values.
+
+    `shares` and `breakdowns` are by population, and `rows` are blocks on discriminatory rows.
+    """
     every = side_by_side(shares)
     yield _table(every, "population", limit)
     for name, share in every.items():
@@ -63,7 +66,10 @@ def blocks_of(
 
 
 def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: str = "") -> Table:
-    """Return a table with one row per share; if confidences differ, each interval states its own."""
+    """Return a table with one row per share, by name; `first` is the title of the column of names.
+
+    If the shares have several confidences, each interval states its own.
+    """
     level, *others = {percent(share.confidence) for share in shares.values()}
 
     def interval(share: Share) -> str:
@@ -83,7 +89,7 @@ def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: 
 
 
 def _unused(share: Share) -> str:
-    """Return a sentence on the meaning of a share without a hit."""
+    """Return sentences on the meaning of a share without a discriminatory input."""
     names, proxy = " or ".join(share.sensitive), f"Another parameter may still stand in for {share.sensitive[0]}"
     if share.threshold:
         return f"No gap above the threshold {share.threshold:g} was seen. Smaller gaps may exist. {proxy}."
@@ -94,7 +100,10 @@ def _unused(share: Share) -> str:
 
 
 def verdict_blocks(verdict: Verdict, which: str | None) -> list[Block]:
-    """Return the verdict on one share or, if none is named, on both; if it is open, with advice on settling it."""
+    """Return blocks with a verdict and, if it is inconclusive, advice on how to settle it.
+
+    `which` is "linked" or "plain" if the verdict is on one of these shares only; None means all there are.
+    """
     about = which or ("linked and plain" if verdict.share.plain is not None else "")
     title = ", ".join(filter(None, [f"Verdict on {POPULATIONS[verdict.population]}", about]))
     remedy = [Sentence(f"  {_remedy(verdict)}")] if verdict.outcome is Outcome.INCONCLUSIVE else []
@@ -118,7 +127,10 @@ def _remedy(verdict: Verdict) -> str:
 
 
 def _outcome_blocks(share: Share, good: Favourable | None) -> Iterator[Block]:
-    """Yield tables of the outcomes of each combination of sensitive values among the discriminatory inputs."""
+    """Yield a table of how often each combination of sensitive values gets each outcome among discriminatory inputs.
+
+    A sentence says who is worse off, if the favourable outcome `good` is known.
+    """
     outcomes = share.outcomes
     if outcomes is None or outcomes.empty:
         return
@@ -137,7 +149,10 @@ def _outcome_blocks(share: Share, good: Favourable | None) -> Iterator[Block]:
 
 
 def _rates(outcomes: pd.DataFrame, key: Any, title: str) -> Table:
-    """Return a table of rates ordered by one outcome; if too large, with extreme rows and frequent outcomes."""
+    """Return a table of the fraction of each outcome (column) per combination (row), ordered by the outcome `key`.
+
+    A large table keeps only its first and last rows and the most frequent outcomes.
+    """
     rates = outcomes.div(outcomes.sum(axis=1).clip(lower=1), axis=0)
     rates = rates.sort_values(key, kind="stable") if len(rates) > 2 else rates
     kept = {*outcomes.sum().nlargest(MOST_COLUMNS).index, key}

@@ -1,4 +1,4 @@
-"""Blocks as lines of text, wrapped to a width if there is one, with control characters escaped."""
+"""Turns blocks into lines of plain text, wrapped to a width if there is one, with control characters escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INDENT = "  "
 
 
 def written(blocks: Sequence[Block], width: int | None = None) -> str:
-    """Return blocks as text. Sentences are wrapped to a width; tables and texts to be copied are not.
+    """Return blocks as plain text, with sentences wrapped to `width` characters; tables and code are not wrapped.
 
     Sentences follow each other without a gap. An empty line separates all other blocks, except remarks.
     """
@@ -63,7 +63,7 @@ def _wrapped(text: str, width: int | None, indent: int) -> str:
 
 
 def aligned(table: Table) -> list[str]:
-    """Return the lines of a table: columns of numbers aligned on the right, others on the left.
+    """Return the lines of a table as text: columns of numbers aligned on the right, others on the left.
 
     >>> aligned(Table.of(["", "#share"], [["domain", "5%"]]))
     ['          share', '  domain     5%']

@@ -32,7 +32,7 @@ _HUNTED: Final = 0.5
 
 
 class CasePool:
-    """Distinct cases: given ones, and more that are searched for in a model when a round needs them."""
+    """Pool of distinct cases: those given, and more from searches of a model when a round needs them."""
 
     def __init__(self, task: Task, model: Any) -> None:
         self.task = task
@@ -41,10 +41,11 @@ class CasePool:
         self.codes = distinct(task.domain, given)
         """Codes of the cases so far, one row for each; no two are of one family."""
         self.may_be_more = task.case_labels is None
-        """False if a search found all cases, or the time for searches is used up. Found cases have no given label."""
+        """True if a search may add cases. False once all are found or time is up, and with `labels="given"`, because
+        found cases have no given label."""
         limit = task.settings.search_seconds
         self.seconds = math.inf if limit is None else limit
-        """Seconds left for all searches."""
+        """Seconds left for all further searches for cases together."""
 
     def grow(self, n: int) -> Codes:
         """Search until the pool has `n` cases, all are found or the time is over; return the codes of all cases."""
@@ -119,7 +120,10 @@ class Augmenter:
         """Fraction of the original rows in each class, in the order of `classes`."""
 
     def rows(self, recipe: Recipe, rng: np.random.Generator, codes: Codes | None = None) -> LabelledRows:
-        """Return the original rows and the rows that the recipe adds; `codes` replaces its drawn cases."""
+        """Return the labelled rows to fit to: the original ones and those that a recipe adds.
+
+        `codes` replaces the cases that would be drawn from the pool.
+        """
         import pandas as pd
 
         parts, n = [self.original], len(self.original)

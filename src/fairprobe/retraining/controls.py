@@ -161,7 +161,7 @@ class HeldConstant(Wrapper):
 
 
 def commonest(rows: LabelledRows, names: Sequence[str]) -> dict[str, Any]:
-    """Return the most common value of each column among the rows; the domain's first value if none is known."""
+    """Return the most common value of each named column, by name; the domain's first value if all are missing."""
     modes = {name: rows.frame[name].mode().tolist() for name in names}
     domain = rows.domain
     return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}

@@ -62,7 +62,7 @@ class Fitter:
         self.warned: Counter[str] = Counter()
         """Number of occurrences of each warning in all fits, by its text."""
         self.times: list[tuple[int, float]] = []
-        """Number of rows and seconds of each fit."""
+        """For each fit so far, the number of rows and the seconds."""
 
     def fit(self, rows: LabelledRows) -> Any:
         """Return a new model, fitted to these rows, in the form (columns, categories) that the given model takes."""
@@ -96,7 +96,7 @@ class Fitter:
         return model
 
     def foreseen(self, n_rows: int) -> float:
-        """Return the predicted seconds of a fit to this number of rows, from the fits so far."""
+        """Return the predicted seconds of a fit to this number of rows, from the timed fits; 0 before the first."""
         if not self.times:
             return 0.0
         rows, seconds = self.times[-1]
@@ -187,7 +187,7 @@ def _cloner(model: Any, *, is_weighted: bool) -> Train:
 
 
 def _estimators_in(model: Any) -> list[Any]:
-    """Return the estimators that a model contains, one level deep; of a pipeline the last, which alone gets weights."""
+    """Return the estimators directly inside a model; of a pipeline only the last one, which alone gets weights."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(model, Pipeline):
@@ -197,7 +197,7 @@ def _estimators_in(model: Any) -> list[Any]:
 
 
 def _check_takes_weights(model: Any) -> None:
-    """Refuse weights that the model, or an estimator that it consists of, does not take."""
+    """Raise a SettingError if the model, or an estimator inside it, takes no row weights in `fit`."""
     from sklearn.utils.validation import has_fit_parameter
 
     made_of = _estimators_in(model)
@@ -241,7 +241,7 @@ def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
 
 
 def _forget_requests(part: Any) -> None:
-    """Remove the routing requests made for a fit, so that nothing of them stays in the model."""
+    """Remove the requests for row weights that were set on a model, and on all estimators inside it, for one fit."""
     is_estimator = hasattr(part, "set_fit_request") or type(part).__module__.startswith("sklearn.")
     held = vars(part) if is_estimator and hasattr(part, "__dict__") else {}
     held.pop("_metadata_request", None)

@@ -62,7 +62,7 @@ class Loss:
     value: float
     low: float
     high: float
-    """Upper end of the paired interval of the loss."""
+    """Upper end of the paired interval of the loss; `low` is the lower end."""
     n: int
     confidence: float
 
@@ -73,18 +73,18 @@ class Assessment:
 
     shares: dict[str, Share]
     hits: dict[str, Mask]
-    """Boolean mask of the discriminatory inputs, by population."""
+    """By population, a boolean mask over its comparable inputs: True for discriminatory ones."""
     labels: NDArray[Any]
     truth: NDArray[Any]
 
     @cached_property
     def correct(self) -> Mask:
-        """Boolean mask of the rows with the right label."""
+        """Boolean mask of the rows whose label the model predicts right."""
         return np.asarray(self.labels == self.truth)
 
     @property
     def accuracy(self) -> float:
-        """The fraction of the rows with the right label."""
+        """The fraction of the rows whose label the model predicts right."""
         return float(self.correct.mean())
 
     def against(self, other: Assessment, confidence: float) -> dict[str, Comparison]:
@@ -194,13 +194,15 @@ def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str
 
 
 def _speed(task: Task, model: Any, *, quick: bool) -> float:
-    """Return the measured seconds that a model, or its stand-in if `quick`, takes to judge one input."""
+    """Measure and return the seconds that a model, or its stand-in if `quick`, takes to judge one input."""
     target = target_of(model, task.domain, task.settings, quick=quick)
     return seconds_per_input(lambda n: list(target.families(n, 0)), _TIMED)
 
 
 def affordable(n: int, per_input: float, seconds: float) -> int:
-    """Return `n`, or the number of inputs that the time allows, rounded down to one digit and at least 3,000.
+    """Return the number of inputs to judge: `n`, or fewer if judging them would take more than `seconds`.
+
+    Fewer inputs are rounded down to one digit, but are at least 3,000. `per_input` is the seconds of one input.
 
     >>> affordable(50_000, 0.001, 50.0), affordable(50_000, 0.001, 49.0), affordable(50_000, 1.0, 9.0)
     (50000, 40000, 3000)

@@ -47,7 +47,7 @@ Labeller = Callable[[Codes], Votes]
 """Function that takes inputs as codes and returns votes by member of the family, then input, then class."""
 
 FamilyLabels = dict[tuple[int, ...], Any]
-"""Label of each family, by the codes of its free columns."""
+"""Label of each family of cases, by the codes of its columns that are neither sensitive nor derived."""
 
 
 def labeller_of(task: Task, reference: Any) -> Labeller:
@@ -67,7 +67,7 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
 
 
 def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller:
-    """Return a labeller by a committee: the votes for a class are the number of members that give it."""
+    """Return a labeller by a committee of fitted models: each gives the class that it predicts one vote."""
     askers = [Asker(member, domain) for member in members]
 
     def votes(codes: Codes) -> Votes:
@@ -113,12 +113,15 @@ def as_given(labels: FamilyLabels, domain: Domain, classes: Labels) -> Labeller:
 
 
 def _families(domain: Domain, codes: Codes) -> list[tuple[int, ...]]:
-    """Return the family of each input, as the codes of its free columns."""
+    """Return a key for the family of each input: the codes of its columns that are neither sensitive nor derived."""
     return list(map(tuple, codes[:, list(domain.free_columns)].tolist()))
 
 
 def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> FamilyLabels:
-    """Return the label of each family of cases, from the column named as y, or "label"."""
+    """Return the label of each family of cases, from their column with the name of y, or "label".
+
+    Cases of one family with different labels are refused.
+    """
     names = [name for name in (getattr(y, "name", None), "label") if name is not None]
     table: Any = {} if is_array(cases) else as_pandas(cases)
     column = next((name for name in names if name in table), None)
@@ -223,7 +226,7 @@ def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]
 
 
 def kind_of(model: Any) -> str:
-    """Return the kind that is most similar to a model; a model of no known kind counts as a vote.
+    """Return the kind of committee member, such as "tree", that is most similar to a model; "vote" if unknown.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> kind_of(DecisionTreeClassifier()), kind_of(len)
@@ -248,7 +251,7 @@ def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, 
 
 
 def _fitted_shard(members: list[Any], X: pd.DataFrame, y: Labels, shard: int, seconds: Any, report: Any) -> Any:
-    """Return one member as it is if it is fitted, otherwise a fitted clone of it."""
+    """Return the committee's member number `shard`: as it is if it is fitted, otherwise a clone fitted to X and y."""
     member = members[shard]
     if is_fitted(member):
         return member

@@ -45,7 +45,7 @@ _FEWEST_KINDS: Final = 100
 """Smallest number of different inputs from which copies stay in one part although there are many of each; chosen."""
 
 _CHANCE: Final = 0.001
-"""P-value below which equal rows in X and the held-out rows are not chance; chosen."""
+"""P-value below which rows of select and report that equal rows of fit are not put down to chance; chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Parts:
     """Number of rows of select and report that equal a row of fit or share its group, as "12 of 300". Empty if none
     do, or if chance explains them."""
     copies: int = 1
-    """Number of times that every row was given; select and report have one of each."""
+    """Number of times that every row was given (1 without copies); select and report keep one of each."""
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -18,13 +18,13 @@ PARTS: Final = ("case", "twins", "flip", "linked")
 """The kinds of added rows: single cases, cases with their twins, twins of rows, and linked twins of rows."""
 
 AUTO: Final = ("twins+flip", "twins", "flip", "case")
-"""The augmentations that `augment="auto"` tries, in this order."""
+"""Augmentations (kinds of added rows, joined by +) that `augment="auto"` tries first, in this order."""
 
 AUTO_LINKED: Final = ("flip+linked", "twins+flip+linked", "linked", *AUTO)
-"""The augmentations that `augment="auto"` tries in a domain with links."""
+"""Augmentations that `augment="auto"` tries first in a domain with links, in this order."""
 
 MOST: Final = 100.0
-"""Largest amount, in per cent of the training rows; the paper adds no more."""
+"""Largest amount of cases, or of flipped rows, in per cent of the training rows; the paper adds no more."""
 
 LONGEST: Final = math.floor(math.log2(MOST)) + 1
 """Largest number of rounds of the paper's schedule: its amounts double, starting at one per cent."""
@@ -38,7 +38,7 @@ _LEAST_FLIPPED: Final = 10.0
 """Smallest amount of flipped rows that a search tries, in per cent of the training rows; chosen. `_LEAST` is that of
 cases."""
 _MOST_COPIES: Final = 4
-"""Largest number of copies of all rows that a search tries; chosen."""
+"""Largest number of times that a search gives every row to a fit; chosen."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Recipe:
         return max(1, round(self.percent / 100 * n_rows))
 
     def words(self) -> str:
-        """The recipe in words.
+        """Return the recipe in words: kinds and amounts of added rows, in per cent of the training rows.
 
         >>> Recipe(("twins", "flip"), 30.0, copies=2).words()
         'twins of 30% cases + all rows flipped, 2 copies'
@@ -140,7 +140,10 @@ def checked_augment(augment: str | Sequence[str], domain: Domain | None = None) 
 
 
 def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recipe]:
-    """Yield the paper's amounts: round i = 2, 3, ... adds a random 2^(i-2) to 2^(i-1) per cent, up to 100."""
+    """Yield the recipes of the paper's schedule: round i = 2, 3, ... adds a random 2^(i-2) to 2^(i-1) per cent.
+
+    An amount above 100 per cent ends the schedule.
+    """
     for i in count(2):
         percent = float(rng.uniform(2 ** (i - 2), 2 ** (i - 1)))
         if percent > MOST:

@@ -41,16 +41,17 @@ STOPPED = {
 """Words for the reason why the rounds ended, by `Retrained.stop_reason`."""
 
 MOST_GROUPS: Final = 12
-"""Largest number of groups that are shown, the largest groups first; chosen. `groups` has all of them."""
+"""Largest number of groups of sensitive values in the report's table, the largest first; chosen. `Retrained.groups` has
+all groups."""
 
 _CHOSEN: Final = "#c8553d"
 """Colour of the ring around the round that the model comes from."""
 
 _PANEL: Final = (4.6, 3.8)
-"""Width and height of a panel of the plot, in inches."""
+"""Width and height of a panel of the plot, in inches; chosen."""
 
 _WIDEST: Final = 60
-"""Largest number of letters in a line below a panel; chosen to fit."""
+"""Largest number of characters in a line of text below a panel of the plot; chosen to fit."""
 
 
 def why_none(rounds: list[Round], stop_reason: str) -> str:
@@ -85,12 +86,13 @@ class Retrained(Result):
     on_fitted_rows: bool
     """True if the figures of rows (share, accuracy, groups) are on rows that the model was fitted to."""
     changes: dict[str, Comparison]
-    """Comparison of before with after on the same inputs, by population."""
+    """Comparison of the shares before and after on the same inputs, by population."""
     accuracy_before: float
     accuracy_after: float
     loss: Loss
     groups: pd.DataFrame
-    """Accuracy and rate of the favourable label by sensitive value, before and after."""
+    """Table by group of sensitive values: number of rows, and accuracy and rate of the favourable label, before and
+    after."""
     favourable: Any
     first: Assessment
     """Assessment of the model before the first round, on the select part."""
@@ -105,17 +107,17 @@ class Retrained(Result):
     n_inputs: dict[str, int]
     """Number of inputs of the domain judged with each part: select, report."""
     n_cases: int
-    """Number of available cases, given or found."""
+    """Number of distinct cases that were available to add, given or found."""
     seconds: float
     seed: int
     how: tuple[str, ...]
-    """Sentences on how improvement and loss were measured."""
+    """Sentences on how the improvement of shares and the loss of accuracy were measured."""
     health: tuple[Remark, ...]
     failure: str | None = None
 
     @property
     def accepted(self) -> bool:
-        """True if the model is a new one."""
+        """True if a round was accepted, so that `model` is a new one."""
         return self.chosen is not None
 
     @property

@@ -37,7 +37,7 @@ class Round:
     """Number of rows added to the training rows."""
     shares: dict[str, Share]
     changes: dict[str, Comparison]
-    """Comparison of the model to beat with the new one on the same inputs, by population."""
+    """Comparison of the shares of the model to beat and of the new one on the same inputs, by population."""
     accuracy: float
     loss: Loss
     """Loss of accuracy compared with the model before the first round."""
@@ -133,7 +133,7 @@ def best_of(rounds: list[Round]) -> Round | None:
 
 
 def front_of(rounds: list[Round]) -> list[Round]:
-    """Return the rounds that no other beats in both `left` and accuracy, the smallest `left` first."""
+    """Return the rounds that no other beats in both `left` (remaining share) and accuracy, lowest `left` first."""
     front: list[Round] = []
     for each in sorted(rounds, key=lambda each: (each.left, -each.accuracy)):
         if not front or each.accuracy > front[-1].accuracy:
@@ -149,7 +149,7 @@ class Reference:
     """The model that rounds are compared with, its figures, and all that is needed to make and judge new models."""
 
     model: Any
-    """Given model, or a clone of it that is fitted to the fit part."""
+    """The model given to `retrain`, or a clone of it that is fitted to the fit part."""
     judge: Callable[[Any], Assessment]
     """Function that judges a model on the select part."""
     judged: Assessment
@@ -174,7 +174,7 @@ class Rounds:
     """Round that gave the model; None if no round was accepted."""
     tried: list[Round] = field(default_factory=list)
     left_out: list[Recipe] = field(default_factory=list)
-    """Recipes that would have taken too long."""
+    """Recipes that were not tried because they would have taken longer than the time left."""
     stop_reason: str = ""
     failure: str | None = None
 

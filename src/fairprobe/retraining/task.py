@@ -1,4 +1,4 @@
-"""The task: the model to retrain, the checked arguments of `retrain`, and the split rows."""
+"""The task of a retraining: the model, the checked arguments of `retrain`, and the rows, split into parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STREAMS: Final = ("split", "schedule", "rounds", "hunt", "select", "report", "co
 
 
 class Settings(SimpleNamespace):
-    """The arguments of `retrain`, by name; those that are not data are checked."""
+    """The arguments of `retrain` as attributes; all but the model and the data are checked."""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -61,7 +61,7 @@ class Task:
     """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
-        """Take all arguments of `retrain` by name."""
+        """Check the arguments of `retrain`, given by name, and split the rows."""
         self.settings = its = Settings(**arguments)
         self.model = its.model
         self.linked = domain = checked_domain(its.domain)
@@ -98,7 +98,7 @@ class Task:
         self.refits = its.held_out is None or not self.is_fitted
         """True if rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
         self.n_controls = (4 if self.linked.links else 3) * bool(its.controls)
-        """Number of controls that need a fit."""
+        """Number of controls (other ways to train, for comparison) that need a fit."""
         self.budget = TimeBudget(its.max_seconds, self.n_controls, self.fitter)
         self._progress = teller(its.progress)
 

@@ -1,4 +1,4 @@
-"""Directed search for discriminatory inputs."""
+"""Directed search: strategies that look for discriminatory inputs, and the result of a search."""
 
 from fairprobe.searching.found import Found
 from fairprobe.searching.limits import StopReason

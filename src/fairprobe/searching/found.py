@@ -1,4 +1,4 @@
-"""The result of a search, with its health: remarks on a run that worked but may be misunderstood."""
+"""The result of a search: its cases, its figures, and remarks (health) on what may be misunderstood."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ SHOWN = 5
 """Number of cases, or of failed shards, that a result lists. Chosen."""
 
 MIN_COMPARABLE = 0.9
-"""Smallest fraction of comparable judged inputs without a remark. Chosen, as the limit of verdicts."""
+"""Smallest fraction of the judged inputs that must be comparable; below it there is a remark. Chosen, as for
+verdicts."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CaseTables:
-    """Base class of results that hold cases: tables of the cases."""
+    """Base class of results that hold cases (discriminatory inputs with a twin): it gives tables of the cases."""
 
     domain: Domain
     _cases: Cases
@@ -49,12 +50,12 @@ class CaseTables:
 
     @cached_property
     def cases(self) -> pd.DataFrame:
-        """The distinct cases, one in each row, with the parameters' columns in domain order."""
+        """The distinct cases as a frame: one case in each row, one column for each parameter, in domain order."""
         return self.domain.decode(self._cases.case)
 
     @cached_property
     def twins(self) -> pd.DataFrame:
-        """The twin of each case, which is the other end of its largest gap, with the same index."""
+        """The twin of each case at the other end of its largest gap, as a frame with the index of `cases`."""
         return self.domain.decode(self._cases.twin)
 
     @cached_property
@@ -72,14 +73,14 @@ class CaseTables:
 
     @cached_property
     def gaps(self) -> pd.Series:
-        """The largest gap of each case, with the same index."""
+        """The largest gap between outputs of each case's family, with the index of `cases`."""
         import pandas as pd
 
         return pd.Series(self._cases.gaps, name="gap")
 
     @cached_property
     def outputs(self) -> pd.DataFrame:
-        """The model's outputs for the case and for its twin; for classes also the position of the class."""
+        """The model's outputs by case: columns "case" and "twin"; for probabilities also the position of the class."""
         import pandas as pd
 
         case, twin = self._cases.outputs.T
@@ -87,7 +88,7 @@ class CaseTables:
         return pd.DataFrame({"case": case, "twin": twin, **classes})
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the cases side by side: the case, the twin's changed values, the two outputs, and the gap.
+        """Return a frame with a row for each case: its values, the twin's changed values, both outputs, and the gap.
 
         Further columns follow if they apply: the sensitive parameters that give the case, the plausibility of both
         ends, and the row that the case comes from with the number of changes. If a parameter has the name of such a
@@ -131,7 +132,7 @@ class Found(CaseTables, Result):
     health: tuple[Remark, ...]
     """Remarks of the health checks, each with a name and a text."""
     n_not_comparable: int = 0
-    """Number of judged inputs that are not comparable."""
+    """Number of judged inputs that are not comparable: fewer than two members of the family are allowed and differ."""
     resolution: float = 0.0
     """Smallest excess of a gap over the threshold that counts: twice the rounding error of the model's outputs."""
     start: StartRows | None = None
@@ -205,7 +206,7 @@ class Found(CaseTables, Result):
 
     @cached_property
     def plausibility(self) -> pd.DataFrame | None:
-        """The plausibility of each case and of its twin, with the same index; None without a density.
+        """The plausibility of each case and of its twin, with the index of `cases`; None without a density.
 
         The plausibility is the fraction of held-out rows that are at most as likely. A twin may be less plausible than
         cases must be.

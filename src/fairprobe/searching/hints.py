@@ -48,11 +48,11 @@ class Hinter(Instead):
 
     @property
     def has_heard(self) -> bool:
-        """Return True if there are hints that need no further query."""
+        """True if scores are kept from the last questions for labels, so that hints need no further query."""
         return bool(self._heard)
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """Return the labels of the members that count. They follow from scores, which are kept as hints."""
+        """Return the labels of families, by member, then input. They follow from scores, which are kept as hints."""
         assert self._classes is not None
         scores = self._scores(members)
         self._heard.append(scores)
@@ -63,7 +63,10 @@ class Hinter(Instead):
         return labels
 
     def hints(self, members: Members) -> Hints | None:
-        """Return the hints, asked for if necessary; None for more than two classes, whose scores have no order."""
+        """Return the scores or gradients of families, asked for if necessary.
+
+        None for more than two classes, whose scores have no order.
+        """
         if self._with_gradients:
             return self._gradients(members)
         heard, self._heard = self._heard or [self._scores(members)], []
@@ -103,7 +106,7 @@ class Hinter(Instead):
 
 
 def _spread(answers: Floats, present: Mask) -> Floats:
-    """Return the answers by member, then input; NaN for members that do not count."""
+    """Return answers about the present members as an array by member, then input, with NaN for absent members."""
     spread = np.full((*present.shape, *answers.shape[1:]), np.nan)
     spread[present] = answers
     return spread

@@ -1,4 +1,4 @@
-"""The job that all shards of a search share, their cases, and the trace that each shard returns."""
+"""The job of a search, which its shards (parts) share, the cases found, and the trace that each shard returns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairprobe.store import Coverage, Distinct
 
 @dataclass(frozen=True)
 class Job:
-    """All data that the result of a shard depends on, except its number and quota."""
+    """All data that the result of a shard (part) of a search depends on, except the shard's number and quota."""
 
     model: Any
     domain: Domain
@@ -48,14 +48,14 @@ class Job:
 
     @cached_property
     def region(self) -> Domain:
-        """The inputs that the search may draw and walk to: the domain, or its part that is plausible by the density."""
+        """The part of the domain that the search may visit: all of it, or what is plausible by the density."""
         if self.density is None:
             return self.domain
         return Region.of(self.domain, self.density.within(self.domain), self.density.floor(self.min_plausibility))
 
     @property
     def costs_vary(self) -> bool:
-        """True if the number of queries differs between inputs: by family size, by hints, or by repeated questions."""
+        """True if some inputs take more queries than others: by family size, by hints, or by repeated questions."""
         return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
 
     def asker(self) -> Asker:
@@ -70,7 +70,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Cases(Ends):
-    """Cases in the order of their discovery, each shown by the two ends of its largest gap."""
+    """Cases in the order of their discovery, each with the two members of its family whose outputs differ most."""
 
     offsets: Codes
     """Number of inputs that the shard had judged before each case."""
@@ -80,7 +80,7 @@ class Cases(Ends):
 
     @classmethod
     def join(cls, parts: Sequence[Cases]) -> Cases:
-        """Return all cases of the parts, in order. Parts without cases do not change the columns' types."""
+        """Return the cases of all parts as one object, in order; parts without cases do not change the dtypes."""
         parts = [part for part in parts if len(part)] or parts[:1]
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         joined: list[Any] = [None if column[0] is None else np.concatenate(column) for column in columns]
@@ -88,7 +88,7 @@ class Cases(Ends):
 
     @classmethod
     def none(cls, domain: Domain, outputs: NDArray[Any] | None = None) -> Cases:
-        """Return an empty set of cases, with columns of the types that the outputs of a batch would give."""
+        """Return an object without cases, with arrays of the dtypes that a batch with these outputs would give."""
         codes = np.empty((0, len(domain.levels)), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         dtype = np.float64 if outputs is None else outputs.dtype
@@ -111,27 +111,31 @@ class Known:
     distinct: Distinct
     coverage: Coverage | None
     n_barren: int
-    """Number of inputs judged since the last new case."""
+    """Number of inputs that the earlier shards judged since the last new case."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The record of one shard. The offset of an input is the number of inputs judged before it in the shard."""
+    """The record of one shard of a search: what it judged, sent to the model and found, input by input.
+
+    The offset of an input is the number of inputs judged before it in the shard. A hit is an input judged
+    discriminatory.
+    """
 
     shard: int
     n_judged: int
     batch_ends: Codes
-    """Number of inputs judged by the end of each batch."""
+    """Number of inputs that the shard had judged by the end of each batch."""
     batch_queries: Codes
-    """Number of rows sent by the end of each batch, without those that confirm hits."""
+    """Number of rows that the shard had sent to the model by the end of each batch, without those to confirm hits."""
     confirmed: Codes
     """Offsets of the hits that the model was asked about again, in order."""
     confirmed_rows: Codes
-    """Number of rows sent to ask about the first 0, 1, 2, ... of these hits."""
+    """Number of rows sent to ask again about the first 0, 1, 2, ... of the hits in `confirmed`."""
     n_sent: int
-    """Number of rows sent in all, including those of a failed batch."""
+    """Number of rows that the shard sent to the model in all, including those of a failed batch."""
     is_new: Mask
-    """Boolean mask by judged input: True for the first of its family in the shard."""
+    """Boolean mask by judged input: True for the first input of its family in the shard."""
     new_keys: Codes | None
     """Keys (numbers of families) of the inputs that are first of their family; None if the domain is too large to be
     judged completely."""
@@ -139,7 +143,7 @@ class Trace:
     not_comparable: Codes
     """Offsets of the inputs that are not comparable."""
     cases: Cases
-    """Cases that are distinct within the shard."""
+    """The cases that the shard found, one for each family."""
     distinct: Distinct | None
     """Keys of the cases of earlier shards and of this one; None if the shard did not know the earlier ones. If it did,
     `cases` holds new ones only."""
@@ -148,18 +152,18 @@ class Trace:
     unconfirmed: Codes
     """Offsets of the hits that could not be confirmed before the shard ended."""
     asked_once: Codes
-    """Offsets of the hits that count although the model could not be asked about them again."""
+    """Offsets of the hits that count as cases although the model could not be asked about them again."""
     contradicted: Codes
     """Offsets of the hits that got other outputs when the model was asked again, in order."""
     contradicted_rows: Codes
-    """Some of the rows whose output differed in the second query."""
+    """Some of the rows, as codes, whose output differed when the model was asked again."""
     remarks: tuple[Remark, ...] = ()
     ended: StopReason | None = None
-    """Reason if a limit on queries or time, an interruption or a failure ended the shard."""
+    """Reason why the shard ended early (a limit on queries or time, an interruption or a failure); otherwise None."""
     failure: FairprobeError | None = None
 
     def n_queries(self, n_judged: int) -> int:
-        """Return the number of rows sent until this many inputs were judged. A batch is sent whole."""
+        """Return the number of rows sent until `n_judged` inputs of the shard were judged. A batch is sent whole."""
         if not n_judged:
             return 0
         batch = int(np.searchsorted(self.batch_ends, n_judged))

@@ -16,7 +16,7 @@ class StopReason(StrEnum):
     sentence: str
 
     def __new__(cls, word: str, sentence: str) -> StopReason:
-        """Make a reason that is equal to its word."""
+        """Return a member that is equal to its word, a string, and has the sentence as an attribute."""
         reason = str.__new__(cls, word)
         reason._value_ = word
         reason.sentence = sentence
@@ -36,7 +36,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Settings that the shards depend on, in addition to the domain, the model and the seed."""
+    """Settings that the shards of a search depend on, in addition to the domain, the model and the seed."""
 
     strategy: str
     n_walkers: int
@@ -48,7 +48,7 @@ class SearchSettings:
     diversify: bool = True
     max_changes: int | None = None
     hurry: bool | None = None
-    """True if all walkers begin at once, for more cases in few seconds; None until the limits decide it."""
+    """True if all walkers of a strategy begin at once, for more cases per second; None until the limits decide it."""
 
     def __post_init__(self) -> None:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):

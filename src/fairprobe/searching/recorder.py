@@ -1,4 +1,4 @@
-"""The recorder of a shard counts every judged input and every case once; it never asks the model.
+"""The recorder of a shard notes every judged input, and counts every case once; it never asks the model.
 
 The model confirms every hit that a stand-in proposed. A model that is not known to repeat itself is also asked again
 about its own hits. No case is thus reported that the model itself did not judge.
@@ -19,7 +19,7 @@ from fairprobe.standins import Screen
 from fairprobe.store import Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
-"""Largest number of contradicted rows that are kept to find the reason. Chosen."""
+"""Largest number of rows kept whose output differed when asked again, to find the reason. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Waiting:
 
     @classmethod
     def join(cls, parts: list[Waiting]) -> Waiting:
-        """Return the hits of all parts, in order."""
+        """Return the waiting hits of all parts as one object, in order."""
         return cls(
             Judgement.join([part.judgement for part in parts]),
             np.concatenate([part.keys for part in parts]),
@@ -52,17 +52,17 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Hits that were asked about again: the cases among them, the rows sent, and the answers that differed."""
+    """Answers about hits that the model was asked about again: the cases, the rows sent, and what was contradicted."""
 
     cases: Waiting
     asked: Codes
     """Offsets of all hits that were asked about."""
     n_rows: Codes
-    """Number of rows sent for each hit."""
+    """Number of rows that were sent to ask about each of these hits."""
     contradicted: Codes
-    """Offsets of the hits that got other outputs, in order."""
+    """Offsets of those hits that got other outputs this time, in order."""
     contradicted_rows: Codes
-    """Some of the rows whose output differed."""
+    """Some of the rows, as codes, whose output differed from the first one."""
 
 
 def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirmation:
@@ -93,7 +93,7 @@ class Recorder:
         self._oracle = oracle
         self._keys = Keys(oracle.domain)
         self._small = np.min_scalar_type(-int(oracle.domain.levels.max()))
-        """Smallest dtype for codes, because many hits may wait."""
+        """Smallest dtype that holds all codes of the domain. It saves memory, because many hits may wait."""
         self._knows = known is not None
         self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
         self._n_known = len(self._distinct)
@@ -101,16 +101,17 @@ class Recorder:
         self._proposed = Distinct(self._keys.n_words)
         """Keys of all hits that were checked for duplicates."""
         self._n_sifted = 0
-        """Number of waiting hits, from the first on, that are known to be new to this shard."""
+        """Number of waiting hits, from the first on, that are known to be of families new to this shard."""
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
         self._judged_keys: list[Codes] = []
         self._batches: list[tuple[int, int]] = []
-        """Number of inputs judged by the end of each batch, and rows sent, without those that confirm hits."""
+        """For each batch, two numbers: of inputs judged by its end, and of rows sent without those that confirm
+        hits."""
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
         self._n_covered = 0
-        """Number of batches that the coverage includes."""
+        """Number of batches whose inputs are marked as judged in `_coverage`."""
         self._first_output: object = None
         self._confirmations: list[Confirmation] = []
         self._not_comparable: list[Codes] = []
@@ -118,14 +119,14 @@ class Recorder:
         self.n_confirming = 0
         """Number of rows sent to confirm hits."""
         self.is_contradicted = False
-        """True if the model gave a hit another output in the second query."""
+        """True if the model gave some hit another output when asked again."""
         self.n_waiting = 0
-        """Number of waiting hits, some of which may be of one family."""
+        """Number of hits that wait to be counted as cases; several may be of one family."""
         self.varies_at: int | None = None
         """Offset of the first batch by whose end two outputs differed; None if there is none."""
 
     def add(self, judgement: Judgement, n_queries: int) -> None:
-        """Record a judged batch; `n_queries` is the number of rows sent by its end."""
+        """Record a judged batch of inputs; `n_queries` is the number of rows that the shard has sent by its end."""
         keys = self._keys.of(judgement.codes)
         rows = np.flatnonzero(judgement.hits)
         if len(rows):
@@ -150,7 +151,7 @@ class Recorder:
     # From hits to cases
 
     def settle_all(self) -> Codes:
-        """Count as cases all waiting hits that are not known yet, and return the offsets of all waiting hits."""
+        """Count all waiting hits as cases, except families already known, and return the offsets of these hits."""
         if not self.n_waiting:
             return np.empty(0, dtype=np.int64)
         joined = Waiting.join(self._waiting)
@@ -159,7 +160,7 @@ class Recorder:
         return joined.offsets
 
     def sift(self) -> None:
-        """Keep only waiting hits that are new to this shard, because confirming each costs a query."""
+        """Remove waiting hits of families that the shard has seen, because confirming each would cost queries."""
         if self.n_waiting == self._n_sifted:
             return
         waiting, is_new = Waiting.join(self._waiting), np.ones(self.n_waiting, dtype=bool)
@@ -197,16 +198,16 @@ class Recorder:
 
     @property
     def n_new(self) -> int:
-        """Return the number of new cases."""
+        """The number of cases of this shard that no earlier shard is known to have found."""
         return len(self._distinct) - self._n_known
 
     @property
     def n_barren(self) -> int:
-        """Return the number of inputs judged since the last new case."""
+        """The number of inputs judged since the last new case, those of earlier shards included."""
         return self.n_judged - self._last_new
 
     def has_covered_all(self) -> bool:
-        """Return True if every family of a small domain was judged; this is counted once enough inputs were judged."""
+        """Return True if every family of the domain was judged; always False for a domain too large to keep track."""
         if self._coverage is None:
             return False
         known = self._batches[self._n_covered - 1][0] if self._n_covered else 0

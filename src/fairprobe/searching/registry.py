@@ -1,4 +1,4 @@
-"""The strategies by name, and the choice of a strategy for a model. Listing the names imports none of them."""
+"""The search strategies by name, and the choice of one for a model. Listing the names imports none of them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ OTHER_STRATEGIES: dict[str, str] = {
 """Location of each strategy with special needs (torch modules, or `max_changes`), as "module:Class", by name."""
 
 LEARNED = 1250
-"""Number of judged inputs below which learning from scores does not pay for its queries. Measured."""
+"""Smallest number of judged inputs with which a strategy that learns from scores is worth its extra queries.
+Measured."""
 
 AUTO = "auto"
-"""Name that stands for the strategy that suits the model and the limits; `guided` until these are known."""
+"""Name of the choice by model and limits. Until these are known, "auto" is loaded as the strategy "guided"."""
 
 
 def strategy_path(name: str) -> str:
-    """Return the location of the class of a strategy: "module:Class"."""
+    """Return the location of the class of a strategy, as "module:Class", by the strategy's name."""
     known = {**STRATEGIES, **OTHER_STRATEGIES, AUTO: STRATEGIES["guided"]}
     return known[checked_choice("strategy", name, known)]
 
@@ -56,7 +57,7 @@ def load_strategy(path: str) -> type[Strategy]:
 
 
 def register(name: str, path: str) -> None:
-    """Add a strategy of your own: `path` is "module:Class"."""
+    """Add a search strategy of your own under a new name; `path` is the location of its class, "module:Class"."""
     if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
         raise SettingError(f'a strategy is at "module:Class", got {path!r}')
     if name in {*STRATEGIES, *OTHER_STRATEGIES, AUTO}:
@@ -67,7 +68,7 @@ def register(name: str, path: str) -> None:
 def settled_strategy(
     settings: SearchSettings, limits: Limits, model: Any, output: str, before: Mapping[str, Any] | None = None
 ) -> SearchSettings:
-    """Return the settings, with a strategy chosen for "auto" and `hurry` decided.
+    """Return the settings of a search with a strategy chosen in place of "auto", and True or False for `hurry`.
 
     A resumed run keeps its original settings, `before`, even if its new limits would suggest others.
     """
@@ -114,6 +115,6 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
 
 
 def _most_inputs(limits: Limits) -> float:
-    """Return the largest number of inputs that may be judged; each takes at least two queries."""
+    """Return the largest number of inputs that the limits of a search let it judge; each takes two queries or more."""
     by_queries = None if limits.max_queries is None else limits.max_queries / 2
     return min((n for n in (limits.max_judged, by_queries) if n is not None), default=math.inf)

@@ -29,7 +29,7 @@ from fairprobe.searching.stored_search import StoredSearch
 from fairprobe.searching.tally import Tally
 
 CASES_A_CALL = 1000
-"""Number of cases that are asked about again in one call. Chosen."""
+"""Number of cases that the model is asked about again in one call of it. Chosen."""
 
 SHOW_SECONDS = 0.1
 """Seconds between two displays of progress. Chosen."""
@@ -40,7 +40,7 @@ LOOK_SECONDS = 0.1
 
 @dataclass
 class Run:
-    """The shards of one call of `search`, from 0 on."""
+    """One call of `search`: it runs the shards of a job in order, from 0 on, and adds them up."""
 
     job: Job
     limits: Limits
@@ -48,10 +48,10 @@ class Run:
     remarks: Sequence[Remark]
     n_jobs: int
     engine: str | None
-    """The engine that the user asked for."""
+    """Name of the engine (who runs the shards) that the user asked for; None for the default."""
     progress: Progress | None
     asker: Asker
-    """Asker for the questions before the search, whose queries count too."""
+    """Asker that was used for questions before the search, such as rounding; its queries count too."""
 
     def __post_init__(self) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
@@ -166,7 +166,7 @@ class Run:
         return status_of(so_far, self.limits, self._clock.seconds)
 
     def _foreseen(self, under_way: list[Counts]) -> float:
-        """Return the predicted remaining seconds at the present speed; 0 before a prediction is possible."""
+        """Return the predicted remaining seconds of the search at its speed so far; 0 before one is possible."""
         seconds, done = self._clock.seconds, self._status(under_way).fraction
         if seconds < LOOK_SECONDS or done is None:
             return 0.0
@@ -190,16 +190,16 @@ def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_querie
 def _shard_beside_others(
     job: Job, limits: Limits, n_asked: int, shard: int, seconds: float | None, report: Report | None
 ) -> Trace:
-    """Run a shard in a worker, which gets all data that it needs but not the findings of other shards."""
+    """Run a shard in a worker process, without the findings of other shards, and return its trace."""
     # Where all inputs take as many queries, the shards before send as many as their quotas allow.
     n_queries = n_asked + shard * job.settings.shard_inputs * len(job.domain.families)
     return run_shard(job, shard, _quota(job, limits, shard, seconds, n_queries), None, report)
 
 
 def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
-    """Return the progress of a search, with a lower bound of the yield.
+    """Return the progress of a search to show, with a lower bound of its yield.
 
-    Repeats between shards are only recognised at the end.
+    It is a bound because it divides the cases by all judged inputs, repeats included.
     """
     rate = so_far.n_cases / seconds if seconds else 0.0
     bound = so_far.n_cases / so_far.n_judged if so_far.n_judged else 0.0
@@ -220,7 +220,10 @@ def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
 
 
 def confirmed(job: Job, found: Found, tally: Tally) -> Found:
-    """Return the result without cases that the model contradicts when asked again, with a remark on these."""
+    """Return the result of a search without cases that the model contradicts when asked again, with a remark.
+
+    If no hit was contradicted before, the result is unchanged and the model is not asked.
+    """
     if not tally.n_contradicted:
         return found
     n = f"{tally.n_contradicted:,} hits got another output when asked about again and are not among the cases"
@@ -262,7 +265,7 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
 
 
 def in_other_batches(job: Job, found: Found) -> Found:
-    """Return the result, with a remark if the model's answers depend on the rows asked together."""
+    """Return the result of a search, with a remark if the model's answers depend on the other rows of a batch."""
     if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
         return found
     asker, remarks = job.asker(), list[Remark]()
@@ -276,7 +279,7 @@ def in_other_batches(job: Job, found: Found) -> Found:
 
 
 def _is_interrupted(work: Callable[[], object]) -> bool:
-    """Do some work, and return True if Ctrl-C ended it."""
+    """Call a function, and return True if Ctrl-C ended it."""
     with deferred():
         try:
             with interruptible():

@@ -24,25 +24,26 @@ from fairprobe.searching.strategy import Hints
 from fairprobe.standins import DisagreementError, Screen
 
 FIRST_SLICE = 64
-"""Number of inputs in the first slice of a batch under a limit of time. Chosen."""
+"""Number of inputs judged in the first call of the model under a limit of time; quick models get more. Chosen."""
 
 SLICE_SECONDS = 0.2
-"""Seconds that a slice should take. Chosen: a slow model exceeds the limit by at most this."""
+"""Seconds that one call of the model may take under a limit of time: a call that takes less than half is doubled next
+time. Chosen: the limit is then exceeded only a little."""
 
 CHECKED_BOTH = 32
 """Number of start cases whose families are asked for labels and scores, to check that labels follow. Chosen."""
 
 REPORT_SECONDS = 0.1
-"""Seconds between two reports of a shard. Chosen."""
+"""Smallest number of seconds between two reports of a shard's progress. Chosen."""
 
 GRACE_SECONDS = 5.0
-"""Largest number of seconds for confirming the waiting hits after an interruption. Chosen."""
+"""Largest number of seconds for asking the model again about the hits that wait at an interruption. Chosen."""
 
 CONFIRM_ROWS = 40_000
-"""Number of rows sent at a time to confirm hits. Chosen."""
+"""Number of rows sent to the model in one call to confirm hits (to ask about them again). Chosen."""
 
 HASTY_ROWS = 4000
-"""Number of rows sent at a time to confirm hits after an interruption. Chosen: a call then ends soon."""
+"""Number of rows sent to the model in one call to confirm hits after an interruption. Chosen: the call ends soon."""
 
 MOST_ROWS = 200_000
 """Number of rows that confirming the waiting hits must need before it is done. Chosen: large batches are cheaper."""
@@ -145,7 +146,7 @@ class _Shard:
         self.timer = Timer(REPORT_SECONDS)
 
     def run(self) -> Trace:
-        """Run the shard and return its trace of confirmed cases, whatever ends it."""
+        """Run the shard and return its trace: the judged inputs, queries and confirmed cases, whatever ends it."""
         ended, failure = self._guarded(self._rounds)
         # Waiting hits are settled. After an interruption there are some seconds for that, after a second one none.
         # After a failure the model is tried once more.
@@ -192,9 +193,9 @@ class _Shard:
     # The search
 
     def _rounds(self) -> None:
-        """Alternate global search and local search from its cases.
+        """Alternate global rounds, which judge sampled inputs, and local searches from their cases, without an end.
 
-        Given start rows come first. If they lead to no case, inputs are drawn, but never with `max_changes`.
+        Given start rows are judged first. If they lead to no case, inputs are drawn, but never with `max_changes`.
         """
         rows, n = self.job.start, self.job.settings.n_global
         stays = self.job.settings.max_changes is not None
@@ -238,7 +239,7 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Search locally from start cases: `n_local` trials of all walkers, fewer for an early-starting strategy."""
+        """Search locally from start cases: `n_local` trials of each walker, fewer for a strategy that starts early."""
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # if there are fewer than walkers, they are reused in turn
@@ -339,14 +340,17 @@ class _Shard:
         return affordable
 
     def _queries_left(self) -> float:
-        """Return the remaining queries of the quota, without those reserved to ask about hits again."""
+        """Return the number of queries left in the quota, less those reserved to ask about hits again."""
         if self.quota.n_queries is None:
             return math.inf
         reserved = self.recorder.n_waiting * len(self.oracle.families) if self.confirms else 0
         return self.quota.n_queries - self.asker.n_queries - reserved
 
     def _judge_in_time(self, members: Members) -> Judgement:
-        """Judge a batch; under a limit of time in slices, so that a slow model exceeds the limit only a little."""
+        """Judge a batch of families within the limit of time, and return the judgement of those judged in time.
+
+        With a limit, the batch is judged in slices, so that a slow model exceeds it only a little.
+        """
         if self.quota.n_queries is not None:
             self.asker.limit = int(self._queries_left()) + self.asker.n_queries
         if self.clock is None:

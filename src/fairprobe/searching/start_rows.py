@@ -1,4 +1,4 @@
-"""Rows to start from, as inputs of the domain, and the row nearest to each case."""
+"""Rows that a search starts from, as inputs of the domain, and the row nearest to each case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLOCK = 256
-"""Number of cases that are compared with all rows at a time. Chosen: the table of differences stays small."""
+"""Number of cases whose differences from all rows are computed at a time. Chosen: their table stays small."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class StartRows:
     """The rows to start a search from: those of the given rows that lie in the domain, in their order."""
 
     domain: Domain
-    """The searched domain. With `max_changes` it also holds values of the rows that are off its grid."""
+    """The searched domain. With `max_changes` it also holds those values of the rows that lie between its steps."""
     codes: Codes
     frame: pd.DataFrame
-    """The rows as the caller gave them."""
+    """The rows in the caller's values, one for each row of `codes`."""
     remarks: list[Remark]
     n_implausible: int = 0
     """Number of rows left out because they are less plausible than required."""
@@ -109,5 +109,5 @@ def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Co
 
 
 def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
-    """Return the number of values in which each case differs from the row at its place."""
+    """Return the number of values in which each case differs from the row at the same position of `rows`."""
     return np.asarray((coordinates(domain, cases) != coordinates(domain, rows)).sum(axis=1))

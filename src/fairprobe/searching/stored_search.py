@@ -1,4 +1,4 @@
-"""A search on disk: its shards as files, the identity by which it is recognised, and its cases, read back.
+"""A search stored in a folder: its shards as files, the settings by which it is recognised, and its cases.
 
 A shard is finished if it judged all of its inputs. It then depends on its number alone and serves a run with any
 limits. A shard that knew the cases of earlier shards leaves them out, as the tally would. A last shard that a limit cut
@@ -57,22 +57,25 @@ class StoredSearch:
         self._keys = Keys(job.domain)
         self._under = asdict(limits)
         self._n_sent: dict[int, int] = {}
-        """Queries of each shard that was read or run."""
+        """Number of queries of each shard that was read or run, by the shard's number."""
         self._n_asked = 0
-        """Number of queries sent before the first shard."""
+        """Number of rows that the call sent to the model before the first shard."""
 
     @classmethod
     @contextmanager
     def opened(
         cls, path: str | PathLike[str], job: Job, limits: Limits, domain: Domain, start: StartRows | None
     ) -> Iterator[StoredSearch]:
-        """Begin a stored search or resume one. `domain` is the domain as the user gave it."""
+        """Open a folder, new or of the same search, for the shards of a job; used as a context.
+
+        `domain` is the domain as the user gave it.
+        """
         rows = None if start is None else start.frame
         with StoredRun.opened(path, "search", identity_of(job, domain, rows)) as run:
             yield cls(run, job, limits, Canaries(run, job.asker(), rows, job.resolution))
 
     def begin(self, n_asked: int, progress: Progress | None) -> None:
-        """Note the queries sent before the first shard, and report the state of a resumed run."""
+        """Note the queries sent before the first shard, and report the number of finished shards of a resumed run."""
         self._n_asked = n_asked
         n = sum(map(str.isdigit, self.run.entries))
         if progress is not None and n:
@@ -99,7 +102,7 @@ class StoredSearch:
         return trace
 
     def _is_affordable(self, trace: Trace) -> bool:
-        """Return True if this run's limit on queries would have let the shard finish."""
+        """Return True if this call's limit on queries would have let a stored, finished shard finish."""
         most, before = self._limits.max_queries, [self._n_sent.get(shard) for shard in range(trace.shard)]
         if most is None:
             return True
@@ -110,7 +113,7 @@ class StoredSearch:
         return sent + 2 * len(self._job.domain.families) * largest <= most
 
     def save(self, shard: int, result: Trace) -> None:
-        """Store a shard that is finished, or that was cut short by a limit other than time."""
+        """Store the trace of a shard that is finished, or that a limit other than time cut short."""
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         self._n_sent[shard] = result.n_sent
         content = content_of(result, self._job.domain)
@@ -274,7 +277,7 @@ class StoredCases:
         return cases_of(from_bytes(data), self.domain)
 
     def frame(self, cases: Cases) -> pd.DataFrame:
-        """Return the cases in the form of `Found.to_frame`, without columns that need rows or a density."""
+        """Return cases as a frame in the form of `Found.to_frame`, without columns that need rows or a density."""
         return CaseTables(self.domain, cases).to_frame()
 
 
@@ -302,7 +305,7 @@ def merged(parts: Sequence[Part], most: int | None = None) -> Iterator[pd.DataFr
 
 
 def check_alike(runs: Sequence[StoredCases]) -> None:
-    """Refuse runs that differ in domain, output or threshold, because their cases cannot be merged."""
+    """Raise a SettingError if stored searches differ in domain, output or threshold: they cannot be merged."""
     first = runs[0].question
     for other in runs[1:]:
         for name, value in other.question.items():
@@ -313,7 +316,10 @@ def check_alike(runs: Sequence[StoredCases]) -> None:
 
 
 def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable[[Any], Any]) -> int:
-    """Write frames as one Parquet file, and return the number of rows."""
+    """Write frames one after the other into one Parquet file, and return the number of rows.
+
+    `as_plain` converts a frame to values that Parquet can hold.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -328,7 +334,7 @@ def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable
 
 
 def write_csv(frames: Iterator[pd.DataFrame], path: Path) -> int:
-    """Write frames as one CSV file, and return the number of rows."""
+    """Write frames one after the other into one CSV file, and return the number of rows."""
     n = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         for frame in frames:

@@ -21,11 +21,11 @@ from fairprobe.oracle import Judgement
 from fairprobe.searching.limits import SearchSettings
 
 MOST_RETRIES = 5
-"""Number of times that a forbidden input is drawn again. Chosen."""
+"""Largest number of times that a forbidden input is drawn again. Chosen."""
 
 
 class Region(Domain):
-    """The part of a domain that is plausible by a density.
+    """The inputs of a domain that are plausible by a density (a distribution fitted to data).
 
     To a strategy it is a domain with one more constraint, so strategies need not handle densities. Families are those
     of the whole domain: twins must be allowed, not plausible.
@@ -45,24 +45,24 @@ class Region(Domain):
 
     @property
     def is_restricted(self) -> bool:
-        """Return True if some inputs are not allowed."""
+        """True, because a part of a domain does not allow all inputs."""
         return True
 
     @property
     def families(self) -> Families:
-        """The families of the whole domain."""
+        """The families of the whole domain, because twins need not be plausible."""
         return self.whole.families
 
     def allows(self, codes: Codes) -> Mask:
-        """Return a mask of the inputs that the search may visit."""
+        """Return a mask of the inputs that are allowed by the constraints and plausible enough."""
         return self.whole.allows(codes) & self.reaches(codes)
 
     def reaches(self, codes: Codes) -> Mask:
-        """Return a mask of the inputs that are plausible enough."""
+        """Return a mask of the inputs whose log probability by the density is at least `floor`."""
         return np.asarray(self.density.log_chances(codes) >= self.floor)
 
     def takes(self, before: Floats, after: Floats, codes: Codes, rng: np.random.Generator) -> Mask:
-        """Return a mask of the moves to make, by the Metropolis rule on the log probabilities before and after.
+        """Return a mask of the moves to make, by Metropolis' rule on log probabilities `before` and `after` them.
 
         A move to a less likely input is made only in proportion to its likelihood. Otherwise most walkers would end at
         unlikely inputs, because there are more of them.
@@ -72,18 +72,18 @@ class Region(Domain):
         return may
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
-        """Return `n` inputs drawn from the density, none less plausible than required."""
+        """Return `n` inputs as rows of codes, drawn from the density above its `floor` of log probability."""
         return self.density.sample_codes(n, rng, self.floor)
 
 
 @dataclass(frozen=True)
 class Hints:
-    """Scores or gradients of a model, for strategies that need them. Judgements do not use them."""
+    """Scores or gradients of a model for the families of a batch, from which a strategy may learn."""
 
     scores: Floats
-    """Scores by combination, then input; NaN for a twin that does not exist."""
+    """Scores by combination of sensitive values, then input; NaN for a twin that does not exist."""
     gradients: Floats | None = None
-    """Change of the score by one step up, by combination, input and parameter."""
+    """Change of the score by one step up of a parameter, by combination, then input, then parameter."""
 
 
 class Strategy(ABC):
@@ -93,7 +93,7 @@ class Strategy(ABC):
     """
 
     is_local = True
-    """True if the strategy searches around start cases."""
+    """True if the strategy searches around start cases; False if it only judges sampled inputs."""
 
     starts_anywhere = False
     """True if the strategy starts from all given rows instead of only the discriminatory ones."""
@@ -102,7 +102,7 @@ class Strategy(ABC):
     """Hints that the strategy learns from, "scores" or "gradients"; None for none. Hints cost queries."""
 
     is_eager = False
-    """True if a few start cases are enough at first. Otherwise the strategy gets those of a whole global round."""
+    """True if the strategy starts early, with the first few start cases, instead of those of a whole global round."""
 
     is_dry = False
     """True if the strategy now only returns to inputs that it has already visited."""
@@ -115,7 +115,7 @@ class Strategy(ABC):
         self.settings = settings
         self.rng = rng
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
-        """Columns that can be moved."""
+        """Positions of the columns that a strategy may change: neither sensitive nor derived, with several values."""
 
     def start(self, seeds: Codes) -> None:
         """Begin a local search at these inputs (rows of codes, mostly discriminatory), one for each walker."""
@@ -126,22 +126,22 @@ class Strategy(ABC):
         return self._ask()
 
     def tell(self, judgement: Judgement, hints: Hints | None = None) -> None:
-        """Learn from the judgement of the last proposed inputs, and from hints if the strategy uses them."""
+        """Learn from the judgement of the inputs that `ask` returned last, and from hints if the strategy uses them."""
         self.hints = hints
         self._tell(judgement)
 
     @classmethod  # noqa: B027  # most take any model
     def check_model(cls, model: Any) -> None:
-        """Refuse a model that this strategy cannot search."""
+        """Raise an error for a model that this strategy cannot search; most take any model."""
 
     def allows(self, codes: Codes) -> Mask:
-        """Return a mask of the inputs that may be judged."""
+        """Return a mask of the inputs that the constraints allow, so that they may be judged."""
         return self.domain.allows(codes)
 
     def redrawn(self, proposal: Codes, redraw: Callable[[Codes], Codes]) -> Codes:
-        """Draw forbidden inputs again, in place, a few times, and return the rows that may then be judged.
+        """Replace forbidden inputs of a proposal in place by new draws, and return the positions of the allowed inputs.
 
-        `redraw` gets rows of the proposal and returns other inputs for them.
+        `redraw` takes positions in the proposal and returns new inputs for them.
         """
         every = np.arange(len(proposal))
         if not self.domain.is_restricted:
@@ -165,7 +165,7 @@ class Strategy(ABC):
 
 
 class Walk(Strategy):
-    """Walkers that move one parameter in each trial and continue from there, hit or miss.
+    """Base class of the paper's strategies: walkers move one parameter in each trial and continue from there.
 
     All walkers draw from the same probabilities. `choose[p]` is the probability that parameter p is moved, and
     `down[p]` that it is moved down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local
@@ -180,7 +180,7 @@ class Walk(Strategy):
         self.down = np.full(n, 0.5)
 
     def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
-        """Update the probabilities from the moved parameters, the directions, and the mask of hits."""
+        """Update `choose` and `down` after a trial, from each walker's moved parameter, its direction and its hit."""
 
     def _start(self, seeds: Codes) -> None:
         self._position = seeds

@@ -32,14 +32,14 @@ class Tally:
         self.output_varies = False
         self.n_contradicted = 0
         self.contradicted: list[Codes] = []
-        """Some of the rows whose outputs differed in the second query."""
+        """Some of the rows, as codes, whose outputs differed when the model was asked again."""
         self.n_unconfirmed = 0
         self.n_asked_once = 0
         self.remarks: tuple[Remark, ...] = ()
         self.stop_reason: StopReason | None = None
         self.failure: FairprobeError | None = None
         self.skipped: tuple[Skipped, ...] = ()
-        """Shards that kept failing and were left out."""
+        """The shards that were left out because they kept failing, with the reasons."""
 
     @property
     def n_cases(self) -> int:
@@ -52,17 +52,17 @@ class Tally:
         return Counts(self.n_cases, self.n_judged, self.n_queries)
 
     def cases(self) -> Cases:
-        """Return all distinct cases."""
+        """Return all distinct cases of the shards added so far, in order."""
         if len(self._parts) > 1:
             self._parts = [Cases.join(self._parts)]
         return self._parts[0] if self._parts else Cases.none(self._domain)
 
     def release(self) -> None:
-        """Free the keys of the cases, which take as much memory as the cases. No shard may be added after this."""
+        """Free the memory of the cases' keys, about as much as that of the cases. No shard may be added afterwards."""
         self._distinct, self._coverage = Distinct(0), None
 
     def known(self) -> Known:
-        """Return the findings of earlier shards that the next shard may use."""
+        """Return the findings of the shards added so far, for the next shard to use."""
         return Known(self._distinct, self._coverage, self._n_barren)
 
     def skip(self, skipped: Skipped) -> None:

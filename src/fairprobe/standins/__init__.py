@@ -1,4 +1,7 @@
-"""Stand-ins for models: they label an input and all its twins together, faster than the model. The model confirms."""
+"""Stand-ins: they answer in place of a model, for an input and all its twins together, and faster.
+
+The model confirms every reported case.
+"""
 
 from fairprobe.standins.compile import StandIn, compile_stand_in, may_screen
 from fairprobe.standins.screen import DisagreementError, Instead, Screen, quick_asker

@@ -1,7 +1,7 @@
-"""Compilation of stand-ins for fitted models, for kinds of models where a stand-in was measured to be faster.
+"""Construction of stand-ins for fitted models, for kinds of models where a stand-in was measured to be faster.
 
-Each kind has a function from the model and its columns to a `Compiled` or None. Behind preprocessing that works column
-by column, the last step is compiled or asked itself, and its inputs come from tables.
+Each kind has a function from the model and its columns to a `Compiled` or None. In a pipeline whose preprocessing works
+column by column, the last step is compiled or asked itself. Its inputs come from tables.
 """
 
 from __future__ import annotations
@@ -34,39 +34,41 @@ COMPILERS: Final = {
     "tree": "trees:trees",
     "vote": "trees:vote",
 }
-"""Module and function that compile each kind of model. A module is imported when such a model is used."""
+"""Function that compiles a kind of model, as "module:function", by kind. The module is imported when it is needed."""
 
 SCREENING: Final = ("forest", "kernel", "vote")
-"""Kinds so much slower than their stand-ins that they are asked only to confirm. Measured."""
+"""Kinds of models so much slower than their stand-ins that searches ask them only to confirm. Measured."""
 
 TABULATED: Final = ("pipeline", "booster")
-"""Kinds of models whose inputs may come from tables."""
+"""Kinds of models whose preprocessed batches may be assembled from tables."""
 
 BY_ROWS: Final = ("forest", "linear", "network", "tree")
-"""Kinds whose stand-ins need not know which rows are twins, so that they also work behind preprocessing."""
+"""Kinds of models whose stand-ins work row by row, without knowing which rows are twins. They also work behind
+preprocessing."""
 
 SLOW: Final = ("kernel", "vote")
-"""Kinds of last steps so slow that tables for the other steps save nothing. Measured."""
+"""Kinds of models so slow that, as the last step of a pipeline, tables for the other steps save nothing. Measured."""
 
 Places = NDArray[np.intp] | Mask
-"""Places among a model's classes; for two classes also a mask of the second."""
+"""Positions in a model's classes, by row; for two classes possibly a mask of the second class."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled model."""
+    """A model in compiled form: fast functions from a batch to its labels and probabilities."""
 
     name: str
-    """Description for messages."""
+    """Description of the model for messages."""
     places: Callable[[Batch], Places]
-    """Function that returns the place of each member's label among the classes, in the batch's order."""
+    """Function that returns the position of each row's label among the classes."""
     probabilities: Callable[[Batch], Floats] | None = None
-    """Function that returns probabilities by member and class, which a soft vote needs; None if there is none."""
+    """Function that returns probabilities, indexed by row, then class, which a soft vote needs. None if the model has
+    none."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The mapping from codes of a domain to numbers in a model's columns, in the model's own order."""
+    """The columns of a model's batches: their names, and the form that makes batches from codes of a domain."""
 
     domain: Domain
     form: ArrayForm | Tabulated
@@ -74,65 +76,68 @@ class Columns:
 
 
 class Batch:
-    """Some inputs, with all their twins or without any. The members of a vote share the cached arrays."""
+    """A batch of inputs, with all their twins or without any, and its rows, computed when first needed.
+
+    The members of a vote share these arrays.
+    """
 
     def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
         self.domain, self._form, self.codes, self.with_twins = columns.domain, columns.form, codes, with_twins
         self.shape = len(columns.domain.families) if with_twins else 1, len(codes)
-        """Number of combinations, and number of inputs."""
+        """Number of combinations of sensitive values (1 without twins), and number of inputs."""
 
     @cached_property
     def rows(self) -> Any:
-        """The rows that the estimator itself would get: a block for each combination."""
+        """The batch as the estimator itself would get it: a block of rows for each combination of sensitive values."""
         return self._form.families(self.codes) if self.with_twins else self._form.rows(self.codes)
 
     @cached_property
     def doubles(self) -> Floats:
-        """The rows in double precision."""
+        """The rows of the batch in double precision."""
         return np.ascontiguousarray(self.rows, dtype=np.float64)
 
     @cached_property
     def singles(self) -> NDArray[np.float32]:
-        """The rows in single precision, as trees see them."""
+        """The rows of the batch in single precision, in which trees work."""
         rows = self.rows.toarray() if hasattr(self.rows, "toarray") else self.rows
         return np.ascontiguousarray(rows, dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """Answers for inputs of one domain in place of one model."""
+    """A stand-in: it answers about inputs of a domain in place of a model, faster and meant to agree with it."""
 
     name: str
-    """A description of the model for messages."""
+    """Description of the model for messages."""
     columns: Columns
     answer: Callable[[Batch], NDArray[Any]]
-    """Function that returns an answer for each member, in the batch's order."""
+    """Function that returns one answer for each row of a batch."""
     takes_rows: bool = True
-    """True if the stand-in can answer for members one by one."""
+    """True if the stand-in can answer for single inputs; False if only for inputs with all their twins."""
     last: Any = None
-    """Estimator behind the tables, if there are any."""
+    """Estimator whose batches come from tables; None if there are no tables."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """Return the answers for each input in all combinations of sensitive values, one row per combination."""
+        """Return the answers for inputs and all their twins, by combination of sensitive values, then input."""
         batch = Batch(self.columns, codes)
         answers = self.answer(batch)
         return answers.reshape(*batch.shape, *answers.shape[1:])
 
     def ask(self, codes: Codes) -> NDArray[Any]:
-        """Return one answer for each input."""
+        """Return one answer for each input, given as codes."""
         if self.takes_rows:
             return self.answer(Batch(self.columns, codes, with_twins=False))
         return self.ask_families(codes)[self.columns.domain.families.place(codes), np.arange(len(codes))]
 
     def giving(self, output: str) -> StandIn | None:
-        """Return a stand-in for another output of the model; None if there is none."""
+        """Return a stand-in for another output of the model, such as "proba"; None if there is none."""
         if self.last is None:
             return None
         return replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 
 def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: str | None = None) -> StandIn | None:
-    """Return a stand-in that labels inputs and all their twins for a model; None if none is faster.
+    """Return a stand-in that gives the labels of a model for inputs and all their twins; None if none is faster.
 
     >>> from fairprobe.datasets import census_domain
     >>> compile_stand_in(lambda rows: rows[:, 0] > 5, census_domain()) is None
@@ -153,7 +158,7 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: s
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:
-    """Return a model, or a member of a vote, compiled for its columns; None if that is not possible."""
+    """Return fast functions for the answers of a model, or of a member of a vote; None if there are none."""
     path = COMPILERS.get(known_kind(model) or "")
     if path is None:
         return None
@@ -163,20 +168,20 @@ def compiled_for(model: Any, columns: Columns) -> Compiled | None:
 
 
 def may_screen(model: Any) -> bool:
-    """Return True if a search is likely to gain by a stand-in."""
+    """Return True if a stand-in is likely to make a search of this model faster, by the model's kind."""
     kind = known_kind(model)
     return kind in SCREENING or (kind in TABULATED and known_kind(last_step(model)) not in SLOW)
 
 
 def quietly(method: Callable[[Any], Any], rows: Any) -> NDArray[Any]:
-    """Return the answers of an estimator, without its warning that column names are missing."""
+    """Return a method's answers about rows as an array, with all warnings suppressed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.asarray(method(rows))
 
 
 def _columns_of(model: Any, domain: Domain) -> Columns | None:
-    """Return the columns of a model that gets all parameters as float64 without missing values; else None."""
+    """Return the columns of a model whose visible parameters are all numbers without missing values; else None."""
     for parameter in domain.seen:
         if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
             return None
@@ -189,7 +194,7 @@ def _columns_of(model: Any, domain: Domain) -> Columns | None:
 
 
 def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | None:
-    """Return a stand-in with the last step of a pipeline, or a booster on a frame, and batches from tables."""
+    """Return a stand-in for a pipeline or booster whose batches come from tables; None if that is impossible."""
     last = last_step(model)
     try:
         form = _tabulated(model, domain, batch)

@@ -1,4 +1,4 @@
-"""Linear models and networks behind tables, without scikit-learn's checks and sparse batches."""
+"""Stand-ins for linear models and networks whose preprocessing is tabulated, without scikit-learn's checks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from fairprobe.standins.compile import Batch, Columns, Compiled, Places
 
 
 def linear(model: Any, columns: Columns) -> Compiled | None:
-    """Compile a fitted linear classifier of two classes by the sum of each level's contribution to its score."""
+    """Return a fast function for the labels of a linear classifier of two classes behind tables; None for others.
+
+    Its score is the sum of the contributions of the parameters' levels, which are looked up.
+    """
     if len(model.classes_) != 2 or np.size(model.intercept_) != 1 or not isinstance(columns.form, Tabulated):
         return None
     return Compiled("linear model", partial(_by_sums, model, _Sums(columns.form, model)))
 
 
 def network(model: Any, columns: Columns) -> Compiled | None:
-    """Compile a fitted multi-layer perceptron of two classes behind tables."""
+    """Return a fast function for the labels of a two-class perceptron behind tables; None for other models."""
     is_plain = len(model.classes_) == 2 and model.n_outputs_ == 1 and model.out_activation_ == "logistic"
     if not is_plain or not isinstance(columns.form, Tabulated):
         return None
@@ -33,7 +36,10 @@ def _by_layers(model: Any, batch: Batch) -> Places:
 
 
 def _by_sums(model: Any, sums: _Sums, batch: Batch) -> Places:
-    """Return the sign of each score. If rounding could decide it, scikit-learn computes the score."""
+    """Return a mask of the rows of the second class, by the sign of the score.
+
+    If rounding could decide the sign, the score is computed as scikit-learn does.
+    """
     scores = sums.of(batch)
     places = scores > 0
     close = np.abs(scores) <= sums.error
@@ -43,7 +49,7 @@ def _by_sums(model: Any, sums: _Sums, batch: Batch) -> Places:
 
 
 class _Sums:
-    """Scores of a linear model without batches: a score is the sum of the contributions of the levels."""
+    """Computes scores of a linear model from codes: a score is the sum of the contributions of the levels."""
 
     def __init__(self, form: Tabulated, model: Any) -> None:
         self._slots, weights = form.slots, np.ravel(model.coef_).astype(np.float64)
@@ -63,10 +69,10 @@ class _Sums:
             largest += float(np.abs(extremes * weights[slot.columns]).max())
         precision = np.finfo(np.result_type(background, weights, np.float32)).eps
         self.error = 4 * (len(form.slots) + len(weights) + 2) * float(precision) * largest
-        """Bound of the rounding error of a score, for any order of summation."""
+        """Upper bound of the rounding error of a score. Derived: it holds for any order of summation."""
 
     def of(self, batch: Batch) -> Floats:
-        """Return the scores of a batch, by member and then by input."""
+        """Return the scores of a batch, one per row: a block of inputs for each combination of sensitive values."""
         sums = self._rows(batch.codes)
         if not batch.with_twins:
             return sums

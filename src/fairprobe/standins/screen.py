@@ -1,4 +1,4 @@
-"""Screening: a stand-in predicts the model's answers. No other module uses stand-ins.
+"""Screening: a stand-in answers in place of the model, and the model confirms what counts.
 
 In a search, the stand-in proposes hits. An input that it labelled counts as judged, so the yield is not inflated, and
 the model confirms every case. In retraining, it helps to choose between models; the model itself gives all reported
@@ -19,15 +19,16 @@ from fairprobe.model.measuring import tolerance
 from fairprobe.standins.compile import StandIn, compile_stand_in
 
 CHECKED: Final = 500
-"""Number of inputs, the first of each screen, that both the stand-in and the model label. Chosen."""
+"""Number of inputs, at the beginning of each screen, for which the stand-in's and the model's answers are compared.
+Chosen."""
 
 
 class DisagreementError(Exception):
-    """The error that a stand-in's label differs from the model's, so that all its proposals are discarded."""
+    """The error that a stand-in failed or its answer differs from the model's, so that it must not be used."""
 
 
 class Instead:
-    """Base class that answers for members in place of the asker that it holds, which answers all other calls."""
+    """Base class of askers that answer `ask_members` themselves and pass other calls to the asker they hold."""
 
     def __init__(self, asker: Answering) -> None:
         self._asker = asker
@@ -37,7 +38,7 @@ class Instead:
 
     @property
     def n_queries(self) -> int:
-        """The number of rows sent to the model, as the asker counts them."""
+        """Number of rows sent to the model, as counted by the asker that it holds."""
         return self._asker.n_queries
 
     @n_queries.setter
@@ -46,22 +47,24 @@ class Instead:
 
 
 class Screen(Instead):
-    """A stand-in that answers for members in place of the asker that it holds."""
+    """Asker that answers about inputs and twins by a stand-in, and checks the first answers against the model."""
 
     def __init__(self, asker: Answering, stand_in: StandIn) -> None:
         super().__init__(asker)
         self._stand_in = stand_in
         self._n_left = CHECKED
         self._unchecked: list[tuple[Codes, NDArray[Any]]] = []
-        """First inputs that the model was not asked about yet, with the stand-in's answers."""
+        """Codes of the inputs that the model must still check, with the stand-in's answers."""
         self._n_ahead = 0
-        """Number of rows of these inputs, which were counted as sent in advance."""
+        """Number of rows of the unchecked inputs, which were counted as queries in advance."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """Return the answers of the stand-in for the members that count.
+        """Return the stand-in's answers for inputs and their existing twins.
 
-        The model is asked about the first inputs together, when there are enough of them or when `finish` is called,
-        because calls for several small batches would take too long.
+        They are indexed by combination of sensitive values, then input.
+
+        The first `CHECKED` inputs are also sent to the model, in one batch, because several small batches would take
+        too long. This happens when they are complete, or when `finish` is called.
         """
         said = self._said(members)
         if self._n_left:
@@ -75,7 +78,7 @@ class Screen(Instead):
         return said
 
     def finish(self) -> None:
-        """Ask the model about the first inputs that it was not asked about yet."""
+        """Compare stand-in and model on the inputs that are not checked yet; DisagreementError if they differ."""
         if not self._unchecked:
             return
         codes, said = (np.concatenate(each, axis=axis) for axis, each in enumerate(zip(*self._unchecked, strict=True)))
@@ -93,7 +96,10 @@ class Screen(Instead):
             ) from error
 
     def check(self, said: NDArray[Any], truth: NDArray[Any]) -> None:
-        """Raise an error if the model gives another label, a label of another type, or another number."""
+        """Raise a DisagreementError if the model's answers `truth` differ from the stand-in's answers `said`.
+
+        Labels of another type differ too; numbers may differ by rounding.
+        """
         if self.output != "label":
             differ = ~(np.abs(said - truth) <= tolerance(truth, 0.0))
         else:
@@ -107,7 +113,7 @@ class Screen(Instead):
 
 
 def quick_asker(model: Any, asker: Answering) -> Answering:
-    """Return a screen if the model has a stand-in that agrees with it, otherwise the asker itself."""
+    """Return a faster asker, by a stand-in that agrees with the model on random inputs; otherwise `asker` itself."""
     stand_in = compile_stand_in(model, asker.domain, asker.output)
     if stand_in is None:
         return asker

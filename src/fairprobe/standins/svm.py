@@ -1,4 +1,4 @@
-"""A support vector machine whose twins share the products with the support vectors, in single precision.
+"""Stand-in for support vector machines: twins share the products with the support vectors, in single precision.
 
 The kernel exp(-gamma |x - s|²) has one factor for the columns that twins share and one for the sensitive columns. The
 second factor is known for each combination and support vector, so it becomes part of the weights. A batch then costs
@@ -18,15 +18,16 @@ from fairprobe.arrays import Floats, Mask
 from fairprobe.standins.compile import Batch, Columns, Compiled
 
 VECTORS = 256
-"""Number of support vectors at a time. Measured: the kernel values then stay in the processor's cache."""
+"""Number of support vectors that are processed at a time. Measured: their kernel values fit into the processor's
+cache."""
 
 MULTIPLICATIONS = 2**18
-"""Number of multiplications in one matrix product. Measured: OpenBLAS does this many in one thread, and waiting for
+"""Largest number of multiplications in one matrix product. Measured: OpenBLAS does this many in one thread. Waiting for
 other threads on a busy machine took up to 70 times as long."""
 
 
 def machine(model: Any, columns: Columns) -> Compiled | None:
-    """Compile a fitted machine of two classes, with a linear or radial kernel.
+    """Return a fast function for the labels of a two-class SVM with linear or radial kernel; None for others.
 
     libsvm gives a score of exactly 0 to the second class.
     """
@@ -41,7 +42,10 @@ def machine(model: Any, columns: Columns) -> Compiled | None:
 
 
 def _linear(vectors: Floats, duals: Floats, weights: Floats, sizes: Floats, intercept: float, batch: Batch) -> Mask:
-    """Return the sign of scores by a linear model's weights; libsvm's own sums decide close calls."""
+    """Return a mask of the rows of the second class, by the sign of a linear kernel's scores.
+
+    Scores so close to 0 that rounding may decide are computed by libsvm's own sums.
+    """
     rows = batch.doubles
     scores = rows @ weights + intercept
     # A sum of m products is off by m roundings of the sum of their sizes at most, whatever the order.
@@ -52,7 +56,7 @@ def _linear(vectors: Floats, duals: Floats, weights: Floats, sizes: Floats, inte
 
 
 class RadialKernel:
-    """Support vectors, with the weights of each for every combination of sensitive values."""
+    """Computes labels of a machine with a radial kernel, from weights by support vector and sensitive combination."""
 
     def __init__(self, model: Any, columns: Columns) -> None:
         self._vectors = np.asarray(model.support_vectors_, dtype=np.float64)
@@ -75,7 +79,7 @@ class RadialKernel:
         self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)
 
     def places(self, batch: Batch) -> Mask:
-        """Return the class by the sign of the score."""
+        """Return a mask of the rows of the second class, by the sign of the score."""
         n = batch.shape[1]
         rows = self._rows(batch.doubles[:n])
         scores, errors = self._scores(rows, *self._singles)
@@ -87,12 +91,12 @@ class RadialKernel:
         return scores.T.ravel() >= 0
 
     def _rows(self, inputs: Floats) -> Floats:
-        """Return rows whose products with the columns are the exponents -gamma |x - s|²."""
+        """Return the inputs as rows whose products with `self._columns` are the exponents -gamma |x - s|²."""
         away = inputs[:, self._free] - self._centre
         return np.column_stack([away, np.ones(len(away)), -self._gamma * (away**2).sum(axis=1)])
 
     def _scores(self, rows: Floats, columns: NDArray[Any], weights: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return the scores by input and combination, and a bound of their errors."""
+        """Return the scores, indexed by input, then combination of sensitive values, and bounds of their errors."""
         sums = _sums(rows.astype(columns.dtype), columns, weights)
         n = weights.shape[1] // 2
         # A sum of m products is off by m roundings of the sum of their sizes at most, and so are the exponents.
@@ -102,13 +106,16 @@ class RadialKernel:
         return sums[:, :n] + self._intercept, errors[:, None] * sums[:, n:]
 
     def _as_libsvm(self, row: Floats) -> float:
-        """Return the score with the sums of libsvm, whose rounding decides a tie."""
+        """Return the score of one row, summed exactly as libsvm does, because rounding decides a tie."""
         distances = ((self._vectors - row) ** 2).sum(axis=1)
         return float(np.cumsum(self._duals * np.exp(-self._gamma * distances))[-1] + self._intercept)
 
 
 def _sums(rows: NDArray[Any], columns: NDArray[Any], weights: NDArray[Any]) -> Floats:
-    """Return the weighted sums of kernel values, tile by tile."""
+    """Return weighted sums of kernel values, indexed by row, then column of `weights`.
+
+    They are computed in tiles that fit into the processor's cache.
+    """
     sums = np.zeros((len(rows), weights.shape[1]))
     size = max(1, MULTIPLICATIONS // (VECTORS * max(rows.shape[1], weights.shape[1])))
     for top in range(0, len(rows), size):

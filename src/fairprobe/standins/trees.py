@@ -1,4 +1,4 @@
-"""Trees, forests and votes by scikit-learn's own arithmetic, without its checks and threads.
+"""Stand-ins for trees, forests and votes: scikit-learn's own arithmetic without its checks and threads.
 
 For a few rows, the checks and threads take most of the time. The results are equal to the last bit, so that ties are
 decided alike.
@@ -17,7 +17,7 @@ from fairprobe.standins.compile import Batch, Columns, Compiled, Places, compile
 
 
 def trees(model: Any, columns: Columns) -> Compiled | None:
-    """Compile a fitted tree or forest with one label for each row."""
+    """Return fast functions for the answers of a fitted tree or forest; None if it gives several labels per row."""
     members = [member.tree_ for member in getattr(model, "estimators_", [model])]
     if model.n_outputs_ != 1 or not members:
         return None
@@ -26,7 +26,10 @@ def trees(model: Any, columns: Columns) -> Compiled | None:
 
 
 def vote(model: Any, columns: Columns) -> Compiled | None:
-    """Compile a fitted vote; members that cannot be compiled are asked themselves."""
+    """Return fast functions for the answers of a fitted VotingClassifier; None if no member can be compiled.
+
+    Members that cannot be compiled are asked themselves.
+    """
     n_classes, n_members = len(model.classes_), len(model.estimators_)
     weights = member_weights(model)
     if (weights < 0).any() or not weights.sum() > 0:
@@ -45,14 +48,14 @@ def vote(model: Any, columns: Columns) -> Compiled | None:
 
 
 def member_weights(voting: Any) -> Floats:
-    """Return the weights of the fitted members. The estimator also lists weights of dropped members."""
+    """Return the weights of a vote's fitted members, without the weights of dropped members."""
     present = [member is not None and not isinstance(member, str) for _, member in voting.estimators]
     weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     return weights[present]
 
 
 def _asked(model: Any) -> Compiled:
-    """Return a member of a vote uncompiled; the vote has numbered its classes."""
+    """Return functions for the answers of a vote's member that ask the member itself, because it cannot be compiled."""
     likely = partial(_of_rows, model.predict_proba) if hasattr(model, "predict_proba") else None
     return Compiled(type(model).__name__, partial(_of_rows, model.predict), likely)
 
@@ -62,7 +65,10 @@ def _of_rows(method: Callable[[Any], Any], batch: Batch) -> Any:
 
 
 def _mean(trees: list[Any], batch: Batch) -> Floats:
-    """Return the mean of the trees' probabilities, summed in scikit-learn's order."""
+    """Return the mean of the trees' probabilities, by row, then class.
+
+    They are summed in scikit-learn's order, so that rounding is the same.
+    """
     total: Floats = np.zeros((len(batch.singles), trees[0].value.shape[2]))
     for tree in trees:
         total += tree.predict(batch.singles)
@@ -75,14 +81,14 @@ def _by_probabilities(name: str, probabilities: Callable[[Batch], Floats]) -> Co
 
 
 def _likeliest(probabilities: Callable[[Batch], Floats], batch: Batch) -> Places:
-    """Return the class with the highest probability for each member; in a tie the first."""
+    """Return the position of the class with the highest probability for each row; in a tie the first."""
     likely = probabilities(batch)
     # For two classes a comparison is quicker.
     return np.asarray(likely[:, 1] > likely[:, 0] if likely.shape[1] == 2 else likely.argmax(axis=1))
 
 
 def _most_votes(members: list[Compiled], weights: Floats, n_classes: int, batch: Batch) -> Places:
-    """Return the class with the most votes for each input; in a tie the first."""
+    """Return the position of the class with the most votes for each row; in a tie the first."""
     n_combinations, n_inputs = batch.shape
     votes = np.zeros((n_classes, n_combinations * n_inputs))
     for member, weight in zip(members, weights, strict=True):

@@ -1,4 +1,4 @@
-"""Runs on disk, and the keys that distinguish inputs."""
+"""Storage: run folders on disk, digests that identify runs, and sets of distinct inputs."""
 
 from fairprobe.store.distinct import Coverage, Distinct, Keys, first_seen
 

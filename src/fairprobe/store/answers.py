@@ -1,10 +1,10 @@
-"""Stored answers of a model in a run: those to its shards, and those that detect a changed model.
+"""Stored answers of a model in a run: to the rows of each shard (part of a run), and to the canaries.
 
 A shard that is judged again with stored answers sends no query. Each call is recognised by a checksum of its input. If
 a shard now asks another question, its stored answers are not used.
 
-Canaries are inputs that are asked about when a run begins, is resumed and ends. A model that is given as the name of a
-function or as an address can only be identified by its answers.
+Canaries detect a changed model: they are inputs that are asked about when a run begins, is resumed and ends. A model
+that is given as the name of a function or as an address can only be identified by its answers.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Call = tuple[int, NDArray[Any]]
-"""Checksum of the input of a call, and the answers."""
+"""One call of a model: a checksum of the batch sent, and the answers."""
 
 NAME = "canaries"
-"""Name of the canaries' file among the shards."""
+"""Name of the file with the answers to the canaries (inputs that detect a changed model) in a run folder."""
 
 
 class AnswerLog:
-    """The stored calls of all shards, under names with one prefix."""
+    """The stored model calls of a run's shards. Their files' names begin with `prefix`."""
 
     def __init__(self, run: StoredRun, prefix: str = "") -> None:
         self._run = run
         self._prefix = prefix
 
     def load(self, shard: int) -> list[Call] | None:
-        """Return the calls of a shard; None if it is not finished."""
+        """Return the stored model calls of a shard (part of a run), in order; None if there are none."""
         data = self._run.read(self._name(shard))
         if data is None:
             return None
@@ -53,7 +53,7 @@ class AnswerLog:
         return list(zip(content.arrays["asked"].tolist(), np.split(answers_of(content), ends[:-1]), strict=True))
 
     def save(self, shard: int, calls: Sequence[Call]) -> None:
-        """Store the calls of a finished shard."""
+        """Store the model calls of a finished shard (part of a run)."""
         if not calls:
             return
         asked, answers = zip(*calls, strict=True)
@@ -65,12 +65,12 @@ class AnswerLog:
 
 
 class NotKeptError(Exception):
-    """The error that a question has no stored answer."""
+    """The error that a batch is asked about for which no answer is stored."""
 
 
 @contextmanager
 def recorded(asker: Asker) -> Iterator[list[Call]]:
-    """Within the context, add all calls of an asker to the list that it yields."""
+    """Within the context, record all model calls of an asker in the list that is yielded."""
     calls: list[Call] = []
 
     def recording(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -87,7 +87,10 @@ def recorded(asker: Asker) -> Iterator[list[Call]]:
 
 @contextmanager
 def recalled(asker: Asker, calls: Sequence[Call]) -> Iterator[None]:
-    """Within the context, answer an asker's calls from a list, in order; other calls raise `NotKeptError`."""
+    """Within the context, answer an asker's model calls from a list of stored calls instead of by the model.
+
+    The calls must come in the stored order with equal batches; others raise a `NotKeptError`.
+    """
     left, is_other = iter(calls), False
 
     def ask(batch: Any) -> NDArray[Any]:
@@ -128,7 +131,7 @@ def _checksum(batch: Any) -> int:
 
 
 class Canaries:
-    """The canary inputs of a run, with the answers at its beginning."""
+    """The canaries of a run: inputs whose answers, stored at its beginning, detect a changed model."""
 
     def __init__(self, run: StoredRun, asker: Asker, rows: pd.DataFrame | None = None, resolution: float = 0.0) -> None:
         self._run = run
@@ -159,7 +162,7 @@ class Canaries:
         run.save(NAME, of_answers(self._answers, repeats=self._repeats))
 
     def check(self) -> None:
-        """Refuse a model that answers the canaries differently than at the beginning of the run."""
+        """Raise a RunError if the model answers the canaries differently than at the beginning of the run."""
         n = self._n_other()
         if n:
             self._run.note_change()

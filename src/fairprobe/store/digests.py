@@ -1,4 +1,4 @@
-"""Hashes of models, data and settings, which identify runs, and the digests that seal a report."""
+"""Hashes of models, data and settings, which identify a stored run, and the digests that seal a report."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_CANARIES = 1000
-"""Number of canary inputs. Chosen: they detect a change of 1 in 300 inputs with 96% probability."""
+"""Number of canaries: inputs asked again to detect a changed model. Chosen: if 1 in 300 inputs changes, they detect it
+with 96% probability."""
 
 
 def canonical(content: Any) -> bytes:
-    """Return plain values as bytes; equal values give equal bytes."""
+    """Return plain values (as in JSON) as bytes, in one canonical form: equal values give equal bytes."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", errors="backslashreplace")  # half of a surrogate pair has no bytes
 
 
 def digest(content: Any) -> str:
-    """Return the hash of plain values."""
+    """Return the SHA-256 hash of plain values (as in JSON), as "sha256:..." text."""
     return sha256(canonical(content))
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content with the digest of each section and of the whole."""
+    """Return a report's content (sections by name) with a digest of each section and a digest of the whole added."""
     sections = {name: part for name, part in content.items() if name not in ("digests", "digest")}
     whole = {**sections, "digests": {name: digest(part) for name, part in sections.items()}}
     return {**whole, "digest": digest(whole)}
@@ -47,9 +48,9 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 def hash_of_model(
     model: Any, domain: Domain, rows: pd.DataFrame, output: str, batch: str | None, model_id: str | None = None
 ) -> tuple[str, str, int]:
-    """Return the hash of a model, a description of what was hashed, and the number of queries.
+    """Return the hash of a model, a description in words of what was hashed, and the number of rows sent to it.
 
-    The hash always includes answers of the model, because the model itself may be only an address.
+    The hash always includes the model's answers to the canaries, because the model itself may be only an address.
     """
     asker = Asker(model, domain, output=output, batch=batch)
     answers, what = canary_answers(asker, rows)
@@ -63,7 +64,10 @@ def hash_of_model(
 
 
 def canary_answers(asker: Asker, rows: pd.DataFrame | None = None) -> tuple[NDArray[Any], str]:
-    """Return the answers of a model for the canary inputs, and a description of these inputs."""
+    """Return a model's answers to the canaries (inputs that identify it), and a description of these inputs in words.
+
+    If the model fails on inputs of the domain, the first of `rows` are used instead.
+    """
     domain = asker.domain
     try:
         # Constraints do not matter here: a model is the same one, whatever cannot be.
@@ -79,7 +83,7 @@ def canary_answers(asker: Asker, rows: pd.DataFrame | None = None) -> tuple[NDAr
 
 
 def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:
-    """Return the hash of the used columns, with their dtypes and the index, and of the labels."""
+    """Return the hash of a DataFrame's columns, dtypes and index, and of the labels if they are given."""
     parts = [str([(name, str(dtype)) for name, dtype in rows.dtypes.items()]), rows.to_csv()]
     if labels is not None:
         parts.append("\n".join(map(str, np.asarray(labels).tolist())))
@@ -87,7 +91,7 @@ def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:
 
 
 def sha256(data: Any) -> str:
-    """Return the hash of bytes, prefixed by the algorithm's name."""
+    """Return the SHA-256 hash of bytes as "sha256:" and hexadecimal digits."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -95,13 +99,13 @@ def sha256(data: Any) -> str:
 
 
 def of_model(model: Any, model_id: str | None = None) -> dict[str, Any]:
-    """Return a model's class, with the hash of its content or the name that the user gives it."""
+    """Return what identifies a model in a stored run: its class, and its content's hash or the user's `model_id`."""
     told = {"hash": fingerprint(model)} if model_id is None else {"id": model_id}
     return {"kind": type(model).__name__, **told}
 
 
 def checked_id(model_id: Any, store: Any) -> str | None:
-    """Return the user's name for a model, which only a stored run needs."""
+    """Return the user's name for a model after checking it; a SettingError if there is a name but no store."""
     if model_id is None:
         return None
     if not isinstance(model_id, str) or not model_id.strip():
@@ -112,13 +116,13 @@ def checked_id(model_id: Any, store: Any) -> str | None:
 
 
 def of_domain(domain: Domain) -> dict[str, Any]:
-    """Return a domain as in its file, with the fingerprints of constraints that are callables."""
+    """Return a domain as nested tables, as in its TOML file, and the fingerprints of callable constraints."""
     callables = [fingerprint(each) for each in domain.restrictions.callables]
     return {**tomllib.loads(toml.text_of(domain)), **({"callables": callables} if callables else {})}
 
 
 def domain_of(content: dict[str, Any]) -> Domain:
-    """Return a domain from its identity; refuse one with constraints that are callables."""
+    """Return the domain described by the result of `of_domain`; refuse one with constraints that are callables."""
     if "callables" in content:
         raise SettingError.about(
             "store", "must have a domain whose constraints are texts, got callables, which no file holds"
@@ -127,5 +131,5 @@ def domain_of(content: dict[str, Any]) -> Domain:
 
 
 def of_density(density: Density | None) -> str | None:
-    """Return the hash of a density."""
+    """Return the hash of a density, the model of how likely rows are; None if there is none."""
     return None if density is None else density.digest

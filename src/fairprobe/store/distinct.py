@@ -1,6 +1,7 @@
-"""Distinct inputs: inputs of one family count as one, exactly, in domains of any size.
+"""Sets of distinct inputs, for domains of any size. Inputs of one family (an input and its twins) count once.
 
-The key of an input is the mixed-radix number of the coordinates that its family shares, in words of 63 bits.
+The key of an input identifies its family: the coordinates that the family shares, packed into integers of 63 bits by
+mixed radix.
 """
 
 from __future__ import annotations
@@ -18,23 +19,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Words = Codes
-"""Keys, with one row per input and one column per word."""
+"""Keys of inputs: an integer array with one row per input and one column per word (integer of 63 bits)."""
 
 FEW = 2_000
-"""Largest number of keys that are sorted; more are put into a hash table. Measured: this is quicker."""
+"""Largest number of keys in which duplicates are found by sorting; with more, by a hash table. Measured: whichever is
+quicker."""
 
 SMALL = 10_000
-"""Largest number of recent keys that are kept without an index. Measured: building one would take longer."""
+"""Largest number of recently added keys that are kept without a hash table. Measured: building one would take
+longer."""
 
 FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-"""Odd factors, those of splitmix64: multiplication by them spreads the low bits of a word to its high bits."""
+"""Factors of the hash of keys. Taken from splitmix64: multiplication by them spreads the low bits to the high bits."""
 
 COVERABLE = 4_000_000
-"""Largest number of families for which a search notices that all were judged. Chosen: each takes a byte."""
+"""Largest number of families in a domain for which a search notices that all were judged. Chosen: each takes a byte."""
 
 
 class Keys:
-    """Computation of the keys of inputs of a domain."""
+    """Computes the keys of inputs of a domain; equal keys mean the same family."""
 
     def __init__(self, domain: Domain) -> None:
         self._families = domain.families
@@ -49,12 +52,12 @@ class Keys:
                 place *= int(levels[column])
 
     def of(self, codes: Codes) -> Words:
-        """Return the keys of a batch of inputs."""
+        """Return the keys of a batch of inputs, one row per input."""
         return self._families.canonical(codes) @ self._radix
 
 
 def mixed(words: Words) -> Codes:
-    """Return one number for each key: its only word, or a hash of several words, which may collide."""
+    """Return one integer for each key: its only word, or a hash of its words. Different keys may have equal hashes."""
     mix = words[:, 0].astype(np.uint64)
     for word in range(1, words.shape[1]):
         for factor in FACTORS:
@@ -65,7 +68,7 @@ def mixed(words: Words) -> Codes:
 
 
 def first_seen(words: Words) -> Mask:
-    """Return a mask of the keys that occur for the first time in the batch."""
+    """Return a mask of keys: True where a key occurs for the first time in the array."""
     if len(words) <= FEW and words.shape[1] == 1:
         first: Mask = np.zeros(len(words), dtype=bool)
         first[np.unique(words[:, 0], return_index=True)[1]] = True
@@ -81,7 +84,7 @@ def first_seen(words: Words) -> Mask:
 
 
 class Distinct:
-    """A growing set of keys. Copies are free, because stored blocks are never changed in place.
+    """A growing set of keys (see `Keys`). Copies cost nothing, because stored arrays are never changed in place.
 
     Most keys are in blocks. The hash table of a block is built once, and each block is less than half as large as the
     previous one. The recent keys are compared one by one. A hash only locates a key; the stored key is compared too.
@@ -92,14 +95,17 @@ class Distinct:
         self._recent: Words = np.empty((0, n_words), dtype=np.int64)
 
     def copy(self) -> Distinct:
-        """Return an independent set with the same keys."""
+        """Return an independent copy of this set of keys."""
         return copy(self)
 
     def __len__(self) -> int:
         return len(self._recent) + sum(len(held) for _, held in self._blocks)
 
     def add(self, words: Words) -> Mask:
-        """Add a batch of keys, and return a mask of the new ones; of equal keys, only the first is new."""
+        """Add an array of keys to the set, and return a mask of the keys that were not in it.
+
+        Of equal keys in the array, only the first counts as new.
+        """
         new = first_seen(np.concatenate([self._recent, words]))[len(self._recent) :]
         for index, held in self._blocks:
             places = index.get_indexer(mixed(words[new]))
@@ -112,7 +118,10 @@ class Distinct:
         return new
 
     def _take_in(self) -> None:
-        """Make a block of the recent keys, except those whose hash another key of the block has."""
+        """Move the recent keys into a block with a hash table, and merge blocks of similar size.
+
+        Keys whose hash collides with another key's stay among the recent ones.
+        """
         import pandas as pd
 
         mixes, blocks = mixed(self._recent), list(self._blocks)
@@ -128,25 +137,25 @@ class Distinct:
 
 @dataclass
 class Coverage:
-    """The families of a small domain that were judged."""
+    """The families of a small domain that a search has judged."""
 
     _seen: Mask
-    """Boolean mask by key: True where judged."""
+    """Boolean mask indexed by key: True where the family was judged."""
     left: int
 
     @classmethod
     def of(cls, domain: Domain) -> Coverage | None:
-        """Return an empty coverage, or None if the domain is too large."""
+        """Return a record of a domain's judged families, with none judged yet; None if the domain is too large."""
         if domain.families.n_keys > COVERABLE or domain.n_families is None:
             return None
         return cls(np.zeros(domain.families.n_keys, dtype=bool), domain.n_families)
 
     def copy(self) -> Coverage:
-        """Return an independent coverage with the same families judged."""
+        """Return an independent copy of this record of judged families."""
         return Coverage(self._seen.copy(), self.left)
 
     def add(self, words: Words) -> Codes:
-        """Mark a batch of keys; return the positions of new ones, the first of each."""
+        """Mark the families with these keys as judged; return the positions of keys that are new, each once."""
         new = np.flatnonzero(~self._seen[words[:, 0]])
         new = new[first_seen(words[new])]
         self._seen[words[new, 0]] = True

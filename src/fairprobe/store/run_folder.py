@@ -1,12 +1,13 @@
-"""Runs on disk: a folder that a run can be taken up from, after anything that ended it.
+"""Run folders: a search or estimate stored on disk, which can be resumed after any interruption.
 
-    run.toml            what the run is: domain, model, data, settings, versions
-    shards/000000.HASH.parquet ..., and canaries.HASH.parquet: what the model said of some inputs when the run began
-    end.json            how the last call ended
-    lock                held by the process that works on the run
+    run.toml                        description of the run: domain, model, data, settings, versions
+    shards/000000.HASH.parquet ...  the results or answers of each shard (part of the run)
+    shards/canaries.HASH.parquet    the model's answers to some inputs when the run began
+    end.json                        how the last call ended
+    lock                            held by the process that works on the run
 
-A file is renamed into place when it is on the disk, so a file that exists is finished. Its name holds the beginning of
-the hash of its bytes, so damage is seen.
+A file is renamed into place when it is on the disk, so a file that exists is complete. The name of a shard's file holds
+the beginning of the hash of its bytes, so damage is detected.
 """
 
 from __future__ import annotations
@@ -31,31 +32,32 @@ from fairprobe.store.shard_file import ShardContent, to_bytes
 from fairprobe.store.whole_files import LOCK, as_written, locked, probe, read_own, write_whole
 
 FORMAT = 3
-"""Version of the folder and its files; others are refused. `tests/store/assets` has a run of this version."""
+"""Version of the format of run folders; folders of other versions are refused. `tests/store/assets` has a run of this
+version."""
 
 ABOUT, END, SHARDS = "run.toml", "end.json", "shards"
 PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn")
 
 HASH_DIGITS = 16
-"""Number of hexadecimal digits of a file's hash in its name. Chosen: 64 bits miss no damage by chance."""
+"""Number of hexadecimal digits of a file's hash that are part of its name. Chosen: 64 bits miss no damage by chance."""
 
 MOST_DIFFERENCES = 5
-"""Largest number of differences in the message that refuses a run. Chosen."""
+"""Largest number of differing settings that an error message lists. Chosen."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A finished file of a run."""
+    """A complete file of a run, with one shard or the canaries."""
 
     name: str
-    """Name of its shard, such as "000002"."""
+    """Name of the shard in the file, such as "000002"."""
     path: Path
     hash: str
-    """First hexadecimal digits of the hash of its bytes."""
+    """First `HASH_DIGITS` hexadecimal digits of the SHA-256 hash of the file's bytes."""
 
 
 class RunReader:
-    """A run folder in its present state, for reading."""
+    """A run folder as read from disk: its description, its complete files and its end."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
@@ -65,9 +67,9 @@ class RunReader:
             self.entries = {entry.name: entry for entry in self._found()}
             noted = self._noted()
         self.end: dict[str, Any] | None = noted.get("end")
-        """Description of the end of the last call; None if no call has ended."""
+        """Figures about the end of the last call that worked on the run; None if no call has ended."""
         self.is_changed: bool = noted.get("is_changed", False)
-        """True if a call found that the model had changed."""
+        """True if an earlier call found that the model's answers had changed."""
 
     @property
     def kind(self) -> str:
@@ -75,7 +77,10 @@ class RunReader:
         return str(self.about["kind"])
 
     def read(self, name: str) -> bytes | None:
-        """Return the bytes of a shard; None if it is not finished or, with a remark, if its file is damaged."""
+        """Return the bytes of a shard's file by the shard's name; None if there is none.
+
+        If the file is damaged, a remark is added and None is returned.
+        """
         entry = self.entries.get(name)
         if entry is None:
             return None
@@ -106,14 +111,17 @@ class RunReader:
 
 
 class StoredRun(RunReader):
-    """A run folder that this process holds and writes to; made by `opened`."""
+    """A run folder that this process has locked and writes to; created by `opened`."""
 
     is_new = True
 
     @classmethod
     @contextmanager
     def opened(cls, path: str | PathLike[str], kind: str, identity: Mapping[str, Any]) -> Iterator[StoredRun]:
-        """Begin a run, or resume one, which must have the same identity."""
+        """Within the context, hold a run folder: a new one, or an existing one whose run has the same identity.
+
+        `identity` describes the run's model, domain, data and settings.
+        """
         folder = Path(path)
         if folder.is_dir() and not (folder / ABOUT).exists():
             _check_is_free(folder)  # before anything is made in it
@@ -148,7 +156,7 @@ class StoredRun(RunReader):
         self.remarks += [Remark(name, f"{self.path}{text}") for name, applies, text in remarks if applies]
 
     def _check_same(self, ours: Mapping[str, Any]) -> None:
-        """Refuse a run with another identity; a remark lists other versions."""
+        """Raise a SettingError if the stored run has another identity; add a remark if package versions differ."""
         if self.is_changed:
             raise SettingError.about(
                 "store", f"must be a run of one model, got {self.path}, whose model became another: begin a new one"
@@ -170,7 +178,7 @@ class StoredRun(RunReader):
             self.remarks.append(Remark("other-versions", text))
 
     def save(self, name: str, content: ShardContent) -> None:
-        """Store a shard, replacing one of this name."""
+        """Store the content of a shard, replacing an earlier file of this name."""
         data = to_bytes(content)
         digest = sha256(data).partition(":")[2][:HASH_DIGITS]
         entry = Entry(name, self.path / SHARDS / f"{name}.{digest}.parquet", digest)
@@ -181,18 +189,18 @@ class StoredRun(RunReader):
         self.entries[name] = entry
 
     def drop(self, name: str) -> None:
-        """Delete a shard that another one replaces."""
+        """Delete the file of a shard, if there is one."""
         entry = self.entries.pop(name, None)
         if entry is not None:
             entry.path.unlink(missing_ok=True)
 
     def note_end(self, **figures: Any) -> None:
-        """Write down how a call ended."""
+        """Store figures about how the present call ended."""
         self.end = figures
         self._write_end()
 
     def note_change(self) -> None:
-        """Write down that the model has changed, so that the run is refused from now on."""
+        """Store that the model has changed, so that later calls refuse to resume the run."""
         self.is_changed = True
         self._write_end()
 
@@ -201,7 +209,7 @@ class StoredRun(RunReader):
 
 
 def _untold(about: Mapping[str, Any]) -> str | None:
-    """Return why a run's model or rules cannot be recognised, with advice; None if they can."""
+    """Return why a run's model or constraints cannot be recognised later, with advice; None if they can."""
     of_model, of_rules = about.get("model", {}).get("hash", ""), about.get("domain", {}).get("callables", ())
     if of_model.startswith(UNTOLD):
         return f"nothing tells its model from another, which is {of_model}: name the model with model_id"
@@ -244,7 +252,7 @@ def _versions() -> dict[str, str]:
 
 
 def _plain(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested tables without None, which TOML does not have."""
+    """Return nested tables without entries that are None, because TOML has no None."""
     return {
         name: _plain(value) if isinstance(value, Mapping) else value
         for name, value in identity.items()
@@ -259,7 +267,7 @@ def _toml(content: Mapping[str, Any]) -> bytes:
 
 
 def _differences(ours: Any, theirs: Any, name: str = "") -> Iterator[str]:
-    """Yield each difference between two nested tables as a phrase."""
+    """Yield a phrase for each difference between two nested tables, such as "seed is 1, not 2"."""
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
         for key in dict.fromkeys([*theirs, *ours]):
             yield from _differences(ours.get(key), theirs.get(key), f"{name}.{key}" if name else key)
@@ -277,7 +285,7 @@ def _short(value: Any) -> str:
 
 
 def recorded_settings(path: str | PathLike[str] | None) -> dict[str, Any]:
-    """Return the settings of an existing run, with the seed that was drawn and the strategy that was chosen."""
+    """Return the settings stored in a run folder, including the drawn seed and chosen strategy; empty without a run."""
     if path is None or not (Path(path) / ABOUT).exists():
         return {}
     return dict(RunReader(path).about.get("settings", {}))

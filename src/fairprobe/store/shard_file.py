@@ -1,4 +1,4 @@
-"""A shard as the bytes of a Parquet file: a table, and arrays of other lengths in the file's metadata.
+"""Shard files: the content of a shard as a Parquet file, with arrays of other lengths in its metadata.
 
 The columns of the table are numbers; other labels are numbered, and the metadata lists them. Increasing arrays are
 stored as differences. All arrays use the fewest bytes possible and are compressed.
@@ -20,7 +20,8 @@ from fairprobe.errors import ModelError, RunError
 
 KEY = b"fairprobe-shard"
 MOST_BYTES: Final = 2**29
-"""Largest unpacked size, in bytes, of a table or an array. Chosen: ten times the largest shard of the default size."""
+"""Largest unpacked size of a table or array in a file, in bytes. Chosen: ten times the largest shard of default
+size."""
 
 _RULE: Final = f"a shard must unpack to {MOST_BYTES:,} bytes at most, got one that unpacks to more"
 
@@ -29,30 +30,30 @@ SCALARS = (str, bool, int, float, type(None))
 
 @dataclass(frozen=True)
 class ShardContent:
-    """The content of a shard's file."""
+    """The content of a shard file: a table, further arrays, and plain values."""
 
     columns: dict[str, NDArray[Any]]
-    """Columns by name, all of one length."""
+    """Columns of the table, by name, all of one length."""
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """Arrays by name: whole numbers or truth values, of any shape."""
+    """Further arrays of whole numbers or truth values, by name, of any shape."""
     about: dict[str, Any] = field(default_factory=dict)
-    """Plain values."""
+    """Further facts about the shard, as plain values (as in JSON)."""
 
 
 def of_answers(answers: NDArray[Any], **arrays: NDArray[Any]) -> ShardContent:
-    """Return a model's answers, one row per input, as content; `arrays` are stored beside them."""
+    """Return the content of a shard file with a model's answers, one row per input, and with further arrays."""
     columns = [answers] if answers.ndim == 1 else list(answers.T)
     return ShardContent({f"answer {n}": column for n, column in enumerate(columns)}, arrays, {"ndim": answers.ndim})
 
 
 def answers_of(content: ShardContent) -> NDArray[Any]:
-    """Return the answers that `of_answers` stored."""
+    """Return the model's answers in a content made by `of_answers`, one row per input."""
     columns = list(content.columns.values())
     return columns[0] if content.about["ndim"] == 1 else np.column_stack(columns)
 
 
 def to_bytes(content: ShardContent) -> Any:
-    """Return the bytes of the file."""
+    """Return the bytes of a shard file with this content."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -85,7 +86,10 @@ def to_bytes(content: ShardContent) -> Any:
 
 
 def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
-    """Return the content of a file, or only some columns of its table."""
+    """Return the content of a shard file, given as bytes; with `columns`, only these columns of its table.
+
+    Raises a RunError if it would unpack to more than `MOST_BYTES`.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -106,7 +110,7 @@ def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
 
 
 def summary_of(data: Any) -> tuple[int, dict[str, Any]]:
-    """Return the number of rows of a shard's table, and its plain values, without reading the table."""
+    """Return two facts about a shard file without reading its table: its number of rows, and its plain values."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -126,7 +130,7 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
 
 
 def smallest(array: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers in the smallest dtype that holds them all."""
+    """Return an array of whole numbers in the smallest integer dtype that holds them all; others unchanged."""
     if array.dtype.kind not in "iu" or not array.size:
         return array
     dtype = np.promote_types(np.min_scalar_type(int(array.min())), np.min_scalar_type(int(array.max())))
@@ -134,7 +138,7 @@ def smallest(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def packed(array: NDArray[Any]) -> dict[str, Any]:
-    """Return an array as plain values of JSON."""
+    """Return an array as a dictionary of plain values, which JSON can hold: compressed data, dtype and shape."""
     counts_up = array.ndim == 1 and array.dtype.kind != "b" and bool((array[1:] >= array[:-1]).all())
     stored = smallest(np.diff(array, prepend=0) if counts_up else array)
     data = base64.b64encode(zlib.compress(np.ascontiguousarray(stored).tobytes(), 1)).decode()
@@ -143,7 +147,7 @@ def packed(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def unpacked(made: Mapping[str, Any]) -> NDArray[Any]:
-    """Return the array that `packed` stored."""
+    """Return the array from the dictionary that `packed` made; a RunError if it is too large."""
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(base64.b64decode(made["data"]), MOST_BYTES)
     if unpacking.unconsumed_tail:

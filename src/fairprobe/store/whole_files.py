@@ -26,7 +26,7 @@ LOCK = "lock"
 
 
 def own(path: str, flags: int) -> int:
-    """Opener for `open` that refuses links and anything that is not a regular file."""
+    """Return a file descriptor for a path; an opener for `open` that refuses links and all but regular files."""
     try:
         # O_NONBLOCK: to open a pipe would wait for a writer.
         descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
@@ -52,13 +52,13 @@ def as_written(where: Any) -> Iterator[None]:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the bytes of a file of a run folder."""
+    """Return the bytes of a file in a run folder; refuse links and all but regular files."""
     with open(path, "rb", opener=own) as file:
         return file.read()
 
 
 def write_whole(path: Path, data: Any) -> None:
-    """Write a file of a run folder atomically: it is complete on the disk, or unchanged."""
+    """Write a file in a run folder atomically: afterwards it is complete on the disk, or unchanged."""
     try:
         write_bytes(path, data, is_durable=True)
     except OSError as error:
@@ -69,7 +69,7 @@ def write_whole(path: Path, data: Any) -> None:
 
 
 def probe(folder: Path) -> bool:
-    """Check that files can be written and renamed in a folder; return True if they can be flushed to disk."""
+    """Check that files can be written and renamed in a folder; return True if a write can be forced to the disk."""
     path = folder / f".probe.{os.getpid()}"
     try:
         write_bytes(path, b"probe")

@@ -1,4 +1,4 @@
-"""The paper's six classifiers, fitted on the encoded census, as subjects to be tested."""
+"""The paper's six classifiers, fitted on the encoded census: models to test the search and the estimates on."""
 
 from __future__ import annotations
 

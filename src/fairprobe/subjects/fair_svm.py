@@ -18,10 +18,11 @@ from fairprobe.errors import DataError, SettingError
 class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear support vector machine with a constraint on covariance, after Zafar et al.
 
-    It minimises the hinge loss plus the squared norm of the weights subject to ``mean((s - mean(s)) * score) = 0``,
-    where s is the sensitive column and the means are over the training rows (Zafar, Valera, Gomez Rodriguez, Gummadi:
-    "Fairness Constraints: Mechanisms for Fair Classification", AISTATS 2017). Weights that satisfy the constraint are
-    orthogonal to one direction, so `LinearSVC` is fitted to the standardised rows with that direction projected away.
+    It minimises the hinge loss plus the squared norm of the weights subject to ``mean((s - mean(s)) * score) = 0``. s
+    is the sensitive column, and the means are over the training rows. The method is from Zafar, Valera, Gomez
+    Rodriguez, Gummadi: "Fairness Constraints: Mechanisms for Fair Classification", AISTATS 2017. Weights that satisfy
+    the constraint are orthogonal to one direction, so `LinearSVC` is fitted to the standardised rows with that
+    direction projected away.
 
     The constraint holds for the training rows taken together. It does not keep one person's label from changing with
     s: the column keeps a weight of its own, which offsets the columns that are correlated with it.
@@ -56,7 +57,7 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.max_iter = max_iter
 
     def fit(self, X: Any, y: Any) -> FairSVM:
-        """Fit to rows X and their labels y, of two classes."""
+        """Fit the weights to rows X and their labels y, of two classes, and return the estimator."""
         from sklearn.svm import LinearSVC  # it starts joblib, which changes the environment
 
         X, y = validate_data(self, X, y, dtype=np.float64)
@@ -78,12 +79,12 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Give the score of each row."""
+        """Return the score of each row: above 0 for the second class."""
         check_is_fitted(self)
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_[0] + self.intercept_[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give the label of each row."""
+        """Return the predicted label of each row."""
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
 
@@ -105,7 +106,10 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 
 
 def _projection(rows: Floats, column: int | None) -> Floats:
-    """The symmetric matrix that removes, from standardised rows, the direction in which scores vary with a column."""
+    """Return the projection matrix that makes linear scores of standardised rows uncorrelated with a column.
+
+    It is the identity for None and for a constant column.
+    """
     identity = np.eye(rows.shape[1])
     if column is None or not np.ptp(rows[:, column]):
         return identity

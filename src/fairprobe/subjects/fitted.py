@@ -22,7 +22,7 @@ from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.files import write_bytes
 
 _SEED: Final = 4
-"""The seed, among 0 to 5, whose tree, forest and ensemble come nearest to the shares in the paper."""
+"""Random state of the tree and the forest. Measured: of 0 to 5, it comes nearest to the shares in the paper."""
 
 _SEX: Final = 8
 """Index of the column sex in the encoded census."""
@@ -66,7 +66,9 @@ def make(name: str) -> Any:
 
 
 def load(name: str) -> Any:
-    """Load a subject fitted on the encoded census's training rows, given as an array. Every call gives a new object.
+    """Return the subject of this name, fitted on the training rows of the encoded census as an array.
+
+    Every call gives a new object.
 
     The first call fits the subject, which takes some seconds, and writes it to the user's cache folder, or to the
     folder that the environment variable FAIRPROBE_CACHE names. A damaged or foreign file there is replaced.

@@ -1,4 +1,4 @@
-"""Conformance suites for models and strategies, and toy models with known shares."""
+"""Conformance suites for models and search strategies, and toy models whose share of discriminatory inputs is known."""
 
 from fairprobe.testing.models import contract_checks, model_contract
 from fairprobe.testing.strategies import check_strategy, strategy_checks

@@ -1,4 +1,4 @@
-"""The contract of models: checks of this package's assumptions about a model and its adapter."""
+"""The contract of models: checks of all that this package assumes of a model and its adapter."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ Rule = Callable[["Contracted"], None]
 
 @dataclass(frozen=True)
 class Contracted:
-    """A model under contract, the domain for its checks, and its form of batches."""
+    """A model to check, the domain of the inputs for its checks, and the form of its batches."""
 
     model: Any
     domain: Domain
     batch: str | None = None
     told: tuple[str, ...] | None = None
-    """Outputs that the caller names; None for all."""
+    """Outputs to check, such as ("label", "proba"); None for all that the adapter declares."""
 
     @cached_property
     def adapter(self) -> Adapter:
-        """The adapter, which says how the model is asked and what it can do."""
+        """The adapter of the model, which says how the model is asked and what it can do."""
         return adapter_for(self.model)
 
     @cached_property
     def codes(self) -> Codes:
-        """Uniform inputs with the ends of each parameter and its missing value put in, then uniform inputs."""
+        """Codes of the inputs for the checks: inputs at the ends of each parameter, then uniform inputs.
+
+        The first ones are uniform, with one parameter at its first, last or missing level; only allowed ones are kept.
+        """
         rng, domain = np.random.default_rng(SEED), self.domain
         ends = [
             (column, code)
@@ -54,12 +57,12 @@ class Contracted:
 
     @cached_property
     def rows(self) -> Any:
-        """The inputs of `codes` as rows of a frame."""
+        """The inputs of `codes` as a DataFrame with the dtypes of the domain."""
         return self.domain.typed(self.domain.decode(self.codes))
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """The named outputs, or all that the adapter declares. A plain function is assumed to give labels."""
+        """Outputs to check: those named, otherwise all that the adapter declares; labels for a plain function."""
         if self.told is not None:
             return self.told
         if Asker(self.model, self.domain, output="value", batch=self.batch).adapter.is_function:
@@ -72,23 +75,26 @@ class Contracted:
         return ("label", *scores, *(("proba",) if self.adapter.probabilities else ()))
 
     def asker(self, output: str, model: Any = None) -> Asker:
-        """Return an asker of the model, or of a copy of it, for one output."""
+        """Return an asker for one output of the model under contract, or of `model`, a copy of it."""
         return Asker(self.model if model is None else model, self.domain, output=output, batch=self.batch)
 
     def askers(self) -> Iterator[Asker]:
-        """Yield an asker for each output. It uses no cached answers, which would hide faults."""
+        """Yield an asker for each output to check, without cached answers, which would hide faults."""
         for output in self.outputs:
             asker = self.asker(output)
             with asker.afresh():
                 yield asker
 
     def require(self, holds: object, rule: str) -> None:
-        """Raise an error with the rule if the rule does not hold."""
+        """Raise an AssertionError that states `rule` unless `holds` is true."""
         if not holds:
             raise AssertionError(f"the model {self.adapter.name} must {rule}")
 
     def require_same(self, asker: Asker, one: NDArray[Any], other: NDArray[Any], to: str, codes: Any = None) -> None:
-        """Refuse different labels, and numbers that differ by more than rounding, which varies with the batch."""
+        """Raise an AssertionError if two arrays of answers differ: labels at all, numbers by more than rounding.
+
+        `to` names what was asked, for the message, and `codes` are the inputs, by default all inputs of the checks.
+        """
         codes = self.codes if codes is None else codes
         if asker.output == "label":
             differs = one != other
@@ -106,15 +112,15 @@ def model_contract(
 ) -> None:
     """Check that a model and its adapter satisfy the contract. An AssertionError names a broken rule.
 
-    A model that keeps to it can be searched, estimated, audited and explained, for every output that its adapter
-    declares, in several processes. A model that gives no valid answer raises a ModelError.
+    Models that satisfy the contract can be searched, estimated, audited and explained in several processes, for every
+    output that their adapter declares. A model that gives no valid answer raises a ModelError.
 
     Args:
         model: anything with `predict`, a callable, or what an adapter of your own accepts.
-        domain: what an input may be, at best with all kinds of parameters that the model takes.
+        domain: the possible inputs, at best with all kinds of parameters that the model takes.
         outputs: the outputs to check, of "label", "score", "proba" and "value"; by default all that its adapter
             declares, and labels for a plain function.
-        batch: "array" or "frame" to say what the model takes.
+        batch: "array" or "frame", the form of batches that the model takes; by default as its adapter decides.
 
     >>> from fairprobe.testing import box
     >>> toy = box()
@@ -126,12 +132,12 @@ def model_contract(
 
 
 def contract_checks() -> list[tuple[str, Rule]]:
-    """Return the rules by name, for a test of each. A rule takes a `Contracted`, and raises if it is broken."""
+    """Return pairs of a rule's name and its check, a function of a `Contracted` that raises if the rule is broken."""
     return checks_among(globals())
 
 
 def checks_among(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return all checks among a module's names, in their order, so that no check is forgotten."""
+    """Return the functions of a module named `_check_...`, as pairs of a name and a function, in their order."""
     prefix = "_check_"
     return [
         (name.removeprefix(prefix).replace("_", "-"), check) for name, check in names.items() if name.startswith(prefix)
@@ -212,7 +218,7 @@ def _check_probabilities_add_to_one(it: Contracted) -> None:
 
 
 def _check_labels_follow(it: Contracted) -> None:
-    """Check a declaration that labels are derived from probabilities instead of being asked for."""
+    """Check that labels are the classes of the highest probabilities, if the adapter declares this."""
     if it.adapter.labels_follow != "proba" or it.adapter.classes is None or "proba" not in it.outputs:
         return
     given = it.asker("proba").ask(it.codes)
@@ -233,7 +239,7 @@ def _check_gradients_are_those_of_scores(it: Contracted) -> None:
 
 
 def _check_a_copy_answers_alike(it: Contracted) -> None:
-    """Check that a copy of the model, as other processes get it, answers alike."""
+    """Check that a pickled copy of the model, as other processes get it, gives the same answers."""
     import cloudpickle
 
     try:
@@ -245,7 +251,7 @@ def _check_a_copy_answers_alike(it: Contracted) -> None:
 
 
 def _check_other_columns_are_refused(it: Contracted) -> None:
-    """Check that a domain without a column of the model raises an error."""
+    """Check that a domain without one of the model's columns raises a DataError that names the column."""
     columns = columns_of(it.model, it.domain)
     others = [name for name in it.domain.names if name not in it.domain.sensitive]
     if columns is None or len(others) < 2 or it.domain.is_restricted or it.domain.links:

@@ -1,4 +1,4 @@
-"""The selfcheck: searches, estimates and explains models with planted cases, and compares with the planted truth."""
+"""The selfcheck: it tests this installation on toy models whose discriminatory inputs are known."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from fairprobe.searching import search
 from fairprobe.testing import toys
 
 PACKAGES = ("numpy", "scikit-learn")
-"""Packages whose versions the line for a report names."""
+"""Packages whose versions the selfcheck's line for a report states."""
 
 N_SAMPLED = 20_000
 CONFIDENCE = 0.999999
-"""Confidence of each sampled share; chosen: about one of 100,000 seeds makes a right interval miss."""
+"""Confidence of the interval of each sampled share. Chosen: for about 1 in 100,000 seeds, some interval misses the true
+share."""
 
 
 @dataclass(frozen=True)
 class Selfcheck:
-    """The results of all checks. They hold no times, so that one machine always gives equal bytes."""
+    """The results of the selfcheck. They contain no times, so that one machine always gives equal bytes."""
 
     wrong: dict[str, str | None]
-    """Wrong result in words by the name of the check; None for a passed check."""
+    """The wrong result in words, by the name of the check; None for a check that passed."""
 
     @property
     def ok(self) -> bool:
-        """True if all checks passed."""
+        """True if all checks of the selfcheck passed."""
         return not any(self.wrong.values())
 
     @property
     def line(self) -> str:
-        """The result as a line for a report."""
+        """The result in one line for a report, with the number of passed checks and the versions."""
         failed = [name for name, wrong in self.wrong.items() if wrong]
         versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)])
         n = len(self.wrong)
@@ -55,7 +56,7 @@ class Selfcheck:
 
 
 def selfcheck(seed: int = 0) -> Selfcheck:
-    """Search, estimate and explain models with planted cases. It takes some seconds.
+    """Return the results of checking this installation on toy models with known cases; it takes some seconds.
 
     >>> result = selfcheck()
     >>> result.ok
@@ -135,7 +136,7 @@ def _verdicts(seed: int) -> str | None:
 
 
 def _refuses_wives(frame: Any) -> NDArray[Any]:
-    """A model that uses the relationship alone."""
+    """Return a toy model's labels for a DataFrame: "no" for wives, otherwise "yes"."""
     return np.where(frame["kin"].to_numpy() == "Wife", "no", "yes")
 
 
@@ -165,7 +166,7 @@ def _region(seed: int) -> str | None:
 
 
 class _Wavering:
-    """A model that answers at random."""
+    """A toy model that answers at random."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -198,4 +199,4 @@ CHECKS: dict[str, Callable[[int], str | None]] = {
     "a planted region is explained": _region,
     "a stochastic model is found out": _stochastic,
 }
-"""Checks by name; each takes a seed and returns None, or the wrong result in words."""
+"""Checks of the selfcheck, by name. Each takes a seed and returns None if it passes, or the wrong result in words."""

@@ -1,4 +1,4 @@
-"""Conformance suite for search strategies: a new one gets its tests with one line.
+"""Conformance suite for search strategies: checks that every strategy must pass.
 
 from fairprobe.testing import strategy_checks
 
@@ -35,10 +35,10 @@ StrategyCheck = Callable[[str], None]
 
 
 def check_strategy(path_or_name: str) -> None:
-    """Check that a strategy satisfies the rules; an AssertionError names a broken rule.
+    """Check that a search strategy keeps the rules of searches; an AssertionError names a broken rule.
 
     Args:
-        path_or_name: where the class is, "module:Class", or the name it is registered by.
+        path_or_name: the class as "module:Class", or the name under which the strategy is registered.
 
     >>> check_strategy("uniform")
     """
@@ -47,12 +47,15 @@ def check_strategy(path_or_name: str) -> None:
 
 
 def strategy_checks() -> list[tuple[str, StrategyCheck]]:
-    """Return the checks by name; each takes the path or name of a strategy and may raise an AssertionError."""
+    """Return pairs of a check's name and its function, which takes the path or name of a strategy.
+
+    A function raises an AssertionError if the strategy breaks its rule.
+    """
     return checks_among(globals())
 
 
 def _check_asks_for_what_it_may(strategy: str) -> None:
-    """Check that it asks for codes of allowed inputs, whose sensitive values a walker keeps."""
+    """Check that a strategy asks only about allowed inputs, and that its walkers keep their sensitive values."""
     is_walk = issubclass(_class(strategy), Walk)
     for name, toy in [*all_toys(), *_odd_toys()]:
         domain, seeds = toy.domain, _seeds(toy)
@@ -99,7 +102,7 @@ def _check_finds_cases_in_odd_domains(strategy: str) -> None:
 
 
 def _check_reports_what_is_so(strategy: str) -> None:
-    """Check that the model sees exactly the reported rows, and that plain calls of it confirm every case.
+    """Check that a search's reported numbers are those of rows sent, and that every reported case is one.
 
     This detects a strategy that queries the model in secret.
     """
@@ -126,7 +129,7 @@ def _check_reports_what_is_so(strategy: str) -> None:
 
 
 def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
-    """Return the inputs that a strategy asks about when it is started twice, as the loop of a search does."""
+    """Return the batches of inputs that a strategy asks about when it is started twice, as in a search."""
     settings = SearchSettings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
     oracle = Oracle(
         Asker(toy.model, toy.domain, output=toy.settings.get("output", "label")), toy.settings.get("threshold")
@@ -144,7 +147,7 @@ def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
 
 
 def _seeds(toy: Toy) -> Codes:
-    """Return a start input for each walker, discriminatory or not."""
+    """Return the codes of a random start input for each walker, discriminatory or not."""
     return toy.domain.sample_codes(N_WALKERS, np.random.default_rng(0))
 
 

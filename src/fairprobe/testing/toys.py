@@ -1,8 +1,8 @@
-"""Toy models with planted discriminatory inputs, so that their share of the domain is known exactly.
+"""Toy models with planted discriminatory inputs, whose share of the domain is known exactly.
 
-Every toy is a model, its domain, and the share as a fraction. The models are plain callables over a batch. They can be
-sent to another process, and compute with numbers that floats hold exactly. `CountingModel` wraps any model and counts
-its queries.
+Every toy is a model, its domain, and the share as a fraction. The models are plain callables that take a batch. They
+can be sent to another process, and compute with numbers that floats hold exactly. `CountingModel` wraps any model and
+counts its queries.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 Batch = NDArray[Any]
 Rule = Callable[[Any], Mask]
-"""Function that returns a mask of the discriminatory rows of a batch, without using sensitive values."""
+"""Function from a batch to a mask of its discriminatory rows, which does not use the sensitive values."""
 
 
 @dataclass(frozen=True)
 class Toy:
-    """A model with planted discriminatory inputs.
+    """A toy: a model with planted discriminatory inputs, its domain, and their share of the domain.
 
     >>> toy = box(n_free=2, levels=10, low=3, high=4)
     >>> toy.share
@@ -47,19 +47,19 @@ class Toy:
     share: Fraction
     """Fraction of the inputs of the domain that are discriminatory; also the fraction of the families."""
     is_case: Rule
-    """Function that returns the planted truth: a mask of the discriminatory rows of a batch."""
+    """Function from a batch to the true mask of its discriminatory rows."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Further arguments of `search`: the output and the threshold."""
+    """Arguments for `search` and `estimate` beyond model and domain: output and threshold; empty for labels."""
 
     @property
     def n_cases(self) -> int:
-        """Number of discriminatory families."""
+        """Number of discriminatory families in the domain, known exactly."""
         n_families = self.domain.n_families
         assert n_families is not None  # no toy is too large to be counted
         return int(self.share * n_families)
 
     def batch(self, frame: pd.DataFrame) -> Any:
-        """Return a frame in the form that the model takes: an array if all columns are numbers."""
+        """Return a DataFrame in the form that the toy's model takes: an array if all columns are numbers."""
         return frame.to_numpy() if all(parameter.is_numeric for parameter in self.domain.parameters) else frame
 
 
@@ -67,29 +67,29 @@ class Toy:
 
 
 def _is_inside(X: Batch, n_free: int, low: int, high: int) -> Mask:
-    """Return a mask of the rows whose first columns all lie between two bounds."""
+    """Return a mask of the rows whose first `n_free` columns all lie between `low` and `high`."""
     free = X[:, :n_free]
     return np.asarray(((free >= low) & (free <= high)).all(axis=1))
 
 
 def _is_nth(X: Batch, n_free: int, n: int) -> Mask:
-    """Return a mask of the rows whose first columns have a multiple of n as their sum."""
+    """Return a mask of the rows whose first `n_free` columns sum to a multiple of `n`."""
     return np.asarray(X[:, :n_free].sum(axis=1) % n == 0)
 
 
 def _is_listed(X: Batch, n_free: int, levels: int, numbers: tuple[int, ...]) -> Mask:
-    """Return a mask of the rows whose first columns, read as digits, make a listed number."""
+    """Return a mask of the rows whose first `n_free` columns, read as digits in base `levels`, make a listed number."""
     radix = levels ** np.arange(n_free)[::-1]
     return np.isin(X[:, :n_free].astype(np.int64) @ radix, numbers)
 
 
 def _is_first_above(X: Batch, bound: Fraction) -> Mask:
-    """Return a mask of the rows whose first column is above a bound."""
+    """Return a mask of the rows whose first column is above `bound`."""
     return np.asarray(X[:, 0] > bound)
 
 
 def _depends_on_sex(frame: pd.DataFrame) -> Mask:
-    """Return a mask of the clerks of 30 or older whose rate is a half or more."""
+    """Return a mask of the rows of clerks who are 30 or older and have a rate of 0.5 or more."""
     job, rate, age = (frame[name].to_numpy() for name in ("job", "rate", "age"))
     return np.asarray((job == "clerk") & (rate >= 0.5) & (age >= 30))
 
@@ -98,37 +98,43 @@ def _depends_on_sex(frame: pd.DataFrame) -> Mask:
 
 
 def _label(X: Batch, rule: Rule, middle: float, group: int) -> Codes:
-    """Return 0 or 1 by the first column; where the rule holds, the last group gets the other label."""
+    """Return labels, 1 if the first column is at least `middle`; where the rule holds, `group` gets the other label."""
     label = X[:, 0] >= middle
     return (label ^ (rule(X) & (X[:, -1] == group))).astype(np.int64)
 
 
 def _say_no_to(X: Batch, rule: Rule, combination: tuple[int, ...]) -> NDArray[Any]:
-    """Return "yes" for all, but "no" for one combination of the last columns where the rule holds."""
+    """Return labels: "no" where the rule holds and the last columns equal `combination`, otherwise "yes"."""
     odd = (X[:, -len(combination) :] == combination).all(axis=1)
     return np.where(rule(X) & odd, "no", "yes")
 
 
 def _shift_two(X: Batch, rule: Rule, more: tuple[int, ...], less: tuple[int, ...]) -> Floats:
-    """Return the first column; where the rule holds, plus 1/2 for one combination and minus 1/2 for another."""
+    """Return scores: the first column; where the rule holds, plus 1/2 for `more` and minus 1/2 for `less`.
+
+    `more` and `less` are combinations of values of the last columns.
+    """
     tail = X[:, -len(more) :]
     sign = (tail == more).all(axis=1) * 1.0 - (tail == less).all(axis=1)
     return np.asarray(X[:, 0] + 0.5 * rule(X) * sign)
 
 
 def _score(X: Batch, levels: int) -> Floats:
-    """Return a score that is higher for the last group, by the first column / levels."""
+    """Return scores: the second column; for group 1, the first column divided by `levels` is added."""
     return np.asarray(X[:, 1] + X[:, 0] / levels * (X[:, -1] == 1))
 
 
 def _probabilities(X: Batch, levels: int) -> Floats:
-    """Return (1/2, 1/4, 1/4); the last group moves the first column / (2 levels) from class 1 to class 3."""
+    """Return probabilities of three classes: 1/2, 1/4, 1/4.
+
+    For group 1, the first column divided by `2 * levels` moves from the first class to the third.
+    """
     shift = X[:, 0] / (2 * levels) * (X[:, -1] == 1)
     return np.column_stack([0.5 - shift, np.full(len(X), 0.25), 0.25 + shift])
 
 
 def _lend(frame: pd.DataFrame) -> NDArray[Any]:
-    """Lend to people of 30 or older, but never to a woman who is a clerk and would pay a rate of a half or more."""
+    """Return labels: "lend" to people of 30 or older, except to female clerks with a rate of 0.5 or more."""
     refused = _depends_on_sex(frame) & (frame["sex"].to_numpy() == "Female")
     return np.where((frame["age"].to_numpy() >= 30) & ~refused, "lend", "refuse")
 
@@ -143,7 +149,10 @@ def box(n_free: int = 3, levels: int = 10, low: int = 2, high: int = 4, n_groups
 
 
 def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
-    """Return a toy with cases where the free parameters' sum is a multiple of `every`, never at two neighbours."""
+    """Return a toy that is discriminatory exactly where the free parameters sum to a multiple of `every`.
+
+    With `every` of at least 2, inputs that differ by one step of one parameter are never both discriminatory.
+    """
     sums = np.indices([levels] * n_free).sum(axis=0)
     share = Fraction(int((sums % every == 0).sum()), levels**n_free)
     return _labels(partial(_is_nth, n_free=n_free, n=every), share, n_free, levels)
@@ -168,15 +177,16 @@ def always(n_free: int = 3, levels: int = 10) -> Toy:
 
 
 def odd_one_out(odd: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
-    """Return a toy that treats one of ten combinations apart where both free parameters are below 3."""
+    """Return a toy that refuses one of ten sensitive combinations, `odd`, where all free parameters are below 3."""
     rule, share, domain = _corner(n_free, levels)
     return Toy(partial(_say_no_to, rule=rule, combination=odd), domain, share, rule)
 
 
 def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
-    """Return a toy with ten combinations of which only two differ by more than the threshold.
+    """Return a toy with ten sensitive combinations of which only two, `more` and `less`, exceed the threshold.
 
-    Each of the two is within the threshold of all others, so a comparison with neighbours only finds nothing.
+    The gap between either of them and any other combination is below the threshold. Comparing neighbouring combinations
+    only would find nothing.
     """
     rule, share, domain = _corner(n_free, levels)
     return Toy(
@@ -189,17 +199,17 @@ def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free:
 
 
 def score(levels: int = 8, threshold: Fraction | float = 0.5) -> Toy:
-    """Return a toy with scores whose gaps are 0, 1/levels, 2/levels, ..., equally frequent among families."""
+    """Return a toy with scores whose gaps are 0, 1/levels, 2/levels, ..., each equally frequent among families."""
     return _graded(partial(_score, levels=levels), "score", levels, threshold, Fraction(threshold) * levels)
 
 
 def proba(levels: int = 8, threshold: Fraction | float = 0.25) -> Toy:
-    """Return a toy with probabilities of three classes and gaps 0, 1/(2 levels), ...; the second class has none."""
+    """Return a toy with probabilities of three classes and gaps 0, 1/(2 levels), ...; the second class has no gap."""
     return _graded(partial(_probabilities, levels=levels), "proba", levels, threshold, Fraction(threshold) * 2 * levels)
 
 
 def loans() -> Toy:
-    """Return a toy with texts, truth values, fractions and a missing value, whose model takes a frame."""
+    """Return a toy with text, boolean, fractional and missing values, whose model takes a DataFrame."""
     jobs, rates = ("clerk", "farmer", "nurse", "smith"), Real("rate", 0, 1, 0.25, missing=True)
     domain = Domain(
         [
@@ -223,7 +233,7 @@ FACTORIES: dict[str, Callable[[], Toy]] = {
 
 
 def all_toys() -> list[tuple[str, Toy]]:
-    """Return every toy by name, with default arguments."""
+    """Return pairs of a name and a toy, for every kind of toy with default arguments."""
     return [(name, factory()) for name, factory in FACTORIES.items()]
 
 
@@ -241,14 +251,17 @@ def _free(n_free: int, levels: int) -> list[Parameter]:
 
 
 def _corner(n_free: int, levels: int) -> tuple[Rule, Fraction, Domain]:
-    """Return a rule for all free parameters below 3, its share, and a domain with two sensitive parameters."""
+    """Return three things: the rule "all free parameters are below 3", its share, and a domain.
+
+    The domain has the sensitive parameters sex and race, with ten combinations.
+    """
     parameters = [*_free(n_free, levels), Integer("sex", 0, 1), Integer("race", 0, 4)]
     share = Fraction(min(3, levels), levels) ** n_free
     return partial(_is_inside, n_free=n_free, low=0, high=2), share, Domain(parameters, sensitive=["sex", "race"])
 
 
 def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: Any, bound: Fraction) -> Toy:
-    """Return a toy whose gap grows with the first parameter; it exceeds the threshold above the bound."""
+    """Return a toy whose gap grows with the first parameter and exceeds the threshold where that is above `bound`."""
     if levels < 2 or not math.log2(levels).is_integer():
         raise ValueError(f"levels must be a power of two, so that floats hold the gaps exactly, got {levels!r}")
     share = Fraction(sum(value > bound for value in range(levels)), levels)
@@ -260,11 +273,11 @@ def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: An
 
 
 class CountingModel(Wrapper):
-    """Wrapper that answers as a model does and counts its calls and rows.
+    """Wrapper that gives a model's answers and counts the calls and rows.
 
     Args:
         model: anything with `predict`, or a callable.
-        fail_after: raise from the call that brings the rows above this number on; None never raises.
+        fail_after: number of rows. The call that exceeds it, and all later calls, raise an error; None never raises.
         delay: seconds to sleep in each call.
 
     >>> model = CountingModel(lambda batch: [0 for row in batch])
@@ -278,9 +291,9 @@ class CountingModel(Wrapper):
         self.fail_after = fail_after
         self.delay = delay
         self.n_calls = 0
-        """Number of calls, including those that raised."""
+        """Number of calls of the model, including calls that raised an error."""
         self.n_rows = 0
-        """Number of rows sent, including those of calls that raised."""
+        """Number of rows sent to the model, including those of calls that raised an error."""
 
     def _ask(self, function: Any, batch: Any) -> Any:
         self.n_calls += 1

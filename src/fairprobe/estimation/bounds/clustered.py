@@ -1,4 +1,4 @@
-"""Intervals for rows with unequal weights, and for several rows of one person."""
+"""Intervals of a share for rows with unequal weights, and for several rows of one person (groups)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, exact_uppe
 
 FEWEST_GROUPS = 30
 FEWEST_EFFECTIVE = 60
-"""Number of groups, or of effective rows, below which no verdict passes; chosen: simulations are unreliable below
-it."""
+"""Smallest number of effective rows (equally weighted, independent ones) with which a verdict may pass; chosen:
+intervals are unreliable below it in simulations. `FEWEST_GROUPS` is the smallest number of groups."""
 
 NEAR_MEAN = 1e-4
-"""Distance from the mean, in standard deviations, within which the limit of a formula replaces 0/0; chosen."""
+"""Distance of a sum from its mean, in standard deviations, below which a formula that nears 0/0 is replaced by its
+limit; chosen."""
 
 
 class Clustered(NamedTuple):
-    """The share of rows that have weights or groups, with its interval."""
+    """The weighted share of rows that have weights or groups, with its two-sided and one-sided bounds."""
 
     share: float
     two_sided: tuple[float, float]
@@ -30,15 +31,15 @@ class Clustered(NamedTuple):
     n_groups: int
     """Number of groups with a weight above 0; number of rows if there are no groups."""
     effective_n: float
-    """Number of equally weighted, independent rows with the same information: Korn and Graubard (1998)."""
+    """Number of equally weighted, independent rows that would tell as much: Korn and Graubard (1998)."""
 
     @property
     def is_few(self) -> bool:
-        """Return True if there are too few groups or rows for an interval that supports a verdict."""
+        """Return True if there are too few groups or effective rows for an interval that can support a verdict."""
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
     def remarks(self) -> Iterator[Remark]:
-        """Yield a remark if there are too few groups."""
+        """Yield a remark if there are too few groups or effective rows to pass a limit."""
         if self.is_few:
             told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
             fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"
@@ -48,14 +49,14 @@ class Clustered(NamedTuple):
 
 
 def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confidence: float) -> Clustered:
-    """Return the weighted share, its two-sided interval and its one-sided bounds.
+    """Return the weighted share of rows, its two-sided interval and its one-sided bounds.
 
-    Each group contributes its weighted fraction of hits, a number from 0 to 1. Nothing is assumed about the similarity
-    of its rows. The upper bound is Gaffke's (2005) for the mean of such numbers: a Bayesian bootstrap over the groups
-    and one more group, all of whose rows are hits. The lower bound is that of the misses. For rows with equal weights
-    these are the bounds of Clopper and Pearson. Without hits, each group counts as one row with the group's weight. The
-    interval of Korn and Graubard estimates the similarity of rows from the hits, so it is far too short if there are
-    few hits.
+    `hits` is a mask by row, `weights` and `groups` are by row, or None for equal weights or no groups. Each group
+    contributes its weighted fraction of hits, a number from 0 to 1. Nothing is assumed about the similarity of its
+    rows. The upper bound is Gaffke's (2005) for the mean of such numbers: a Bayesian bootstrap over the groups and one
+    more group, all of whose rows are hits. The lower bound is that of the misses. For rows with equal weights these are
+    the bounds of Clopper and Pearson. Without hits, each group counts as one row with the group's weight. The interval
+    of Korn and Graubard estimates the similarity of rows from the hits, so it is far too short if there are few hits.
     """
     error = 1 - checked_confidence(confidence)
     weight = np.ones(len(hits)) if weights is None else weights
@@ -75,7 +76,7 @@ def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confiden
 
 
 def _most(of_hits: Floats, by_group: Floats, error: float) -> float:
-    """Return the upper bound of the share of hits, by the weight of each group and of its hits.
+    """Return the one-sided upper bound, at `error`, of the share of hits, from each group's weight and weight of hits.
 
     The additional group has the expected weight of a group that is drawn with probability proportional to its square.
     With equal weights it weighs as much as each of them. With a few heavy groups it corrects for the skewness of the
@@ -94,9 +95,10 @@ def _most(of_hits: Floats, by_group: Floats, error: float) -> float:
 
 
 def _chance_above(factors: Floats) -> float:
-    """Return the probability that a sum of standard exponential variables, times these factors, is positive.
+    """Return the probability that a weighted sum of independent standard exponential variables is positive.
 
-    Lugannani and Rice (1980), by the saddle point of the sum; the relative error is below a hundredth.
+    The weights are `factors`. Lugannani and Rice (1980), by the saddle point of the sum; the relative error is below a
+    hundredth.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr

@@ -1,4 +1,4 @@
-"""Differences of two models on the same inputs, or of two groups of rows: tests of equality, and intervals."""
+"""Differences of the shares of two models on the same inputs, or of two groups of rows: p-values and intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pe
 
 _LEAST = 1e-300
 _ABOUT = np.array([-0.1, -1e-3, -1e-6, 1e-6, 1e-3, 0.1])
-"""Distances of further trial points from a guess, as fractions of the searched range; chosen."""
+"""Distances of trial points from a guessed root, as fractions of the searched range; chosen."""
 
 
 def mcnemar_p(b: int, c: int) -> float:
@@ -32,7 +32,7 @@ def mcnemar_p(b: int, c: int) -> float:
 
 
 def paired_difference(b: int, c: int, n: int, confidence: float) -> tuple[float, float]:
-    """The interval of share A - share B, for two models judged on the same n inputs; valid at every n.
+    """Return the interval of share A - share B, for two models judged on the same n inputs; valid at every n.
 
     b inputs are discriminatory for A only, c for B only, so that the difference is estimated by (b - c) / n. The
     chance of b - c also depends on the spread d, the probability that an input is discriminatory for just one. As
@@ -56,7 +56,7 @@ def paired_difference(b: int, c: int, n: int, confidence: float) -> tuple[float,
 
 
 def _least_difference(surplus: int, n: int, spread: float, error: float) -> float:
-    """Return the smallest difference of shares at which a surplus b - c this large is likelier than `error`.
+    """Return the smallest difference of shares at which the chance of a surplus b - c this large exceeds `error`.
 
     The search keeps the outer end, to 12 digits. It first divides the range into 17ths. Then it tries the middle, and
     the point where the chord of the tail's logarithm, which is nearly straight, meets that of the error.
@@ -77,7 +77,10 @@ def _least_difference(surplus: int, n: int, spread: float, error: float) -> floa
 
 
 def _worst_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """Return an upper bound, at any spread up to the given one, of the probability of such a surplus."""
+    """Return, for each difference of shares, an upper bound of P(b - c >= surplus) for any spread up to the given one.
+
+    The spread is the probability that an input is discriminatory for only one of the models.
+    """
     worst = np.ones(len(difference))
     past_mode = surplus > np.ceil((n - 1) * difference)
     if past_mode.any():
@@ -87,14 +90,14 @@ def _worst_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floa
 
 
 def _surplus_chernoff(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """Return Chernoff's bound on P(b - c >= surplus)."""
+    """Return, for each difference of shares, Chernoff's upper bound of P(b - c >= surplus)."""
     up, down = (spread + difference) / 2, (spread - difference) / 2
     s = _saddle(surplus, n, up, down)
     return np.exp(n * np.log(1 - spread + up * np.exp(s) + down * np.exp(-s)) - s * surplus)
 
 
 def _surplus_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """Return P(b - c >= surplus), exact except for rounding, at a cost that does not grow with n.
+    """Return, for each difference of shares, P(b - c >= surplus), exact but for rounding, at a cost independent of n.
 
     The tail is an integral of the generating function over a circle; on the circle through the saddle point the
     integrand is bell-shaped, and the trapezoidal rule is exact to the last digits with some 60 points.
@@ -116,7 +119,10 @@ def _surplus_tail(surplus: int, n: int, spread: float, difference: Floats) -> Fl
 
 
 def _saddle(surplus: int, n: int, up: Floats, down: Floats) -> Floats:
-    """Return the tilt s under which b - c has the mean `surplus`, from a quadratic equation in exp(s)."""
+    """Return the saddle point s: the exponential tilt under which b - c has the mean `surplus`.
+
+    exp(s) solves a quadratic equation.
+    """
     a, b, c = up * (n - surplus) / n, (1 - up - down) * surplus / n, down * (n + surplus) / n
     root = np.sqrt(b * b + 4 * a * c)
     x = (b + root, 2 * a) if surplus > 0 else (2 * c, root - b)
@@ -124,7 +130,7 @@ def _saddle(surplus: int, n: int, up: Floats, down: Floats) -> Floats:
 
 
 def _log1p(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """Return log(1 + z) with all digits, which numpy.log1p loses for small complex numbers."""
+    """Return log(1 + z) of complex numbers with full precision, which numpy.log1p loses for small ones."""
     real = 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
     return real + 1j * np.arctan2(z.imag, 1 + z.real)
 
@@ -160,9 +166,10 @@ def fisher_p(hits_a: int, n_a: int, hits_b: int, n_b: int) -> float:
 
 
 def attainable_p(n_a: int, n_b: int) -> float:
-    """Return the smallest p-value for two groups of these sizes: all rows of one are hits, and none of the other.
+    """Return the smallest p-value that Fisher's exact test can give for two groups of these sizes.
 
-    By a permutation test this also holds for means, if all values of one group exceed all values of the other.
+    It is reached if all rows of one group are hits, and none of the other. By a permutation test this also holds for
+    means, if all values of one group exceed all values of the other.
 
     >>> round(attainable_p(3, 3), 3), round(attainable_p(4, 4), 3)
     (0.1, 0.029)
@@ -171,14 +178,17 @@ def attainable_p(n_a: int, n_b: int) -> float:
 
 
 def rate_difference(hits_a: int, n_a: int, hits_b: int, n_b: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of rate A - rate B, from exact intervals of each with the error split; valid at every n."""
+    """Return the interval of the rate of hits in group A less that in group B, for different rows.
+
+    It comes from the exact interval of each rate, with the error split between them, and is valid at every n.
+    """
     each = 1 - (1 - checked_confidence(confidence)) / 2
     (low_a, high_a), (low_b, high_b) = (clopper_pearson(hits_a, n_a, each), clopper_pearson(hits_b, n_b, each))
     return low_a - high_b, high_a - low_b
 
 
 def welch(a: Floats, b: Floats, confidence: float) -> tuple[float, float, float]:
-    """Return p, low and high of Welch's test that two groups have equal means, for mean A - mean B.
+    """Return the p-value of Welch's test that two groups' means are equal, and the interval's ends of mean A - mean B.
 
     Like `mean_bounds`, it is exact for normal values only. With fewer than two values in a group, it has no
     information.

@@ -1,4 +1,4 @@
-"""Intervals for shares, from counts: pure functions, valid at every sample size.
+"""Intervals of shares, computed from counts of hits and inputs: pure functions, valid at every sample size.
 
 "Exact" is the word of Clopper and Pearson (1934): the chance to contain the share is never below `confidence`,
 whatever the share and n; near 0 and 1 it is above. Only `mean_interval`, the paper's own, promises less.
@@ -20,7 +20,9 @@ from fairprobe.errors import SettingError
 
 
 def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Any, Any]:
-    """Return the exact two-sided interval of a share: Clopper and Pearson (1934). Without inputs, (0, 1).
+    """Return the exact two-sided interval of a share, from `hits` of n inputs: Clopper and Pearson (1934).
+
+    Without inputs, it is (0, 1).
 
     >>> clopper_pearson(0, 1000, 0.95)
     (0.0, 0.0036820...)
@@ -31,12 +33,12 @@ def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[A
 
 
 def lower_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """Return the exact one-sided lower bound of a share."""
+    """Return the exact one-sided lower bound of a share, from `hits` discriminatory inputs of n."""
     return _plain(exact_lower(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
 def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """Return the exact one-sided upper bound of a share; about 3 / n for no hits at 95%."""
+    """Return the exact one-sided upper bound of a share, from `hits` of n inputs; about 3 / n for no hits at 95%."""
     return _plain(exact_upper(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
@@ -54,7 +56,7 @@ def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
 
 
 def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
-    """Return Student's interval of a mean: exact for normal values, approximate for many other values."""
+    """Return Student's interval of the mean of values: exact for normal values, else approximate for many values."""
     error = 1 - checked_confidence(confidence)
     if len(values) < 2:
         return -math.inf, math.inf
@@ -66,26 +68,26 @@ def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
 
 
 def split_confidence(confidence: float, n: int) -> float:
-    """Return the confidence of each of n intervals, so that all hold together with the given confidence."""
+    """Return the confidence that each of n intervals needs so that all hold together with the given confidence."""
     return 1 - (1 - checked_confidence(confidence)) / n
 
 
 def checked_confidence(confidence: Any) -> float:
-    """Return the confidence; refuse values that are none."""
+    """Return the confidence as a float; refuse all but numbers above 0 and below 1."""
     if not is_number(confidence) or not 0 < confidence < 1:
         raise SettingError.about("confidence", f"must be a number between 0 and 1, both excluded, got {confidence!r}")
     return float(confidence)
 
 
 def checked_share(name: str, share: Any) -> float:
-    """Return a number from 0 to 1; refuse any other."""
+    """Return the value of the argument `name` as a float; refuse all but numbers from 0 to 1."""
     if not is_number(share) or not 0 <= share <= 1:
         raise SettingError.about(name, f"must be a number from 0 to 1, got {share!r}")
     return float(share)
 
 
 def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the counts as floats of one shape; refuse all but whole numbers with 0 <= hits <= n."""
+    """Return hits and n as float arrays of one shape; refuse all but whole numbers with 0 <= hits <= n."""
     for name, counts in (("hits", hits), ("n", n)):
         numbers = np.asarray(counts)
         if numbers.size and (numbers.dtype.kind not in "iu" or (numbers < 0).any()):
@@ -105,7 +107,7 @@ def _plain(values: Floats) -> Any:
 
 
 def exact_lower(hits: Floats, n: Floats, error: float | Floats) -> Floats:
-    """Return the share at which `hits` or more of n have the probability `error`; 0 for no hits."""
+    """Return the lower bound of a share: that at which `hits` or more of n have the chance `error`; 0 for no hits."""
     from scipy.special import betainc, betaincinv
 
     low = _inverted(betainc, betaincinv, np.maximum(hits, 1.0), n - hits + 1, error, rises=True)
@@ -113,7 +115,7 @@ def exact_lower(hits: Floats, n: Floats, error: float | Floats) -> Floats:
 
 
 def exact_upper(hits: Floats, n: Floats, error: float | Floats) -> Floats:
-    """Return the share at which `hits` or fewer of n have the probability `error`; 1 if all are hits."""
+    """Return the upper bound of a share: that at which `hits` or fewer of n have the chance `error`; 1 for all hits."""
     from scipy.special import betaincc, betainccinv
 
     high = _inverted(betaincc, betainccinv, hits + 1, np.maximum(n - hits, 1.0), error, rises=False)
@@ -129,10 +131,11 @@ def _inverted(
     *,
     rises: bool,
 ) -> Floats:
-    """Return the share at which the tail, a function of the share, is `error`.
+    """Return the shares at which a tail probability, `tail(a, b, share)`, equals `error`.
 
-    The inverse is checked, because it can be wrong where the tail is right: betaincinv(1000, 4e8, 0.025) of SciPy 1.17,
-    a lower bound, is 1.5 times the estimate. In such a case the share is found by bisection on the log scale.
+    `inverse` computes them, and `rises` tells if the tail rises with the share. The inverse is checked, because it can
+    be wrong where the tail is right: betaincinv(1000, 4e8, 0.025) of SciPy 1.17, a lower bound, is 1.5 times the
+    estimate. In such a case the share is found by bisection on the log scale.
     """
     a, b, error = np.broadcast_arrays(a, b, error)
     ends = np.array(inverse(a, b, error))

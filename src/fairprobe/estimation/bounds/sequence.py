@@ -1,4 +1,4 @@
-"""Intervals for a share that hold at every moment of a growing sample, so that one may look and stop at any time.
+"""Intervals of a share that are valid at every moment of a growing sample, so that one may look and stop at any time.
 
 An interval for a fixed n loses its confidence if one looks repeatedly and stops at will. A confidence sequence does
 not: with probability `confidence` or more, *all* its intervals contain the share.
@@ -16,7 +16,8 @@ from fairprobe.arrays import Floats
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_counts, checked_share
 
 PRIOR = (0.2, 1.0)
-"""The Beta prior of the mixture: nearly uniform on the log scale, since shares of 0.0001 are as common here as of 0.1.
+"""Parameters a and b of the Beta prior of shares in the mixture. Chosen: nearly uniform on the log scale, because
+shares of 0.0001 are as common here as of 0.1.
 
 Width, as a multiple of Clopper-Pearson's at the same n, with this prior | with the usual (1/2, 1/2):
 
@@ -29,7 +30,7 @@ _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
 class ConfidenceSequence:
-    """The interval of a share, valid at every moment of a growing sample.
+    """The interval (`low`, `high`) of a share, valid at every moment of a growing sample.
 
     `low` and `high` are the ends of `time_uniform_interval` for all inputs so far, instead of the intersection of all
     earlier intervals. They therefore depend on the counts alone, not on the batches, they always contain hits / n, and
@@ -57,7 +58,7 @@ class ConfidenceSequence:
         self._narrow()
 
     def lose(self, n: int) -> None:
-        """Add inputs with unknown results: `low` counts none of them as hits, `high` counts all of them.
+        """Add `n` inputs with unknown results: `low` counts none of them as hits, `high` counts all of them.
 
         A further hit never lowers an end of the interval, and a further miss never raises one. The interval with the
         actual results therefore lies within.
@@ -105,7 +106,7 @@ def time_uniform_interval(
 
 
 def _log_ratio(hits: Floats, n: Floats, a: float, b: float) -> Floats:
-    """Return the log of the mixture's likelihood divided by that of hits / n; never above 0.
+    """Return the log of the mixture's likelihood (with prior Beta(a, b)) over that of the share hits / n; at most 0.
 
     Stirling's formula with its remainder: differences of log-gammas keep only two digits at n = 10^12.
     """
@@ -125,7 +126,7 @@ def _log_ratio(hits: Floats, n: Floats, a: float, b: float) -> Floats:
 
 
 def _power_ratio(count: Floats, more: float) -> Floats:
-    """Return the count times log((count + more) / count); 0 at 0."""
+    """Return count * log((count + more) / count), a term of Stirling's formula; 0 for a count of 0."""
     return count * np.log1p(more / np.maximum(count, 1.0)) * (count > 0)
 
 
@@ -141,10 +142,11 @@ def _stirling_rest(x: Floats) -> Floats:
 
 
 def _log_fall(hits: Floats, misses: Floats, budget: Floats) -> Floats:
-    """Return the log of (lower end / value), where n KL(value, share) = budget; -inf for no hits.
+    """Return the log of the interval's lower end divided by the value, hits / n; -inf for no hits.
 
-    Newton's method on a convex function starts outside and approaches from there, so that an unfinished result is on
-    the safe side. In the log of the share, no digits are lost for rare or for common hits.
+    At the lower end, n times the Kullback-Leibler divergence from the value equals `budget`. Newton's method on a
+    convex function starts outside and approaches from there, so that an unfinished result is on the safe side. In the
+    log of the share, no digits are lost for rare or for common hits.
     """
     k = np.maximum(hits, 1.0)
     odds = k / np.maximum(misses, 1.0)

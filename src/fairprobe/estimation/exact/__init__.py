@@ -1,4 +1,4 @@
-"""Exact: the share of a tree, a small additive ensemble of trees or a linear classifier, counted instead of sampled."""
+"""Exact shares of trees, small additive ensembles of trees and linear classifiers, counted instead of sampled."""
 
 from fairprobe.estimation.exact.solving import NotSolved, Solved, solve
 

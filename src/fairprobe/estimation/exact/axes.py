@@ -1,4 +1,4 @@
-"""Axes: the levels of one parameter in cells that no test of a tree and no rule of the domain separates.
+"""Axes: the levels of one parameter, grouped into cells that no test of a tree and no rule of the domain separates.
 
 A box holds a set of cells of every axis, as bits in words of 64, so that many boxes are cut at a time.
 """
@@ -17,34 +17,35 @@ from fairprobe.estimation.exact.trees import Nodes
 from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_BITS = 50_000_000
-"""Largest number of bits for the tests of one parameter, one for each test and cell; chosen: a second of work."""
+"""Largest number of tests (of tree nodes) times cells of one parameter; chosen: about a second of work."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The levels of one parameter in cells."""
+    """The levels of one parameter, grouped into cells: sets of levels that no test of a tree separates."""
 
     parameter: int
     counts: Codes
-    """Number of levels of each cell."""
+    """Number of levels in each cell."""
     levels: Codes
-    """One level of each cell."""
+    """One level that belongs to each cell."""
     starts: Codes
-    """First level of each run; all levels of a run have the same cell."""
+    """First level of each run of consecutive levels that belong to the same cell."""
     cells: Codes
-    """The cell of each run."""
+    """Number of the cell of each run."""
 
     def cell(self, levels: Codes) -> Codes:
-        """Return the cell of each level."""
+        """Return the number of the cell of each level."""
         return self.cells[np.searchsorted(self.starts, levels, side="right") - 1]
 
 
 def make_axis(
     seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table, atoms: Atoms | None = None
 ) -> tuple[Axis, Mask]:
-    """Return a parameter's axis, and a mask by node and cell: True where the node's test says yes.
+    """Return a parameter's axis (its levels in cells), and a mask by node and cell: True where the test says yes.
 
-    With atoms, each atom is a set of cells.
+    `tests` are the nodes that test the parameter. With atoms (groups of levels that no rule of the domain separates),
+    each atom is a union of cells.
     """
     n_levels = seen.domain.parameters[parameter].levels
     if not seen.is_searchable(parameter):
@@ -75,7 +76,11 @@ def make_axis(
 
 
 def _first_no(seen: Seen, parameter: int, nodes: Nodes, tests: Codes) -> Codes:
-    """Return the first level at which each test says no, by bisection, as the columns rise with the levels."""
+    """Return the first level of a parameter at which each test (node) says no.
+
+    If a test says no at no level, it is the number of known levels. It is found by bisection, because the tested
+    columns rise with the levels.
+    """
     kind = seen.domain.parameters[parameter]
     n_values = kind.levels - kind.missing
     low, high = np.zeros_like(tests), np.full_like(tests, n_values)
@@ -89,11 +94,11 @@ def _first_no(seen: Seen, parameter: int, nodes: Nodes, tests: Codes) -> Codes:
 
 
 def packed(answers: Mask, n_words: int) -> Codes:
-    """Return rows of truth values as words of 64 bits."""
+    """Return a mask by row, then cell as words of 64 bits, `n_words` for each row; bit i stands for cell i."""
     octets = np.packbits(np.ascontiguousarray(answers), axis=1, bitorder="little")
     return np.pad(octets, [(0, 0), (0, 8 * n_words - octets.shape[1])]).view(np.int64)
 
 
 def unpacked(words: Codes, n: int) -> NDArray[np.uint8]:
-    """Return the first n bits of each row of words."""
+    """Return the first n bits of each row of 64-bit words, as 0 and 1; the inverse of `packed`."""
     return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, :n]

@@ -20,17 +20,18 @@ from fairprobe.model.known import known_kind
 from fairprobe.model.tables import N_RANDOM, MismatchError, Seen, Table, UnfitError
 
 MAX_NEAR = 100_000
-"""Largest number of families whose scores are so close to 0 that only the model can decide; chosen."""
+"""Largest number of families with a score so close to 0 that the model itself must be asked for the label; chosen."""
 
 MAX_LOOKUPS = 200_000_000
-"""Largest number of sums looked up: those of one half, for each combination; chosen: some 20 seconds."""
+"""Largest number of look-ups: sums of one half of the parameters times bounds (one for each combination of sensitive
+values); chosen: some 20 seconds."""
 
 _BLOCK = 1_000_000
-"""Number of sums looked up at a time; chosen."""
+"""Number of sums looked up at a time; chosen to bound the memory."""
 
 
 def is_linear(final: Any) -> bool:
-    """Return True for a linear classifier of two classes. Random inputs later confirm that it answers by sums."""
+    """Return True if a model is a known linear classifier of two classes; random inputs later confirm its sums."""
     return (
         known_kind(final) == "linear"
         and np.size(getattr(final, "intercept_", ())) == 1
@@ -39,7 +40,10 @@ def is_linear(final: Any) -> bool:
 
 
 def solve_linear(seen: Seen, max_half: int) -> list[list[int]]:
-    """Return the number of inputs in discriminatory families, by label, then combination that gets it."""
+    """Return the number of inputs in discriminatory families, by label, then combination that gets the label.
+
+    `max_half` is the largest number of sums of either half of the parameters.
+    """
     sums, fixed, slack = _take_apart(seen)
     used = [column for column in seen.domain.free_columns if sums[column].any()]
     halves = balanced({column: len(sums[column]) for column in used}, max_half)
@@ -67,9 +71,11 @@ def solve_linear(seen: Seen, max_half: int) -> list[list[int]]:
 
 
 def _take_apart(seen: Seen) -> tuple[list[Floats], Floats, float]:
-    """Return each parameter's terms by level, the fixed terms by combination of sensitive values, and an error bound.
+    """Return the terms of a linear model's score, in three parts.
 
-    The error bounds the difference between the model's own sum and ours, for any order of the terms.
+    They are the terms by parameter and level; the sum of the intercept and the sensitive terms, by combination of
+    sensitive values; and an error bound. The error bounds the difference between the
+    model's own sum and ours, for any order of the terms.
     """
     domain, weights = seen.domain, np.asarray(seen.final.coef_).reshape(-1)
     used, dtype = weights != 0, np.result_type(seen.base.dtype, weights.dtype, np.float32)
@@ -91,12 +97,12 @@ def _take_apart(seen: Seen) -> tuple[list[Floats], Floats, float]:
 
 
 def _of(sums: Floats, codes: Codes) -> Floats:
-    """Return a parameter's terms at some levels; a wide parameter without effect has only a few stored terms."""
+    """Return the terms of one parameter at these levels; zeros for a parameter without effect."""
     return sums[codes] if sums.any() else np.zeros(len(codes))
 
 
 def _check_linear(seen: Seen, sums: Sequence[Floats], constant: float, error: float) -> None:
-    """Raise unless, in random families, the model's scores are the sums and its labels the scores' signs."""
+    """Raise a MismatchError unless, in random families, the model's scores are the sums and its labels their signs."""
     # A fixed seed: whether a model is solved must not depend on chance.
     domain = seen.domain
     codes = domain.families.members(domain.sample_codes(N_RANDOM, np.random.default_rng(0)))
@@ -113,7 +119,10 @@ def _check_linear(seen: Seen, sums: Sequence[Floats], constant: float, error: fl
 
 
 def balanced(sizes: dict[int, int], max_half: int) -> list[list[int]]:
-    """Return the parameters in two halves with about equally many combinations of levels; the larger first."""
+    """Return two lists of parameters with about equally many combinations of levels, the larger first.
+
+    `sizes` is the number of levels by parameter. More than `max_half` combinations of a list are refused.
+    """
     halves: list[list[int]] = [[], []]
     n_combinations = [1, 1]
     for parameter, size in sorted(sizes.items(), key=lambda item: -item[1]):
@@ -128,7 +137,7 @@ def balanced(sizes: dict[int, int], max_half: int) -> list[list[int]]:
 
 
 def _added_up(terms: list[Floats]) -> Floats:
-    """Return all sums of the terms."""
+    """Return the sums of all combinations that take one term of each list; the last list varies fastest."""
     values = np.zeros(1)
     for term in terms:
         values = (values[:, None] + term).reshape(-1)
@@ -136,9 +145,9 @@ def _added_up(terms: list[Floats]) -> Floats:
 
 
 def _count_below(first: Floats, second: Floats, bounds: Floats, slack: float) -> tuple[list[int], Codes]:
-    """Count the sums of the halves that are at most each bound; find those within `slack` of one.
+    """Return the number of sums of `first` and `second` up to each bound, and the pairs within `slack` of a bound.
 
-    The found sums are given by their places in the first half and in the second. Only the model can decide them.
+    A pair is a column with the places in `first`, which is sorted, and in `second`. Only the model can decide these.
     """
     if len(second) * len(bounds) > MAX_LOOKUPS:
         n = len(second) * len(bounds)

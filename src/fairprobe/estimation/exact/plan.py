@@ -1,4 +1,7 @@
-"""The plan of a walk over trees: the axes of the boxes, and the next node after each node's test."""
+"""The plan of an exact walk over trees: each parameter's cells, and the next node after each node's test.
+
+A box is a part of the domain: a set of cells (groups of levels that no test separates) of each tested parameter.
+"""
 
 from __future__ import annotations
 
@@ -19,70 +22,78 @@ from fairprobe.estimation.exact.trees import Nodes, Small
 from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_ENTRIES = 100_000_000
-"""Largest number of nodes times combinations of sensitive values in a plan; chosen."""
+"""Largest number of tree nodes times combinations of sensitive values in a plan; chosen."""
 
 UNDECIDED = -1
 
 WORD = 64
-"""Number of bits in a word."""
+"""Number of bits in a word; each bit stands for a cell."""
 
 
 @dataclass(frozen=True)
 class Regions:
-    """Boxes that do not overlap. Within a box, the same members of a family are allowed, at least one."""
+    """Boxes (parts of the domain) that do not overlap, and together hold all allowed inputs.
+
+    In all families of a box the same members are allowed, at least one.
+    """
 
     cells: Codes
-    """Bits of the cells by box, then axis, then word."""
+    """Cells in each box as bits, by box, then axis (tested parameter), then word."""
     allowed: Mask
-    """Boolean mask of the allowed members by box, then combination of sensitive values."""
+    """Boolean mask by box, then combination of sensitive values: True if the box's inputs are allowed with it."""
     weights: NDArray[Any]
-    """Number of inputs for one family on the axes: its allowed members, for all levels of untested parameters."""
+    """Number of allowed inputs, by box, for one choice of levels on the axes: members times levels of untested
+    parameters."""
 
 
 @dataclass(frozen=True)
 class TreePlan:
-    """The nodes that test a free parameter. Other nodes are skipped, because each combination decides them."""
+    """All that a walk over trees needs: the nodes, the axes, and the tests of nodes as sets of cells.
+
+    Only nodes that test a free parameter cut boxes. Others are skipped, because the sensitive values decide them.
+    """
 
     domain: Domain
     nodes: Nodes
     axes: tuple[Axis, ...]
     axis: Small
-    """Axis that each node tests; -1 for none."""
+    """Position in `axes` of the parameter that each node tests; -1 for a leaf and for a node that no box is cut by."""
     test: Small
-    """Number of each node's mask."""
+    """Row in `masks` of each node's test; -1 for none."""
     masks: Codes
-    """Cells in which a test says yes, by test, then word."""
+    """Cells of its axis in which a test says yes, as bits, by test, then word."""
     ahead: Small
-    """The first node, from each node on, that tests a free parameter or is a leaf; by node, then combination."""
+    """First node that tests a free parameter or is a leaf, on the way down from a node (itself included), by node, then
+    combination of sensitive values."""
     touches: Mask
-    """Boolean mask of the nodes below which the way depends on the combination."""
+    """Boolean mask by node: True if the way from it down depends on the combination of sensitive values."""
 
     @property
     def n_words(self) -> int:
-        """The number of words of each axis in a box."""
+        """The number of 64-bit words that hold the cells of one axis in a box."""
         return self.masks.shape[1]
 
     @property
     def whole(self) -> Codes:
-        """The box that is the whole domain."""
+        """The box that is the whole domain, as bits by box (one), then axis, then word."""
         every = [packed(np.ones((1, len(axis.counts)), dtype=bool), self.n_words)[0] for axis in self.axes]
         return np.array(every, dtype=np.int64).reshape(1, len(self.axes), self.n_words)
 
     def volumes(self, cells: Codes, weights: NDArray[Any]) -> NDArray[Any]:
-        """Return the number of inputs in each box."""
+        """Return the number of inputs in each box, from its cells, and its weight for each choice of levels."""
         for place, axis in enumerate(self.axes):
             weights = weights * (unpacked(cells[:, place], len(axis.counts)).astype(np.int64) @ axis.counts)
         return weights
 
     def inputs(self, cells: Codes) -> Codes:
-        """Return one input of each box."""
+        """Return one input of each box, as codes."""
         codes = np.zeros((len(cells), len(self.domain.levels)), dtype=np.int64)
         for place, axis in enumerate(self.axes):
             codes[:, axis.parameter] = axis.levels[unpacked(cells[:, place], len(axis.counts)).argmax(axis=1)]
         return codes
 
     def cells_of(self, codes: Codes) -> Codes:
-        """Return for each input a box that no test cuts."""
+        """Return for each input the smallest box that holds it, as bits; no test cuts it."""
         cells = np.repeat(self.whole, len(codes), axis=0)
         for place, axis in enumerate(self.axes):
             is_mine = axis.cell(codes[:, axis.parameter])[:, None] == np.arange(len(axis.counts))
@@ -90,7 +101,10 @@ class TreePlan:
         return cells
 
     def labels(self, nodes: Small) -> Small:
-        """Return the class sure to win from these nodes on, for any further leaves, by box, then combination."""
+        """Return by box, then combination, the position of the class that wins whatever leaves follow; -1 if unsure.
+
+        `nodes` are the nodes reached, by box, then combination, then tree.
+        """
         low = np.stack([values[nodes].sum(axis=2) for values in self.nodes.low])
         high = np.stack([values[nodes].sum(axis=2) for values in self.nodes.high])
         first = low.argmax(axis=0)[None]
@@ -100,7 +114,10 @@ class TreePlan:
 
 
 def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
-    """Return the parameter and the test of each node as a plan. With parts, the parts are unions of cells."""
+    """Return the plan of a walk over the nodes of a model's trees.
+
+    `parts` are what the rules of the domain allow; cells are made so small that no rule separates the levels of one.
+    """
     n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
     if n_nodes * n_combinations > MAX_ENTRIES:
         raise UnfitError(
@@ -134,7 +151,10 @@ def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
 
 
 def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
-    """Return the tables of all parameters, and the parameter that makes each of these columns; -1 for none."""
+    """Return the tables of all parameters, and for each of these model columns the parameter it is made of, or -1.
+
+    A table holds the numbers that the estimator gets for each level of a parameter.
+    """
     wanted = np.zeros(len(seen.base), dtype=bool)
     wanted[columns] = True
     tables, owners = [], np.full(len(seen.base), -1)
@@ -147,7 +167,7 @@ def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
 
 
 def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
-    """Return the first node of each distinct test, and the number of the test by node."""
+    """Return, for some nodes, the position of the first node of each distinct test, and the test's number by node."""
     import pandas as pd
 
     tests = [nodes.column[which], nodes.threshold[which], nodes.missing_left[which]]
@@ -156,7 +176,7 @@ def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
 
 
 def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
-    """Return the nodes decided by sensitive values, and a mask by node and combination: True where it goes left."""
+    """Return the nodes decided by sensitive values alone, and a mask by node, then combination: True for left."""
     constant = inner[owner < 0]
     answers = nodes.answers(constant, seen.base[None], np.arange(len(seen.base)))
     which, goes_left = [constant], [np.repeat(answers, len(seen.domain.families), axis=1)]
@@ -169,7 +189,7 @@ def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequenc
 
 
 def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
-    """Return the first node, from each node on, that sensitive values do not decide, by node and combination."""
+    """Return by node, then combination, the first node on the way down that sensitive values do not decide."""
     n_combinations = goes_left.shape[1]
     ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
     ahead[fixed] = np.where(goes_left, nodes.left[fixed, None], nodes.right[fixed, None])
@@ -185,7 +205,10 @@ def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
 
 
 def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regions:
-    """Return the boxes that all parts together allow; without parts the whole domain."""
+    """Return the boxes of the domain that its rules allow (each part stands for a block of rules), for a walk.
+
+    Without parts, it is one box, the whole domain.
+    """
     families = plan.domain.families
     tested = {axis.parameter for axis in plan.axes}
     n_tied = prod(each.n_levels for part in parts for each in part.atoms if each.column not in tested)
@@ -207,12 +230,15 @@ def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regio
 
 
 def too_many(max_boxes: int) -> UnfitError:
-    """Return the error that rules leave too many boxes."""
+    """Return the error that the rules of a domain leave more than `max_boxes` boxes."""
     return UnfitError(f"the boxes that the constraints leave of the domain exceed the limit of {max_boxes:,}")
 
 
 def _projected(part: Part, plan: TreePlan, dtype: Any) -> tuple[Codes, Mask, NDArray[Any]]:
-    """Return a part's boxes on the axes: cells, allowed members, and number of levels of untested parameters."""
+    """Return the boxes that one block of rules allows, in terms of a plan's axes, as three arrays by box.
+
+    They are the cells as bits, the mask of allowed members, and the number of choices of untested parameters.
+    """
     cells = np.repeat(plan.whole, len(part.boxes), axis=0)
     weights: NDArray[Any] = np.ones(len(part.boxes), dtype=dtype)
     places = {axis.parameter: place for place, axis in enumerate(plan.axes)}

@@ -1,4 +1,4 @@
-"""Exact solving: the choice of a method of counting that fits a model and takes few steps.
+"""Exact solving: the choice of a method that counts a model's discriminatory inputs exactly and in few steps.
 
 The steps are boxes, leaves and sums. They are limited by number, never by the clock, so that the chosen method is the
 same on every machine.
@@ -34,15 +34,16 @@ MAX_HALF = 10_000_000
 """Largest number of sums of each half of a linear classifier's parameters; chosen: some 2 seconds."""
 
 QUICK_HALF = 200_000
-"""Largest number of such sums if solving must not take longer than a sample of the default size; chosen."""
+"""Largest number of sums of each half of a linear classifier's parameters, if solving must not take longer than a
+sample of the default size; chosen."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The exact counts of a domain."""
+    """The exact counts of the inputs of a domain, as solved for a model."""
 
     method: str
-    """One of tree, ensemble, linear."""
+    """Kind of model that was solved: "tree", "ensemble" or "linear"."""
     hits: int
     """Number of comparable inputs in discriminatory families."""
     n: int
@@ -50,20 +51,20 @@ class Solved:
     by_label: dict[Any, list[int]]
     """Number of hits, by label, then combination of sensitive values that gets the label."""
     n_not_comparable: int = 0
-    """Number of inputs without an allowed twin."""
+    """Number of allowed inputs without an allowed twin."""
     n_queries: int = 0
-    """Number of rows sent to the model, to confirm its structure."""
+    """Number of rows sent to the model to confirm that it answers by its structure."""
 
 
 @dataclass(frozen=True)
 class NotSolved:
-    """The result for a model or a domain that does not fit."""
+    """The result of `solve` if a model or a domain cannot be counted exactly: the reason."""
 
     reason: str
     n_queries: int = field(default=0, compare=False)
-    """Number of rows sent to the model before this was known."""
+    """Number of rows sent to the model before the reason was known."""
     contradicts: bool = False
-    """True if the model's answers contradict its own structure."""
+    """True if the reason is that the model's answers contradict its own structure."""
 
 
 def solve(model: Any, domain: Domain, *, quickly: bool = False) -> Solved | NotSolved:
@@ -74,9 +75,9 @@ def solve(model: Any, domain: Domain, *, quickly: bool = False) -> Solved | NotS
     these, or one whose methods were replaced, is not.
 
     Args:
-        model: any; what is not solved is told why.
-        domain: constraints must be texts that have tables, and the model made of trees.
-        quickly: keep to the steps that take no longer than sampling.
+        model: any model; one that cannot be solved gives a `NotSolved` with the reason.
+        domain: the domain to count. With constraints, these must be texts, and the model must be made of trees.
+        quickly: True to give up if counting may take longer than a sample of the default size.
 
     Raises:
         ModelError: the model itself fails on an input of the domain.
@@ -138,7 +139,7 @@ def _solved_trees(seen: Seen, domain: Domain, quickly: bool) -> Solved:
 
 
 def _check_leaves(trees: Sequence[Any], sensitive: Collection[int], max_boxes: int) -> None:
-    """Refuse trees with more leaves than boxes that are allowed, not counting trees without a sensitive test."""
+    """Raise an UnfitError if the trees that test a sensitive column have more than `max_boxes` leaves together."""
     leaves = [tree.n_leaves for tree in trees if np.isin(tree.feature[tree.children_left >= 0], list(sensitive)).any()]
     if sum(leaves) > max_boxes:
         name = "a tree" if len(trees) == 1 else f"{len(trees):,} trees"

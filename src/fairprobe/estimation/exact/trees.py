@@ -1,4 +1,4 @@
-"""Trees as flat arrays: a single tree, or an additive ensemble of trees."""
+"""Trees of a model as flat arrays of nodes: a single tree, or an additive ensemble of trees."""
 
 from __future__ import annotations
 
@@ -20,33 +20,40 @@ Small = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes of all trees in one list; the label is the class with the highest sum over the trees."""
+    """Nodes of all trees of a model, in one list; the model's label is the class with the highest sum over trees."""
 
     left: Codes
-    """Next node if the value is at most the threshold; -1 at a leaf."""
+    """Next node if the tested value is at most the threshold, by node; -1 at a leaf."""
     right: Codes
     column: Codes
     threshold: Floats
     missing_left: Mask
     low: Floats
-    """Smallest contribution of a leaf below a node to the sum of a class, by class, then node."""
+    """Smallest contribution of a leaf below a node to the sum of a class, by class, then node; `high` is the
+    largest."""
     high: Floats
     roots: Codes
     tolerance: float
-    """Smallest difference of two sums that is safe; the model decides smaller ones."""
+    """Largest difference of two classes' sums that rounding may cause; the model itself is asked if it is no larger."""
 
     def answers(self, which: Codes, rows: NDArray[Any], columns: Codes) -> Mask:
-        """Return a mask by node, then row: True where the node's test says yes; rows have only these columns."""
+        """Return a mask by node (those in `which`), then row: True where the node's test sends the row left.
+
+        `columns` are the columns that the rows have.
+        """
         values = rows[:, np.searchsorted(columns, self.column[which])].T
         return np.where(np.isnan(values), self.missing_left[which, None], values <= self.threshold[which, None])
 
     @cached_property
     def spread(self) -> Floats:
-        """Return the spread of the leaves below each node: 0 at a leaf, or where all leaves below are alike."""
+        """Return by node how much the leaves below differ: the largest range of a contribution over the classes.
+
+        It is 0 at a leaf, and where all leaves below are alike.
+        """
         return np.asarray((self.high - self.low).max(axis=0))
 
     def from_below(self) -> list[Codes]:
-        """Return the inner nodes by their depth, the deepest first."""
+        """Return one array of inner nodes for each depth, the deepest first."""
         levels, below = [], self.roots
         while len(below):
             levels.append(below[self.left[below] >= 0])
@@ -58,12 +65,12 @@ class Nodes:
 
 
 def are_trees(final: Any) -> bool:
-    """Return True for a tree, and for a possible additive ensemble of trees."""
+    """Return True for a model of a kind that may be solved: a tree, a forest, gradient boosting or a vote."""
     return known_kind(final) in _READERS
 
 
 def trees_of(final: Any) -> list[Any]:
-    """Return the trees of a tree or an ensemble; raise an error if it has other parts."""
+    """Return scikit-learn's tree structures of a tree or an ensemble; raise an UnfitError if it has other parts."""
     kind = known_kind(final)
     if kind == "tree":
         return [final.tree_]
@@ -77,7 +84,7 @@ def trees_of(final: Any) -> list[Any]:
 
 
 def read(seen: Seen) -> Nodes:
-    """Return the nodes of a tree or an ensemble."""
+    """Return the nodes of the tree or ensemble at the end of a model."""
     trees = trees_of(seen.final)
     values = _READERS[known_kind(seen.final)](seen, trees)
     starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
@@ -118,7 +125,7 @@ def _vote(seen: Seen, trees: Sequence[Any]) -> list[Floats]:
 
 
 def _boosting(seen: Seen, trees: Sequence[Any]) -> list[Floats]:
-    """Return the contributions of a boosting model.
+    """Return, for each tree of a boosting model, the contributions of its nodes if they were leaves: node by class.
 
     The trees of a stage add to one class each. With two classes, they add to the second, whose sum is compared with 0.
     """
@@ -154,4 +161,5 @@ _READERS: dict[str | None, Callable[[Seen, Sequence[Any]], list[Floats]]] = {
     "tree": lambda _, trees: list(map(_votes, trees)),
     "vote": _vote,
 }
-"""Function, by kind of model, that returns each node's contribution to the sum of every class if it were a leaf."""
+"""By kind of model, the function that returns for each tree an array of contributions, by node, then class: what the
+node, if it were a leaf, adds to the sum of the class."""

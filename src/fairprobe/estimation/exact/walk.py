@@ -23,24 +23,24 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.tables import N_RANDOM, MismatchError, UnfitError
 
 _BLOCK_NUMBERS = 1_000_000
-"""Approximate number of array entries per step; chosen to bound the memory."""
+"""Approximate number of array entries of the boxes in one step; chosen to bound the memory."""
 
 _N_CONFIRMED = 256
-"""Number of families counted by the walk that the model is asked about at the end; chosen."""
+"""Number of discriminatory families, found by the walk, that the model is asked about at the end; chosen."""
 
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Boxes, with the nodes at which the combinations of sensitive values stand in each."""
+    """Boxes (parts of the domain), with the node that each combination of sensitive values has reached in each tree."""
 
     cells: Codes
-    """Bits of the cells by box, then axis, then word."""
+    """Cells in each box as bits, by box, then axis (tested parameter), then word."""
     weights: NDArray[Any]
-    """Number of inputs for each family on the axes."""
+    """Number of inputs of each box for one choice of levels on the axes."""
     nodes: Small
-    """Node by box, then combination, then tree."""
+    """Node reached, by box, then combination, then tree."""
     who: Small
-    """Combinations in each box: all compared ones, or a single one that walks alone."""
+    """Combinations of sensitive values by box: all allowed ones, or a single one that walks alone."""
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -58,7 +58,7 @@ class _Boxes:
 
 
 class BoxWalk:
-    """Count of the inputs in discriminatory families of one plan."""
+    """Exact count of the inputs in discriminatory families, by cutting the regions of a plan into boxes."""
 
     def __init__(self, plan: TreePlan, regions: Regions, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
         self._plan = plan
@@ -76,7 +76,7 @@ class BoxWalk:
         self.n_boxes = 0
 
     def run(self) -> list[list[int]]:
-        """Walk until no box is left, and return the hits by label, then combination that gets it."""
+        """Walk until no box is left, and return the number of hits by label, then combination that gets the label."""
         allowed, sizes = self._regions.allowed, self._regions.allowed.sum(axis=1)
         for size in np.unique(sizes[sizes > 1]).tolist():
             rows = np.flatnonzero(sizes == size)
@@ -88,21 +88,21 @@ class BoxWalk:
         return [[int(count) for count in counts] for counts in self._by_label]
 
     def _started(self, cells: Codes, weights: NDArray[Any], who: Codes) -> _Boxes:
-        """Return boxes whose combinations have moved from the roots as far as possible together."""
+        """Return boxes of these cells, in which the combinations `who` have moved on from the trees' roots."""
         nodes = self._plan.ahead[self._plan.nodes.roots, who[:, :, None]]
         boxes = _Boxes(cells, weights, nodes, who.astype(np.int32))
         return self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool))
 
     def n_inputs(self) -> tuple[int, int]:
-        """Return the numbers of comparable and of other inputs in the regions."""
+        """Return two numbers of allowed inputs: comparable ones, and ones whose twins are all forbidden."""
         volumes = self._plan.volumes(self._regions.cells, self._regions.weights)
         alone = self._regions.allowed.sum(axis=1) == 1
         return int(volumes[~alone].sum()), int(volumes[alone].sum())
 
     def confirm(self, domain: Domain) -> None:
-        """Raise unless the model agrees on some counted families, and on random families of the domain.
+        """Raise a MismatchError unless the model gives the walk's labels to some counted and some random families.
 
-        The check repeats these families with one parameter moved to the edge of a cell.
+        Random families are also asked about with one parameter moved to the edge of a cell.
         """
         for codes, who, labels in self._shown:
             answers = self._ask_families(codes, who) if len(codes) else labels
@@ -123,7 +123,10 @@ class BoxWalk:
             raise MismatchError("the model's labels of random inputs are not those that its trees, walked here, give")
 
     def _labels(self, codes: Codes) -> Small:
-        """Return the labels of the walk, by input, then combination; undecided if only the model can tell."""
+        """Return the positions of the walk's labels among the classes, by input, then combination of sensitive values.
+
+        They are `UNDECIDED` where only the model can tell.
+        """
         who = np.tile(np.arange(self._plan.ahead.shape[1]), (len(codes), 1))
         return self._plan.labels(self._started(self._plan.cells_of(codes), np.ones(len(codes)), who).nodes)
 
@@ -132,7 +135,7 @@ class BoxWalk:
             self._pending.append(boxes)
 
     def _next(self) -> _Boxes:
-        """Return the boxes that were queued last, as many as make a good block."""
+        """Return the boxes for the next step: those that were queued last, up to the size of a block."""
         # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
         parts = [self._pending.pop()]
         n_members = parts[0].who.shape[1]
@@ -143,7 +146,7 @@ class BoxWalk:
         return boxes.take(slice(self._block))
 
     def _step(self, boxes: _Boxes) -> None:
-        """Take one step of families without two different known labels, or of combinations that walk alone."""
+        """Take one step with some boxes: count those that are finished, and cut the others in two."""
         plan = self._plan
         if not boxes.are_alone:
             apart = (boxes.nodes != boxes.nodes[:, :1]).any(axis=1)
@@ -185,7 +188,10 @@ class BoxWalk:
             self._push(self._advanced(_Boxes(cells, boxes.weights, boxes.nodes.copy(), boxes.who), affected))
 
     def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
-        """Move on from the affected nodes whose answer is now constant in the box, and from the next nodes alike."""
+        """Return the boxes, whose combinations have moved on from each node with the same answer in the whole box.
+
+        `affected` is a mask by box, combination and tree of the nodes to look at; their next nodes are looked at too.
+        """
         plan = self._plan
         box, combination, tree = np.nonzero(affected)
         while len(box):
@@ -202,9 +208,10 @@ class BoxWalk:
         return boxes
 
     def _count(self, boxes: _Boxes, labels: Small) -> Mask:
-        """Count finished boxes, with two labels or a lone combination's label, and return a mask of these.
+        """Count the finished boxes, and return a mask of them by box.
 
-        Combinations without a known label walk on alone.
+        A box is finished if two combinations have different labels, or if a lone combination has one. Combinations
+        without a known label walk on alone.
         """
         known = labels != UNDECIDED
         is_counted = known[:, 0] if boxes.are_alone else _differ(labels, known)
@@ -222,7 +229,7 @@ class BoxWalk:
         return is_counted
 
     def _ask_families(self, codes: Codes, who: Small) -> Small:
-        """Return labels by the model itself, by input, then compared combination."""
+        """Ask the model for the labels of families; return their positions by input, then combination in `who`."""
         return np.take_along_axis(self._numbers(self._asker.ask_families(codes)).T, who, axis=1)
 
     def _numbers(self, labels: NDArray[Any]) -> Small:
@@ -230,6 +237,6 @@ class BoxWalk:
 
 
 def _differ(labels: Small, known: Mask) -> Mask:
-    """Return a mask of the boxes in which two known labels differ."""
+    """Return a mask of the boxes in which two combinations have known labels that differ."""
     lowest = np.where(known, labels, np.iinfo(np.int32).max).min(axis=1)
     return np.asarray(known.any(axis=1) & (lowest < labels.max(axis=1)))

@@ -1,4 +1,4 @@
-"""Sources of models: Python objects, files, services, programs."""
+"""Sources from which models are loaded: Python modules, files, services and programs."""
 
 from fairprobe.model.sources.load import load_model
 

@@ -1,6 +1,6 @@
 """The code that runs in the process of an isolated model: it loads the model and answers batches.
 
-The process receives pickles from a process that it can trust. It is not trusted itself: it answers in JSON and plain
+The process receives pickles from its parent, which it trusts. It is not trusted itself, so it answers in JSON and plain
 arrays.
 """
 
@@ -33,7 +33,10 @@ from fairprobe.model.torch import TorchAdapter, ask_module
 
 
 def main(missing: list[str]) -> None:
-    """Load the model that the first message names, describe it, and answer the others."""
+    """Load the model that the first message names, send its description, and answer all further messages.
+
+    `missing` are the abilities that could not be taken from this process; see `containment.shut_in`.
+    """
     tempfile.tempdir = os.environ["TMPDIR"]  # Python would look for one that takes bytes: none does
     asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)  # for whatever a loader prints, or wants to read
@@ -70,7 +73,7 @@ def _loaded(job: Mapping[str, Any]) -> Any:
 
 
 def _described(model: Any) -> dict[str, Any]:
-    """The methods of a model, and the attributes that its adapter looks at, as plain values."""
+    """Return the names of a model's methods, and the attributes that an adapter reads, as plain values."""
     is_torch = TorchAdapter.accepts(model)
     told: dict[str, Any] = {
         "__name__": getattr(model, "__name__", type(model).__name__),
@@ -92,7 +95,7 @@ def _described(model: Any) -> dict[str, Any]:
 
 
 def _asked(model: Any, message: bytes) -> tuple[dict[str, Any], bytes]:
-    """The answer to a batch, with the caller's settings of scikit-learn."""
+    """Return the packed answer to a message: a method's name, a batch, and the caller's scikit-learn settings."""
     method, batch, config = pickle.loads(message)
     if method.startswith("torch:"):
         return _packed(ask_module(model, method.removeprefix("torch:"), batch))
@@ -103,7 +106,7 @@ def _asked(model: Any, message: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _answer(told: IO[bytes], work: Callable[[], tuple[Any, bytes]]) -> None:
-    """Send the result of `work`, or the error that it raised."""
+    """Send the result of `work` to the parent process, or the error that it raised."""
     try:
         said, data = work()
     except BaseException as error:
@@ -121,7 +124,10 @@ def _message(asked: IO[bytes]) -> bytes:
 
 
 def _packed(answer: Any) -> tuple[dict[str, Any], bytes]:
-    """An answer as JSON and an array: of objects, the different ones and their places."""
+    """Return an answer as two parts: a dictionary for JSON, and a NumPy array as bytes.
+
+    An array of objects is sent as its distinct values in the dictionary, and their positions in the array.
+    """
     array = np.asarray(answer.to_numpy() if hasattr(answer, "to_numpy") else answer)
     said: dict[str, Any] = {}
     if array.dtype.kind not in PLAIN:
@@ -135,7 +141,7 @@ def _packed(answer: Any) -> tuple[dict[str, Any], bytes]:
 
 
 def _plain_label(value: Any) -> Any:
-    """A label as JSON has it."""
+    """Return a label as a value that JSON has; raise a TypeError if it is neither number nor text."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

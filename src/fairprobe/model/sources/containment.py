@@ -1,7 +1,7 @@
-"""The first code of the process that holds an isolated model: it limits itself before it imports anything else.
+"""The first code that runs in the process of an isolated model: it limits the process before it imports anything.
 
-It is given to the interpreter as text, and imports nothing but the standard library: a process may only leave the
-namespaces of the system while it has one thread, and numeric packages start others as they are imported.
+It is given to the interpreter as text, and imports only the standard library. A process may only leave the namespaces
+of the system while it has one thread, and numeric packages start threads when they are imported.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ import struct
 import sys
 
 NEW_MOUNTS, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x10000000, 0x20000000, 0x40000000
-"""Namespaces, as `unshare` of Linux knows them."""
+"""Flags of Linux's `unshare` for new namespaces: mounts, users, processes and network."""
 
 MACHINES = {
     "x86_64": (0xC000003E, 56, (41, 57, 58, 59, 62, 101, 165, 166, 200, 272, 308, 322, 425, 428, 429, 430, 432, 442)),
     "aarch64": (0xC00000B7, 220, (39, 40, 97, 117, 129, 130, 198, 221, 268, 281, 425, 428, 429, 430, 432, 442)),
 }
-"""Numbers of the system by machine: its own, that of clone, and those of the refused calls. These are socket, fork,
-vfork, execve, kill, ptrace, tkill, execveat, io_uring_setup, and those that mount file systems or change namespaces (Linux,
-audit.h and unistd.h)."""
+"""Three entries by machine, from Linux's audit.h and unistd.h: the number of the architecture, that of the system call
+clone, and those of the refused calls. The refused calls are socket, fork, vfork, execve, kill, ptrace, tkill, execveat,
+io_uring_setup, and those that mount file systems or change namespaces."""
 
 CLONE3 = 435
 OPEN_FILES = 256
-"""Largest number of open files. Chosen."""
+"""Largest number of files that an isolated model's process may have open. Chosen."""
 
 SECONDS = 0.2
-"""Seconds between two looks at whether the process has ended. Chosen."""
+"""Seconds between two checks whether an isolated model's process has ended. Chosen."""
 
 
 def shut_in() -> list[str]:
-    """Give up network, other processes and writing to files; return the abilities that could not be given up.
+    """Take from this process the network, new processes and writing to files; return, in words, what remains.
 
-    The process that returns from this is a child of the one that was started, which waits for it, and ends it with all
-    its own as soon as standard input is closed.
+    The process forks: the child returns from this function. The original process waits for the child, and kills it with
+    all that it started once standard input is closed.
     """
     linux = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
     others, user, group = NEW_PROCESSES | NEW_NETWORK, os.getuid(), os.getgid()
@@ -62,7 +62,7 @@ def shut_in() -> list[str]:
 
 
 def limit() -> None:
-    """Limit how many files may be open, and forbid writing to them."""
+    """Limit the number of open files of this process, and forbid writing to files."""
     import resource
 
     for name, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
@@ -71,7 +71,10 @@ def limit() -> None:
 
 
 def _wait_for(child: int, *, watches: bool) -> int:
-    """Wait for a process and return its exit code; once standard input is closed, end the whole group."""
+    """Wait for a child process and return its exit code.
+
+    With `watches`, kill the whole process group once standard input is closed.
+    """
     os.close(1)
     poll = select.poll()
     poll.register(0, 0)  # its end alone, not what comes
@@ -95,7 +98,10 @@ def _make_read_only(linux: ctypes.CDLL) -> bool:
 
 
 def _refuse_calls(linux: ctypes.CDLL) -> bool:
-    """Make the system refuse processes, programs and connections, by a filter of its calls (seccomp)."""
+    """Make Linux refuse this process new processes, programs and sockets, by a filter of system calls (seccomp).
+
+    Returns True if the filter is in force.
+    """
     if platform.machine() not in MACHINES:
         return False
     machine, clone, refused = MACHINES[platform.machine()]

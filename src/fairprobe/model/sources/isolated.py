@@ -1,4 +1,4 @@
-"""Isolated models: each runs in its own process with limits, which contains the damage of a stranger's file.
+"""Isolated models: each runs in its own process with limits, so that a stranger's file can do little harm.
 
 The process receives pickles. It answers with a line of JSON and an array in NumPy's own format, which holds no objects.
 Its answers are never treated as anything but bytes.
@@ -37,43 +37,57 @@ from fairprobe.model.sources import containment
 from fairprobe.model.sources.reading import ADVICE, Permission
 
 SECONDS: Final = 120.0
+"""Seconds that loading an isolated model may take, besides those for its size. Chosen: an interpreter starts on a busy
+machine."""
+
 SECONDS_A_BYTE: Final = 1e-7
-"""Seconds that loading may take, and additional seconds for each byte. Chosen: an interpreter starts on a busy
-machine, and ten megabytes are read per second."""
+"""Additional seconds that loading an isolated model may take, for each byte of its file. Chosen: ten megabytes are read
+per second."""
 
 PATIENCE: Final = 600.0
-"""Seconds that an answer may take. Chosen."""
+"""Largest number of seconds that an isolated model may take to answer a batch. Chosen."""
 
 BYTES: Final = 4 * 2**30
+"""Bytes of memory that an isolated model's process may use beyond its packages, besides those for the size of its file.
+Chosen."""
+
 BYTES_A_BYTE: Final = 20
-"""Bytes of memory that the process may use beyond its packages, and additional bytes for each byte of the file.
-Chosen: a model needs several times the size of its file."""
+"""Additional bytes of memory that an isolated model's process may use, for each byte of its file. Chosen: a model needs
+several times the size of its file."""
 
 ANSWER_BYTES: Final = 2**20
+"""Largest size of an isolated model's answer in bytes, besides that for its rows. Chosen."""
+
 ANSWER_BYTES_A_ROW: Final = 2**13
-"""Largest size of an answer in bytes, and additional bytes for each row. Chosen: a thousand probabilities per row."""
+"""Additional bytes that an isolated model's answer may have, for each row of the batch. Chosen: a thousand
+probabilities."""
 
 LONGEST: Final = 2000
+"""Largest number of characters of a message that an isolated model's process may pass on. Chosen."""
+
 WARNINGS: Final = 10
-"""Largest number of characters of a message, and of warnings, that the process may pass on. Chosen."""
+"""Largest number of warnings that an isolated model's process may pass on. Chosen."""
 
 ERRORS: Final = {kind.__name__: kind for kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)}
-"""Errors of the process that are raised here with their own class."""
+"""Classes of errors, by name, that are raised again as they are if the process of an isolated model reports them."""
 
 PIPE_BYTES: Final = 2**20
-"""Size of a pipe in bytes: the largest that any user may set (Linux)."""
+"""Size in bytes of the pipes to and from an isolated model's process: the largest that Linux allows any user to set."""
 
 METHODS: Final = ("predict", "predict_proba", "decision_function")
 
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Names of the environment variables that the process gets."""
+"""Names of the environment variables that are passed to the process of an isolated model."""
 
 PLAIN: Final = "biufUSMm"
-"""Kinds of NumPy's dtypes that are sent unchanged."""
+"""Kinds of NumPy dtypes whose arrays are sent unchanged; of others, the distinct values and their positions are
+sent."""
 
 
 def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
-    """Return the model of a job, in its own process; a large file gets more time and memory for loading.
+    """Return a model that is loaded and asked in a process of its own.
+
+    `n_bytes`, the size of its file, raises the limits of time and memory for loading.
 
     A job names the `module` that reads a `content` with a `permission`, or a `source` and its `weights`.
     """
@@ -86,11 +100,14 @@ def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
 
 
 class IsolatedModel:
-    """A model in another process. A copy of it in a third process starts again from the same bytes."""
+    """A model that runs in a process of its own; calls are passed on to it.
+
+    A copy of this object in another process starts a new process from the same bytes.
+    """
 
     def __init__(self, job: Mapping[str, Any], seconds: float) -> None:
         self._has: tuple[str, ...] | None = None
-        """Methods of the model; None until it has described itself."""
+        """Names of the methods that the model has; None until its process has described it."""
         self.__setstate__({"_job": job, "_seconds": seconds})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -112,11 +129,11 @@ class IsolatedModel:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __call__(self, batch: Any) -> NDArray[Any]:
-        """Return the answers of a plain function."""
+        """Return the answers of a model that is a plain function to a batch."""
         return self.ask("__call__", batch)
 
     def start(self) -> None:
-        """Start the process and let it load the model; a DataError states the fault of the file."""
+        """Start the process and let it load the model; raise a DataError if the model's file is not valid."""
         has_own_types = self._job.get("permission", Permission()) != Permission()
         self._process = process = _Process(has_own_types=has_own_types)
         weakref.finalize(self, process.end)
@@ -134,7 +151,10 @@ class IsolatedModel:
             raise
 
     def ask(self, method: str, batch: Any) -> NDArray[Any]:
-        """Return the answer of a method to a batch."""
+        """Return the answer of one of the model's methods to a batch, such as "predict".
+
+        A process that dies is not started again: this and all later calls raise a ModelError.
+        """
         with self._lock:
             if self._died is not None:
                 raise ModelError(self._died)
@@ -166,7 +186,7 @@ class IsolatedModel:
             process.end()
 
     def _describe(self, said: Mapping[str, Any]) -> None:
-        """Store the model's description of itself after checking it."""
+        """Store the process's description of its model, after checking it, and issue the warnings in it."""
         try:
             self.__dict__.update({name: TOLD[name](value) for name, value in said["attributes"].items()})
             self._has = tuple(name for name in METHODS if name in said["has"])
@@ -181,7 +201,7 @@ class IsolatedModel:
 
 
 def _text(said: Any) -> str:
-    """Return a text of the process without characters that control a terminal."""
+    """Return a text from an isolated process, cut to `LONGEST` characters, without those that control a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in str(said)[:LONGEST])
 
 
@@ -193,11 +213,11 @@ def _loading_error(said: Mapping[str, Any], who: str) -> errors.FairprobeError:
 
 
 class DiedError(Exception):
-    """The error that the process ended, or broke the protocol."""
+    """The error that an isolated model's process ended, answered too late, or broke the protocol."""
 
 
 class _Process:
-    """A process in its own session, with all processes that it starts, and the pipes to it."""
+    """The process of an isolated model, in a session of its own, and the pipes to it."""
 
     def __init__(self, *, has_own_types: bool) -> None:
         self._folder, self._owner = tempfile.mkdtemp(prefix="fairprobe-"), os.getpid()
@@ -230,7 +250,10 @@ class _Process:
                 fcntl.fcntl(number, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def ask(self, message: Any, seconds: float, most: int) -> tuple[dict[str, Any], bytes]:
-        """Return the answer to a message; DiedError if it is late or has too many bytes."""
+        """Send a message to the process, and return the JSON part and the bytes of its answer.
+
+        Raises a DiedError if the answer takes more than `seconds` or has more than `most` bytes.
+        """
         clock, content = Clock(seconds), pickle.dumps(message, protocol=5)
         try:
             rest = memoryview(len(content).to_bytes(8, "little") + content)
@@ -254,7 +277,7 @@ class _Process:
         return said, data
 
     def end(self) -> None:
-        """End the process with its whole group, and wait for it; only the process that started it does so."""
+        """Kill the process and all that it started, and wait for it; only the process that started it does so."""
         is_owner = os.getpid() == self._owner
         with contextlib.suppress(OSError):
             if is_owner and self._popen.returncode is None:
@@ -277,7 +300,10 @@ class _Process:
         return bytes(parts)
 
     def _ending(self) -> str:
-        """Return how the process ended, in words. It is not reaped yet, so that no other group gets its id."""
+        """Return in words how the process ended.
+
+        It is not reaped here, so that no other process group gets its id before it is killed.
+        """
         for _ in range(20):
             ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             if ended is not None and ended.si_pid:
@@ -296,7 +322,7 @@ def _wait(number: int, event: int, clock: Clock) -> None:
 
 
 def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
-    """Return an answer as an array; DiedError if it is none."""
+    """Return an isolated model's answer, sent as bytes, as an array; raise a DiedError if it is not valid."""
     try:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
         if array.dtype.kind not in PLAIN:
@@ -320,7 +346,7 @@ def _labels(values: Any) -> NDArray[Any]:
 
 
 def _checked_label(value: Any) -> Any:
-    """Return a label from JSON after checking it."""
+    """Return a label after checking that it is text, a number, a truth value or None."""
     if isinstance(value, str):
         value.encode()  # otherwise it is no text
     elif value is not None and not isinstance(value, (bool, int, float)):
@@ -338,4 +364,4 @@ TOLD: Final[dict[str, Callable[[Any], Any]]] = {
     "feature_names_in_": _labels,
     "categories_in_": lambda said: {str(name): tuple(map(_checked_label, values)) for name, values in said.items()},
 }
-"""Check of the value, by attribute that a model may state about itself."""
+"""Function that checks and converts the value of an attribute that the process states about its model, by attribute."""

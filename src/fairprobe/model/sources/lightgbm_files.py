@@ -1,4 +1,4 @@
-"""Text files of LightGBM, as `Booster.save_model` writes them."""
+"""Models in text files of LightGBM, as written by `Booster.save_model`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NUMBER: Final = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)")
 
 
 def knows(content: Content) -> bool:
-    """Return True for the first lines of a file of LightGBM."""
+    """Return True if a file begins with the first lines of LightGBM's text format."""
     return re.match(rb"tree\r?\nversion=", content.head) is not None
 
 
 def read(content: Content, permission: Permission) -> SavedModel:
-    """The booster, if its trees do not lead out of themselves; its labels are the numbers it was trained on."""
+    """Return the model in a file of LightGBM, if its trees are valid; labels are numbers from 0."""
     lightgbm = imported("lightgbm", "lightgbm", "a file of LightGBM")
     text = content.data.decode()
     header, n_columns = _checked(text)
@@ -38,7 +38,10 @@ def read(content: Content, permission: Permission) -> SavedModel:
 
 
 def _checked(text: str) -> tuple[dict[str, str], int]:
-    """The header of a file and the number of columns; refuse missing trees and trees that lead out of themselves."""
+    """Return the header of a file, as values by name, and the number of columns.
+
+    Raises a DataError if trees are missing or have invalid links.
+    """
     head, begun, _ = text.partition("\nTree=")
     header = _lines(head)
     sizes = list(map(int, header.get("tree_sizes", "").split()))
@@ -73,7 +76,7 @@ def _lines(text: str) -> dict[str, str]:
 
 
 def _whole(tree: dict[str, str], *names: str) -> list[NDArray[np.int64]]:
-    """Lines of whole numbers."""
+    """Return named lines of a tree as arrays of whole numbers."""
     return [np.array(tree[name].split(), dtype=np.int64) for name in names]
 
 
@@ -99,7 +102,7 @@ def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
 
 
 def _check_linear(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
-    """Refuse a linear leaf that adds up columns which do not exist."""
+    """Raise a DataError if a linear leaf of a tree uses columns that do not exist."""
     counts, columns = _whole(tree, "num_features", "leaf_features")
     must(len(counts) == n_leaves == len(tree["leaf_const"].split()), "each leaf has its line")
     is_whole = (counts >= 0).all() and counts.sum() == len(columns) == len(tree["leaf_coeff"].split())
@@ -107,7 +110,7 @@ def _check_linear(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
 
 
 def _categories(header: dict[str, str], names: list[str], lists: Any) -> dict[str, tuple[Any, ...]]:
-    """Return the categories by column that was a pandas categorical; the file lists them in column order."""
+    """Return the values of each pandas categorical column, by column name; the file lists them in column order."""
     ranges = header.get("feature_infos", "").split()
     told = [name for name, values in zip(names, ranges, strict=False) if not values.startswith(("[", "none"))]
     return dict(zip(told, map(tuple, lists), strict=True)) if lists and len(told) == len(lists) else {}

@@ -1,7 +1,7 @@
-"""`load_model`: a model out of a file, a module, an address or a command.
+"""`load_model`: returns a model from a file, a Python module, an address or a command.
 
-A new kind of file is one new module with `knows` and `read`, and one line in `FILES` of `reading.py`; a new scheme is a
-function and a line in `SCHEMES`.
+A new kind of file is one new module with `knows` and `read`, and one line in `FILES` of `reading.py`. A new scheme is a
+function and one line in `SCHEMES`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ SCHEMES: dict[str, str] = {
     "https": "fairprobe.model.remote:connect",
     "command": "fairprobe.model.program:start",
 }
-"""Function that loads a source, by the text before the first colon. It gets the rest; for an address, all."""
+"""Function that loads a source, as "module:function", by the text before the source's first colon. It gets the text
+after the colon; for an address, the whole text."""
 
 EXAMPLES = "module:attribute (as in package.module:model), a file, a folder, https://... or command:..."
 
@@ -44,22 +45,24 @@ def load_model(
     isolate: bool = False,
     **options: Any,
 ) -> Any:
-    """The model at `source`, ready for `search`, `estimate`, `audit` and the rest.
+    """Return the model at `source`, ready for `search`, `estimate`, `audit` and other functions.
 
-    The content of a file tells its kind, not its suffix. Nothing that a file holds is run, unless you allow it. Numbers
-    that compiled code follows are checked; against a loader that crashes nevertheless, use `isolate`.
+    The kind of a file is recognised by its content, not by its suffix. No code in a file is run unless you allow it.
+    Numbers in a file that compiled code follows are checked. Use `isolate` against a loader that crashes nevertheless.
 
     Args:
         source: `module:attribute`; a file of skops, ONNX, XGBoost (JSON or UBJ) or LightGBM (text); with
             `allow_unsafe_load` a pickle, a joblib file or a folder of MLflow; `subject:name`; an address, `https://...`;
             or `command:` and a program with its arguments.
-        trust: types in a skops file that may be made although they are not among those known to be harmless.
-        allow_unsafe_load: load what runs code as it is loaded: as whoever wrote it, with all that you may do.
-        weights: a safetensors file for the torch module that `source` names, or makes when called.
-        isolate: load a file, or a named module, in a process of its own, which answers as long as the model is used:
-            with limits, and without a network where the system can do that. Exact solvers and stand-ins look at the
-            model itself, so they do not apply then.
-        options: for services and programs, see `fairprobe.model.remote` and `fairprobe.model.program`.
+        trust: names of types in a skops file that are allowed although they are not known to be harmless.
+        allow_unsafe_load: allow files that run code when they are loaded. Their author's code then runs with all your
+            rights.
+        weights: a safetensors file with the weights of the torch module that `source` names, or makes when called.
+        isolate: load a file, or a named module, in a process of its own, which answers as long as the model is used.
+            The process has limits, and no network where the system supports this. Exact solvers and stand-ins need
+            the model itself, so they are not used then.
+        options: further arguments for services and programs, see `fairprobe.model.remote` and
+            `fairprobe.model.program`.
 
     >>> load_model("subject:decision-tree")
     DecisionTreeClassifier(...)
@@ -102,7 +105,7 @@ def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> 
 
 
 def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> None:
-    """Refuse options that are for another kind of source, as they would do nothing."""
+    """Raise a SettingError for options that are for another kind of source and would have no effect."""
     for name, value, what in (
         ("weights", weights is not None, "a torch module named as module:attribute"),
         ("trust", permission is not None and permission.trust, "skops files"),
@@ -113,7 +116,10 @@ def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> 
 
 
 def _with_weights(named: Any, path: Path, source: str) -> Any:
-    """A copy of a module, or the one that a class or a function makes, with the weights in a file."""
+    """Return a torch module with the weights in a safetensors file.
+
+    `named` is a module, which is copied, or a class or function that makes one.
+    """
     module = copy.deepcopy(named) if TorchAdapter.accepts(named) else _made(named, source)
     imported("safetensors", "torch", "a file of weights")
     content = Content(path, "weights")
@@ -145,7 +151,7 @@ def _made(maker: Any, source: str) -> Any:
 
 
 def load_object(reference: str, option: str) -> Any:
-    """The object behind `module:attribute`; modules of the current folder can be imported."""
+    """Return the object named by "module:attribute"; modules in the current folder can be imported."""
     module, colon, path = reference.partition(":")
     if not colon or not module or not path or module.endswith(".py") or os.sep in module:
         raise SettingError(f"{option} must be module:attribute (as in package.module:model), got {reference!r}")
@@ -184,7 +190,7 @@ def _import(name: str) -> ModuleType:
 
 
 def what_happened(error: BaseException) -> str:
-    """Return an error in a line, and where it was raised."""
+    """Return an error in one line: its class, its message, and the file and line where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(error, SyntaxError) else ""
     return f"{type(error).__name__}: {error}{at}"

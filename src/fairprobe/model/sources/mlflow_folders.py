@@ -1,4 +1,4 @@
-"""Folders of MLflow, without MLflow: the file MLmodel names what the model is in, and that is read."""
+"""Models in folders of MLflow, read without MLflow: the file MLmodel names the file of the model."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from fairprobe.model.sources.reading import FILES, LONGEST, Content, Permission,
 
 NAME: Final = "MLmodel"
 MOST_BYTES: Final = 2**16
-"""Largest size in bytes of the file MLmodel; measured: YAML of that size is read in a second at most."""
+"""Largest size in bytes of the file MLmodel. Measured: YAML of this size is read in a second at most."""
 FLAVORS: Final = {
     "sklearn": "pickled_model",
     "xgboost": "data",
     "lightgbm": "data",
     "onnx": "data",
 }
-"""Key that names the model's file, by flavor."""
+"""Key in the file MLmodel under which a flavor names the model's file, by flavor."""
 
 
 def knows(content: Content) -> bool:
-    """Return True for a folder with a file named MLmodel."""
+    """Return True if the path is a folder with a file named MLmodel."""
     return (content.path / NAME).is_file()
 
 
 def model_file(content: Content, permission: Permission) -> Content:
-    """The file of the model, if code in the folder may be run."""
+    """Return the content of the model's file in a folder of MLflow, if the permission allows its code to run."""
     path = content.path
     file = Content(_file(path))
     kind = kind_of(file)

@@ -1,6 +1,7 @@
-"""Checks of fitted models from files: every number that compiled code follows must lead to something that exists.
+"""Checks of fitted models from files: every index that compiled code follows must point to something that exists.
 
-scikit-learn and the boosters follow nodes, columns and counts without a check, also out of a model.
+scikit-learn and the boosters follow the numbers of nodes and columns without a check, even outside the memory of a
+model.
 """
 
 from __future__ import annotations
@@ -16,20 +17,22 @@ from numpy.typing import NDArray
 from fairprobe.errors import DataError
 
 CATEGORIES: Final = 256
-"""Categories that boosting by histograms tells apart: its sets are 8 words of 32 bits (scikit-learn)."""
+"""Number of categories that scikit-learn's histogram boosting can distinguish: its sets are 8 words of 32 bits."""
 
 QUIET: Final = {"memory": None, "n_jobs": 1, "_n_threads": 1, "n_threads": 1}
-"""Parameters that would read files as pickles, or start processes and threads, and the values that they are set to."""
+"""Values to set, by parameter, so that an estimator reads no files and starts no processes or threads."""
 
 
 def must(holds: Any, rule: str) -> None:
-    """Raise a DataError unless a rule holds for a model."""
+    """Raise a DataError that states `rule` unless `holds` is true."""
     if not holds:
         raise DataError(f"a model's file must hold a fitted model, got one in which {rule} does not hold")
 
 
 def check_nodes(left: NDArray[Any], right: NDArray[Any], column: NDArray[Any], n_columns: int) -> None:
-    """Refuse a tree unless each way from its root leads down and ends; `left` is negative for leaves.
+    """Raise a DataError unless a tree's links form a tree; `left` and `right` are the children by node.
+
+    `left` is negative for leaves, and `column` is the number of the column that a node compares.
 
     The children of a node must exist, none may be a child twice, and the root may be none.
     """
@@ -43,7 +46,7 @@ def check_nodes(left: NDArray[Any], right: NDArray[Any], column: NDArray[Any], n
 
 
 def check_model(model: Any) -> None:
-    """Refuse a model if the numbers of a part of scikit-learn, anywhere in it, lead out of that part."""
+    """Raise a DataError if an index in some part of a model points out of that part; see `CHECKS`."""
     for _, part in parts(model):
         for base in type(part).__mro__:
             check = CHECKS.get(base.__name__) if base.__module__.startswith(("sklearn.", "scipy.sparse")) else None
@@ -52,7 +55,7 @@ def check_model(model: Any) -> None:
 
 
 def parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """The object and all objects in it, each with the name of the attribute or key that holds it."""
+    """Yield a model and all objects in it, each with the name of the attribute or key that holds it."""
     seen: dict[int, Any] = {}
     stack: list[tuple[str, Any]] = [("", model)]
     while stack:
@@ -79,12 +82,12 @@ def parts(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def attributes(part: Any) -> dict[str, Any]:
-    """The attributes of an estimator; none of other parts."""
+    """Return the attributes of an estimator by name; an empty dictionary for other objects."""
     return dict(vars(part)) if hasattr(part, "get_params") and not isinstance(part, type) else {}
 
 
 def quieten(model: Any) -> None:
-    """Set the parameters of an estimator, and of all that it holds, so that it starts no process and reads no file."""
+    """Set the parameters of all estimators in a model as in `QUIET`, so that it starts no process and reads no file."""
     for _, part in parts(model):
         for key, value in attributes(part).items():
             if key in QUIET and value is not None:
@@ -99,7 +102,10 @@ def _check_tree(tree: Any) -> None:
 
 
 def _check_trees(part: Any) -> None:
-    """Refuse a tree, or a forest with trees, of other columns: a forest does not look at the width of a row again."""
+    """Raise a DataError unless all trees of a model take as many columns as the model.
+
+    A forest does not check the width of a row for its trees.
+    """
     for tree in [part] if hasattr(part, "tree_") else np.ravel(getattr(part, "estimators_", ())):
         must(tree.tree_.n_features == part.n_features_in_, "each tree takes the columns of its model")
 
@@ -152,7 +158,7 @@ def _check_histogram_tree(tree: Any, n_columns: int) -> None:
 
 
 def _check_widths(part: Any) -> None:
-    """Refuse kept training rows whose width differs from the rows that the model takes."""
+    """Raise a DataError if stored rows, such as support vectors, have another number of columns than the model."""
     for kept in (getattr(part, name, None) for name in ("support_vectors_", "_fit_X", "cluster_centers_")):
         must(kept is None or kept.shape[1] == part.n_features_in_, "rows kept from fitting have the model's columns")
 
@@ -167,4 +173,5 @@ CHECKS: Final[dict[str, Callable[[Any], None]]] = {
     "BaseEstimator": _check_widths,
     "_cs_matrix": lambda part: part.check_format(full_check=True),
 }
-"""Check by class, or base class, of scikit-learn or SciPy, for parts whose numbers compiled code follows."""
+"""Function that checks a part of a model, by the name of its class or base class in scikit-learn or SciPy. They cover
+the parts whose indexes compiled code follows."""

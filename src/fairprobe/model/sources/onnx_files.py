@@ -1,4 +1,4 @@
-"""ONNX files, asked by onnxruntime, which is given no data but those in the file."""
+"""Models in ONNX files, run by onnxruntime. Files that refer to data in other files are refused."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from fairprobe.model.categories import own_name
 from fairprobe.model.sources.reading import Content, Permission, SavedModel, imported, likeliest, two_columns
 
 _TAGS: Final = frozenset(number << 3 | wire for number in range(2, 27) for wire in (0, 2))
-"""First bytes that the second field of a model may have, after its version of the format."""
+"""First bytes that the second field of an ONNX model may have, after the field with the format's version."""
 
 
 def knows(content: Content) -> bool:
-    """Return True for the first bytes of a model's protobuf message: a small version, then another of its fields."""
+    """Return True if a file begins like an ONNX model: a protobuf message with a small version, then another field."""
     head = content.head
     return head[:1] == b"\x08" and len(head) > 2 and 0 < head[1] < 128 and (head[2] in _TAGS or head[2] >= 128)
 
 
 def read(content: Content, permission: Permission) -> SavedModel:
-    """The model in an ONNX file.
+    """Return the model in an ONNX file.
 
-    onnxruntime is given what `onnx` has read and written again: where a file can be read in two ways, both read one.
+    onnxruntime gets the bytes that `onnx` has read and written again. A file that can be read in two ways is therefore
+    read in one.
     """
     onnx = imported("onnx", "onnx", "an ONNX file")
     imported("onnxruntime", "onnx", "an ONNX file")
@@ -44,7 +45,7 @@ def read(content: Content, permission: Permission) -> SavedModel:
 
 
 def _made_by(model: Any) -> MadeBy:
-    """Return the operation of each node and the classes that it names, by output of the node."""
+    """Return the operation that computes each output of a node and the classes that it names, by the output's name."""
     made: dict[str, tuple[str, tuple[Any, ...] | None]] = {}
     for node in model.graph.node:
         classes: tuple[Any, ...] = ()
@@ -56,7 +57,7 @@ def _made_by(model: Any) -> MadeBy:
 
 
 def _tensors(model: Any) -> Iterator[Any]:
-    """All tensors in a model, at any depth."""
+    """Yield all tensors in an ONNX model, at any depth."""
     stack = [model]
     while stack:
         part = stack.pop()
@@ -69,7 +70,7 @@ def _tensors(model: Any) -> Iterator[Any]:
 
 
 def _outside(onnx: Any, tensor: Any) -> str | None:
-    """The name of the file that holds the data of a tensor; None if they are in the tensor itself."""
+    """Return the name of the external file that holds a tensor's data; None if they are in the tensor itself."""
     if tensor.data_location != onnx.TensorProto.EXTERNAL and not tensor.external_data:
         return None
     return next((each.value for each in tensor.external_data if each.key == "location"), "another file")
@@ -84,21 +85,23 @@ DTYPES: Final[dict[str, Any]] = {
     "tensor(bool)": np.bool_,
     "tensor(string)": np.object_,
 }
-"""Dtype of the values of an input, by onnxruntime's name for its type."""
+"""NumPy dtype of an input's values, by onnxruntime's name for the input's type."""
 
 LABELS: Final = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
+"""Beginnings of onnxruntime's names for the types of outputs that are labels."""
+
 NUMBERS: Final = ("tensor(float", "tensor(double)", "seq(map(")
-"""Beginnings of the types of outputs that are labels, and that are numbers."""
+"""Beginnings of onnxruntime's names for the types of outputs that are scores, probabilities or values."""
 
 SLACK: Final = 1e-4
-"""Largest difference from 1 of the sum of probabilities in single precision. Chosen."""
+"""Largest difference of the sum of probabilities from 1, and of a probability below 0. Chosen: for single precision."""
 
 MadeBy = Mapping[str, tuple[str, tuple[Any, ...] | None]]
-"""Operation that makes an output, and the classes that it names, by output."""
+"""The operation that computes an output, and the classes that it names or None, by the output's name."""
 
 
 class _Graph:
-    """A graph that takes one tensor, or one tensor for each column."""
+    """An ONNX graph that takes one tensor of all columns, or one tensor for each column."""
 
     def __init__(self, content: bytes) -> None:
         import onnxruntime  # type: ignore[import-untyped, unused-ignore]
@@ -116,20 +119,23 @@ class _Graph:
         return _Graph, (self._content,)
 
     def first(self, types: tuple[str, ...]) -> Any:
-        """The first output of one of these types; None if there is none."""
+        """Return the description of the first output of one of these types; None if there is none."""
         return next((each for each in self.outputs if each.type.startswith(types)), None)
 
     def run(self, output: str, batch: Any) -> Any:
-        """An output for a batch."""
+        """Return the values of a named output for a batch."""
         return self._session.run([output], self._feed(batch))[0]
 
     def labels(self, output: str, batch: Any) -> NDArray[Any]:
-        """An output of whole numbers or texts, one for each row."""
+        """Return a named output of labels for a batch: one whole number or text per row."""
         labels = np.asarray(self.run(output, batch)).reshape(-1)
         return labels.astype(str) if labels.dtype.kind == "O" else labels
 
     def numbers(self, output: str, batch: Any) -> Floats:
-        """An output of numbers, by row; they may come as a list of dictionaries by class."""
+        """Return a named output of numbers for a batch, indexed by row, then column.
+
+        The graph may also give it as a list of dictionaries by class.
+        """
         given = self.run(output, batch)
         if isinstance(given, list):
             given = [list(each.values()) for each in given]
@@ -137,7 +143,7 @@ class _Graph:
         return made.reshape(len(made), -1)
 
     def number(self, output: str, batch: Any) -> Floats:
-        """An output of one number for each row."""
+        """Return a named output of one number per row for a batch."""
         return self.numbers(output, batch)[:, 0]
 
     def _feed(self, batch: Any) -> dict[str, NDArray[Any]]:
@@ -152,7 +158,7 @@ class _Graph:
 
 
 def _columns(inputs: Any) -> tuple[int | None, list[str] | None]:
-    """The number of columns that a graph takes, if it says so, and their names where each is an input of its own."""
+    """Return the number of columns that an ONNX graph takes, and their names; each is None if it is not stated."""
     for each in inputs:
         if each.type not in DTYPES or len(each.shape) not in (1, 2):
             raise DataError(f"an ONNX model must take tables, got {each.name} {each.type} {each.shape}")
@@ -169,10 +175,11 @@ def _columns(inputs: Any) -> tuple[int | None, list[str] | None]:
 
 
 def _model_of(graph: _Graph, made_by: MadeBy) -> SavedModel:
-    """A model of the kind that the outputs of its graph tell.
+    """Return the model of an ONNX graph, whose methods follow from the graph's outputs.
 
-    Labels are an output of whole numbers or texts. Probabilities are made by a softmax or a sigmoid, or are called so.
-    Several other numbers in a row are scores, whose highest is the label; one number in a row is just a number.
+    An output of whole numbers or texts holds labels. An output of numbers holds probabilities if a softmax or sigmoid
+    computes it or its name says so. Other outputs with several numbers per row are scores, and the highest gives the
+    label. An output with one number per row is a value.
     """
     labels, numbers = graph.first(LABELS), graph.first(NUMBERS)
     if labels is None and numbers is None:
@@ -197,13 +204,16 @@ def _model_of(graph: _Graph, made_by: MadeBy) -> SavedModel:
 
 
 def _width(shape: Any) -> int | None:
-    """Numbers in each row, if the graph says so."""
+    """Return the number of columns of an output of an ONNX graph by its shape; None if it is not stated."""
     width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else None
     return width if isinstance(width, int) else None
 
 
 def _classes(made_by: MadeBy, labels: Any, width: int | None) -> NDArray[Any] | None:
-    """The classes of the last operation that names some, if they can be those of the labels."""
+    """Return the classes of a graph's labels: those of the last operation that names some, if they fit; else None.
+
+    Without labels or named classes, they are the numbers from 0.
+    """
     told = [classes for _, classes in made_by.values() if classes]
     if not told or width not in (None, 1, len(told[-1])):
         return np.arange(max(2, width)) if labels is None and width is not None else None
@@ -212,7 +222,7 @@ def _classes(made_by: MadeBy, labels: Any, width: int | None) -> NDArray[Any] | 
 
 
 def _probabilities(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
-    """The probability of each class; one number in a row is that of the second of two."""
+    """Return probabilities with one column per class; raise a ValueError if the rows do not add to 1."""
     made = two_columns(ask, batch)
     if not ((made >= -SLACK).all() and (np.abs(made.sum(axis=1) - 1) <= SLACK).all()):
         raise ValueError(f"the output {output} must hold probabilities, got rows that do not add to 1")
@@ -220,7 +230,7 @@ def _probabilities(ask: Callable[[Any], Floats], output: str, batch: Any) -> Flo
 
 
 def _scores(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
-    """A score for each class."""
+    """Return scores with one column per class; raise a ValueError if there is only one column."""
     given = ask(batch)
     if given.shape[1] < 2:
         raise ValueError(f"{output} must hold a score a class, got one number: export it with its shape")
@@ -228,13 +238,13 @@ def _scores(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
 
 
 def _margins(ask: Callable[[Any], Floats], batch: Any) -> Floats:
-    """Scores, one column for each class; of two classes, how much higher the second score is."""
+    """Return scores with one column per class; for two classes, the second score minus the first."""
     given = ask(batch)
     return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
 
 
 def _as_taken(values: NDArray[Any], taken: Any) -> NDArray[Any]:
-    """Values in the dtype and the shape that an input takes; values that would change are refused."""
+    """Return values in the dtype and shape that a graph's input takes; raise a ValueError if a value would change."""
     dtype = np.dtype(DTYPES[taken.type])
     shape = values.shape if values.ndim == len(taken.shape) else (len(values), *([1] * (len(taken.shape) - 1)))
     if dtype.kind == "O":

@@ -1,6 +1,6 @@
-"""Pickles and joblib files: loading one runs the code in it, so it is done only if that is allowed.
+"""Pickles and joblib files. Loading one runs the code in it, so it is refused unless the user allows it.
 
-To list what a pickle would import, its steps are followed, with something inert in place of all that it names.
+To list the names that a pickle would import, its steps are followed with an inert object in place of each name.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from fairprobe.model.sources.node_checks import check_model
 from fairprobe.model.sources.reading import Content, Permission
 
 SHOWN: Final = 20
-"""Largest number of names that a message lists. Chosen."""
+"""Largest number of imported names that a message lists. Chosen."""
 
 LOOKED_AT: Final = 20_000
-"""First steps of a pickle of the oldest protocol that must be valid. Chosen: they take hundredths of a second."""
+"""Number of first steps that are checked to recognise a pickle of the oldest protocol. Chosen: they take hundredths of
+a second."""
 
 USUAL: Final = ("joblib", "lightgbm", "numpy", "pandas", "scipy", "sklearn", "xgboost")
-"""Packages that models are made of."""
+"""Packages that models usually consist of; messages list names from other packages first."""
 
 
 def _open_zlib(file: IO[bytes]) -> Any:
@@ -45,22 +46,28 @@ MAGICS: Final[dict[bytes, Any]] = {
     b"]\x00\x00": lzma.open,
     b"x": _open_zlib,
 }
-"""Function that unpacks joblib's compression, by the first bytes of the file."""
+"""Function that opens a file compressed by joblib, by the first bytes of the file."""
 
 _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
-"""After one of these joblib writes the numbers as they are, in the middle of the pickle."""
+"""Class after whose objects joblib writes the raw numbers of an array in the middle of the pickle."""
 
 MOST_UNPACKED: Final = 2**27
+"""Largest number of unpacked bytes of a pickle that are scanned. Measured: they take half a second at most."""
+
 MOST_READS: Final = 500_000
+"""Largest number of reads (parts of a pickle's steps) that are scanned. Measured: they take half a second at most."""
+
 LONGEST_LINE: Final = 2**20
-"""Largest numbers of bytes, of parts of steps, and of bytes of a line that are checked. Measured: each takes half a
-second at most."""
+"""Largest number of bytes of a line that are scanned. Measured: it takes half a second at most."""
 
 _COMPUTED: Final = "something whose name is computed as it is loaded"
 
 
 def knows(content: Content) -> bool:
-    """Return True for a pickle, compressed or not; one of the oldest protocol must also end as pickles do."""
+    """Return True if a file's content is a pickle, compressed or not.
+
+    One of the oldest protocol must also end as pickles do.
+    """
     head = content.head
     if head.startswith(tuple(MAGICS)):
         try:
@@ -82,7 +89,10 @@ def _is_old_pickle(content: Content) -> bool:
 
 
 def read(content: Content, permission: Permission) -> Any:
-    """The object in a pickle, if its code may be run; refuse trees that lead out of themselves."""
+    """Return the model in a pickle if the permission allows its code to run; otherwise raise a SettingError.
+
+    Trees with links to nodes that do not exist are refused after loading.
+    """
     path, names = content.path, imports_in_words(content.data)
     if not permission.unsafe:
         got = f"{path}, which would import {names}: do so only if you trust whoever made it; better, save it by skops"
@@ -96,21 +106,21 @@ def read(content: Content, permission: Permission) -> Any:
 
 
 def imports_in_words(data: bytes) -> str:
-    """The names that loading a pickle would import; those that no model needs come first."""
+    """Return, in words, the names that loading a pickle would import; unusual ones come first."""
     names = sorted(would_import(data), key=lambda name: name.partition(".")[0] in USUAL)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more if names else "nothing"
 
 
 def opened(data: bytes) -> IO[bytes]:
-    """The content of a file, unpacked if joblib compressed it."""
+    """Return a binary file with the content of `data`, unpacked if joblib compressed it."""
     open_as = next((open_as for magic, open_as in MAGICS.items() if data.startswith(magic)), None)
     file = io.BytesIO(data)
     return file if open_as is None else cast("IO[bytes]", open_as(file))
 
 
 def would_import(data: bytes) -> list[str]:
-    """The names of all that loading a pickle would import, in order; nothing is imported or run."""
+    """Return the names that loading a pickle would import, in order, without importing or running anything."""
     names: dict[str, None] = {}
     with opened(data) as file:
         try:
@@ -125,7 +135,7 @@ def would_import(data: bytes) -> list[str]:
 
 
 class _Bounded:
-    """A file that ends after some bytes and steps, so that looking at it takes a second at most."""
+    """A file that ends after `MOST_UNPACKED` bytes and `MOST_READS` reads, so that scanning it ends soon."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._bytes, self._reads = file, MOST_UNPACKED, MOST_READS
@@ -141,7 +151,7 @@ class _Bounded:
 
 
 class _Inert:
-    """Takes the place of any object that a pickle makes; whatever is done to it has no effect."""
+    """Replaces any object that a pickle would make while it is scanned; all operations on it have no effect."""
 
     name: ClassVar[str] = ""
 
@@ -172,7 +182,7 @@ class _Inert:
 
 
 _InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]
-"""The unpickler whose steps can be replaced."""
+"""Python's own implementation of the unpickler, whose steps can be overridden."""
 
 
 class _Scanner(_InPython):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Files of models: which kind one is, by its content, what reads it, and what all readers share."""
+"""Reading of model files: the kind of a file is recognised by its content, and the module for this kind reads it."""
 
 from __future__ import annotations
 
@@ -27,38 +27,39 @@ FILES: dict[str, str] = {
     "ONNX": "fairprobe.model.sources.onnx_files",
     "MLflow (a folder)": "fairprobe.model.sources.mlflow_folders",
 }
-"""Modules by the kind of file that they read. They are asked in turn: the first that knows a content reads it.
+"""Names of the modules that read model files, by the kind of file. The first module that recognises a content reads it.
 
-A module has `knows(content)`, which tells the kind by the first bytes, or by more if these do not tell, and
-`read(content, permission)`, which gives the model, if asking it can do no harm. Its DataErrors say what is wrong; any
-other error means that the file is broken.
+A module has two functions. `knows(content)` recognises the kind, by the first bytes if possible. `read(content,
+permission)` returns the model if asking it can do no harm. Its DataErrors say what is wrong; any other error means that
+the file is broken.
 """
 
 HEAD: Final = 4096
-"""First bytes of a file, which tell its kind. Chosen."""
+"""Number of bytes at the beginning of a file that are read to recognise its kind. Chosen."""
 
 MOST_BYTES: Final = 4 * 2**30
-"""Size of a file, in bytes, above which it is refused unread. Chosen: the largest forests seen take half of it."""
+"""Largest size in bytes of a model file that is read. Chosen: the largest forests seen take half of it."""
 
 DEEPEST: Final = 100
-"""Largest number of levels of nesting in JSON. Chosen: real models have about ten, and native parsers have no limit."""
+"""Largest number of nested levels in a JSON file. Chosen: real models have about ten, and native parsers have no
+limit."""
 
 LONGEST: Final = 300
-"""Largest number of characters of another package's message. Chosen."""
+"""Largest number of characters of another package's error that a message quotes. Chosen."""
 
 ADVICE: Final = "; if the file is broken, save or copy it anew"
 
 
 @dataclass(frozen=True)
 class Permission:
-    """The types and kinds of files that may be loaded although they are not known to be harmless."""
+    """The user's permission to load what is not known to be harmless: types in skops files, and files that run code."""
 
     trust: tuple[str, ...] = ()
     unsafe: bool = False
 
     @classmethod
     def of(cls, trust: Any, unsafe: Any) -> Permission:
-        """A permission, if the two options are valid."""
+        """Return a permission from the options `trust` and `allow_unsafe_load`, after checking them."""
         names = (trust,) if isinstance(trust, str) else tuple(trust) if isinstance(trust, Iterable) else None
         if names is None or not all(isinstance(name, str) and name for name in names):
             raise SettingError.about("trust", f"must be names of types, as package.module.Type, got {trust!r}")
@@ -68,7 +69,10 @@ class Permission:
 
 
 class Content:
-    """The bytes of a regular file. They are read once: the same bytes are checked and loaded."""
+    """The bytes of a regular file, read only once, so that exactly the bytes that were checked are loaded.
+
+    A folder has a path and no bytes.
+    """
 
     def __init__(self, path: Path, what: str = "a model") -> None:
         self.path, self.head = path, b""
@@ -85,7 +89,7 @@ class Content:
 
     @cached_property
     def data(self) -> bytes:
-        """All bytes. They are read only after the first ones showed that the file may be a model."""
+        """All bytes of the file; they are read when first needed, after the first bytes were recognised."""
         with os.fdopen(os.dup(self._number), "rb") as file:
             file.seek(len(self.head))
             return self.head + file.read(MOST_BYTES)
@@ -95,7 +99,7 @@ class Content:
 
 
 def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> Any:
-    """The model in a file or folder, here or in a process of its own."""
+    """Return the model in a file or folder; with `isolate`, loaded in a process of its own."""
     content = Content(path)
     module = kind_of(content)
     if permission.trust and module not in (FILES["skops"], FILES["MLflow (a folder)"]):
@@ -112,7 +116,7 @@ def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> A
 
 
 def read_content(module: str, content: Content, permission: Permission) -> Any:
-    """The model in bytes that are known to be of a kind."""
+    """Return the model in a file's content by the module for its kind; a DataError if the file is broken."""
     try:
         return import_module(module).read(content, permission)
     except DataError as error:
@@ -128,7 +132,7 @@ def read_content(module: str, content: Content, permission: Permission) -> Any:
 
 
 def kind_of(content: Content) -> str:
-    """The module of `FILES` that reads a content."""
+    """Return the name of the module in `FILES` that reads a content; raise a DataError if there is none."""
     for module in FILES.values():
         if import_module(module).knows(content):
             return module
@@ -137,7 +141,7 @@ def kind_of(content: Content) -> str:
 
 
 def _hint(content: Content) -> str:
-    """A hint at what a file may be that is no model."""
+    """Return a hint, for an error message, at what a file is that holds no model; "" if nothing is known."""
     if content.head[8:10] == b'{"':
         return ", but weights: name the torch module as module:attribute, and this by --weights"
     if content.head.startswith(b"PK\x03\x04") and b".pkl" in content.head:
@@ -146,7 +150,7 @@ def _hint(content: Content) -> str:
 
 
 def check_nesting(data: bytes) -> None:
-    """Refuse JSON that is nested too deeply: most parsers read it by recursion, and would overflow the stack."""
+    """Raise a DataError if JSON is nested too deeply, which would overflow the stack of most parsers."""
     depth = 0
     for found in re.finditer(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]+|[\]}]+', data, re.DOTALL):
         first = data[found.start()]
@@ -156,7 +160,7 @@ def check_nesting(data: bytes) -> None:
 
 
 def imported(package: str, extra: str, what: str) -> Any:
-    """A package that a kind of model needs, or the command that installs it."""
+    """Return an imported package that `what` needs; if it is missing, a SettingError says how to install it."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -165,13 +169,13 @@ def imported(package: str, extra: str, what: str) -> Any:
 
 
 def shortened(error: BaseException) -> str:
-    """The error of another package in a line."""
+    """Return an error of another package in one line of at most `LONGEST` characters."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 class SavedModel:
-    """A model that answers by the functions given as its `methods`; it describes itself by scikit-learn's names."""
+    """A model read from a file, with the given functions as its methods and scikit-learn's attribute names."""
 
     def __init__(
         self,
@@ -194,20 +198,23 @@ class SavedModel:
 
 
 def classifier(ask: Callable[[Any], Any], classes: Sequence[Any], *told: Any) -> SavedModel:
-    """A model that gives a probability for each class, or of the second of two; the highest tells the label."""
+    """Return a classifier whose label is the class of the highest probability.
+
+    `ask` returns one probability per class, or only that of the second of two classes.
+    """
     likely = partial(two_columns, ask)
     label = partial(likeliest, np.asarray(classes), likely)
     return SavedModel(*told, classes=classes, predict=label, predict_proba=likely)
 
 
 def two_columns(ask: Callable[[Any], Any], batch: Any) -> Floats:
-    """Probabilities, one column for each class; one for each row is that of the second of two."""
+    """Return probabilities with one column per class; a single number per row is taken as that of the second of two."""
     given = np.asarray(ask(batch), dtype=np.float64)
     given = given.reshape(len(given), -1)
     return given if given.shape[1] > 1 else np.column_stack([1 - given, given])
 
 
 def likeliest(classes: NDArray[Any] | None, ask: Callable[[Any], Floats], batch: Any) -> NDArray[Any]:
-    """The class of the highest number of each row, or its place where no classes are told."""
+    """Return, by row, the class with the highest number, or its position if `classes` is None."""
     places = ask(batch).argmax(axis=1)
     return places if classes is None else np.asarray(classes[places])

@@ -1,7 +1,7 @@
-"""Files of skops: scikit-learn's estimators.
+"""Files of skops, which hold scikit-learn's estimators: reading and writing.
 
-A file is read if it is made of types that are known to be harmless, or that the user trusts. A file is written only if
-what it holds answers as the model does.
+A file is read if it consists of types that are known to be harmless, or that the user trusts. A file is written only if
+the model in it gives the same answers as the original.
 """
 
 from __future__ import annotations
@@ -56,41 +56,48 @@ _HARMLESS: Final = (
     ("sklearn.utils.validation", "check_array"),
 )
 HARMLESS: Final = frozenset(f"{module}.{name}" for module, names in _HARMLESS for name in names.split())
-"""Types beyond those that skops trusts: making one of them runs nothing that a file could choose.
+"""Names of types that are allowed in addition to those that skops trusts. Creating one runs no code that a file could
+choose.
 
-A partial function is as harmless as the function in it, which is looked at, too. Two types, which hold trees, follow
-numbers in a file without looking whether these lead out of the tree, for which skops trusts no tree: here their numbers
-are looked at. Trees of neighbours (`KDTree`) do so too, and are not listed.
+A partial function is as harmless as the function in it, which is checked too. Two types hold trees, whose compiled code
+follows numbers from the file without checking them; skops does not trust them. They are allowed here because their
+numbers are checked. Trees of neighbours (`KDTree`) have the same fault and are not listed.
 """
 
 SHOWN: Final = 10
-"""Largest number of types that a message names. Chosen."""
+"""Largest number of refused types that a message names. Chosen."""
 
 UNPACKED: Final = 2**28
+"""Bytes that an archive may unpack to, besides those for its size. Chosen."""
+
 UNPACKED_A_BYTE: Final = 20
-"""Bytes that an archive may unpack to, and additional bytes for each byte of it: forests were measured at 5 to 8."""
+"""Additional bytes that an archive may unpack to, for each of its own bytes. Chosen: forests were measured at 5 to
+8."""
 
 SUFFIXES: Final = (".skops",)
 
 _TRIED: Final = 1000
-"""Number of rows that both the model and its copy are asked about. Chosen."""
+"""Largest number of rows on which a model and its copy read from the file are compared. Chosen."""
 
 _RULE: Final = "a model that is written must be one that skops can write and read again"
 
 _SETTINGS: Final = re.compile("param|grid|args|keywords")
-"""Names of dictionaries whose keys are names of parameters."""
+"""Pattern of the names of attributes whose dictionaries have parameter names as keys."""
 
 _PATH: Final = re.compile(r"(?:^|_)(?:path|file|filename|dir|directory|folder|home|cache|location)(?:_|$)")
-"""Names of parameters that name a file or a folder if they are text."""
+"""Pattern of the names of parameters whose text may name a file or folder."""
 
 
 def knows(content: Content) -> bool:
-    """Return True for a zip archive other than one that torch writes."""
+    """Return True if a file's content is a zip archive, unless torch wrote it."""
     return content.head.startswith(b"PK\x03\x04") and b".pkl" not in content.head
 
 
 def read(content: Content, permission: Permission) -> Any:
-    """The estimator, if all its types may be made; it is set to start no process and to read no file."""
+    """Return the estimator in a skops file if all its types are harmless or trusted; otherwise raise a SettingError.
+
+    Its parameters are set so that it starts no process and reads no file.
+    """
     import skops.io
 
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
@@ -111,7 +118,10 @@ def read(content: Content, permission: Permission) -> Any:
 
 
 def _check_sizes(archive: zipfile.ZipFile, n_bytes: int) -> None:
-    """Refuse an archive that would fill the memory; a part counts as often as it is named."""
+    """Raise a DataError if an archive would unpack to too many bytes.
+
+    A part counts as often as the archive refers to it.
+    """
     most = UNPACKED + UNPACKED_A_BYTE * n_bytes
     sizes = {each.filename: each.file_size for each in archive.infolist()}
     must(sum(sizes.values()) <= most, f"its parts are unpacked to {most:,} bytes at most")
@@ -131,9 +141,9 @@ def _check_sizes(archive: zipfile.ZipFile, n_bytes: int) -> None:
 
 
 def check_parameters(model: Any, trusted: frozenset[str] = frozenset()) -> None:
-    """Refuse an estimator that names files or types, or has other methods than its class, anywhere in it.
+    """Raise a DataError if an estimator, or one in it, has parameters that name files or types, or replaced methods.
 
-    Functions are those that are known to be harmless, as all types are: ufuncs of NumPy and SciPy among them.
+    Functions in it need no check here, because only harmless or trusted types were allowed in the file.
     """
     for name, part in parts(model):
         _refuse(name, part, trusted)
@@ -153,12 +163,18 @@ def _refuse(name: str, part: Any, trusted: frozenset[str]) -> None:
 
 
 def check_writable(model: Any) -> None:
-    """Refuse a model that could not be written, before it is fitted; what fitting adds is checked only later."""
+    """Raise a SettingError if skops cannot write and read an unfitted model.
+
+    Attributes that fitting adds are checked only when the fitted model is written.
+    """
     _dumped(model, SettingError, "; put functions of a module in the place of lambdas, or leave --out out")
 
 
 def write_model(model: Any, path: Path, domain: Domain, rows: pd.DataFrame, batch: str | None = None) -> None:
-    """Write a model, and check that the file gives it back: skops writes some things that it cannot read."""
+    """Write a model to a skops file, after checking that a copy read back gives the same answers about rows.
+
+    skops writes some objects that it cannot read. In this case, a RunError is raised and nothing is written.
+    """
     data, saved = _dumped(model, RunError, ". Nothing is written")
     said, again = (Asker(each, domain, batch=batch).ask_frame(rows.head(_TRIED)) for each in (model, saved))
     if not np.array_equal(said, again):
@@ -167,7 +183,7 @@ def write_model(model: Any, path: Path, domain: Domain, rows: pd.DataFrame, batc
 
 
 def _dumped(model: Any, kind: type[FairprobeError], advice: str) -> tuple[bytes, Any]:
-    """The content of a file, and the model that it gives back."""
+    """Return the bytes of a skops file of a model, and the model read back from them; raise `kind` if that fails."""
     import skops.io
 
     try:
@@ -181,7 +197,7 @@ def _dumped(model: Any, kind: type[FairprobeError], advice: str) -> tuple[bytes,
 
 
 def _with_lists(value: Any, done: dict[int, Any]) -> Any:
-    """A copy with lists in the place of pandas' indexes, which skops cannot write."""
+    """Return a copy of a model with lists in place of pandas indexes, which skops cannot write."""
     import pandas as pd
 
     if isinstance(value, pd.Index):
@@ -199,6 +215,6 @@ def _with_lists(value: Any, done: dict[int, Any]) -> Any:
 
 
 def loading_line(name: str) -> str:
-    """A command that loads a model and shows it."""
+    """Return a shell command that loads a skops file by its name and prints the model in it."""
     code = f"import skops.io as s; f = {json.dumps(name)}; print(s.load(f, trusted=s.get_untrusted_types(file=f)))"
     return f"python -c {shlex.quote(code)}"

@@ -1,4 +1,4 @@
-"""Files of XGBoost, JSON or UBJ, as `save_model` writes them."""
+"""Models in files of XGBoost, in JSON or UBJ, as written by `save_model`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CLASSIFIERS: Final = ("binary:hinge", "binary:logistic", "binary:logitraw", "mul
 
 
 def knows(content: Content) -> bool:
-    """Return True for a file that begins with a key of XGBoost's, in JSON or UBJ."""
+    """Return True if a file begins with a key of XGBoost's format, in JSON or UBJ."""
     return _JSON.match(content.head) is not None or _UBJ.match(content.head) is not None
 
 
 def read(content: Content, permission: Permission) -> SavedModel:
-    """The booster, asked as XGBoost's own estimators ask it; its labels are numbers from 0."""
+    """Return the model in a file of XGBoost, asked as XGBoost's own estimators do; labels are numbers from 0."""
     xgboost = imported("xgboost", "xgboost", "a file of XGBoost")
     if _JSON.match(content.head):
         check_nesting(content.data)
@@ -57,12 +57,12 @@ def _ask(booster: Any, is_linear: bool, batch: Any) -> Any:
 
 
 def _ask_margins(booster: Any, is_linear: bool, batch: Any) -> Floats:
-    """The probability of the second class, for a booster that answers with log-odds."""
+    """Return the probability of the second class by row, for a booster whose outputs are log-odds."""
     return np.asarray(1 / (1 + np.exp(-np.asarray(_ask(booster, is_linear, batch), dtype=np.float64))))
 
 
 def _check(learner: dict[str, Any], n_columns: int) -> None:
-    """Refuse trees that lead out of themselves or add to a missing output, and weights of other columns."""
+    """Raise a DataError if a booster's tree has an invalid link or output, or its weights do not fit its columns."""
     numbers, boosted = learner["learner_model_param"], learner["gradient_booster"]
     n_outputs = max(1, int(numbers["num_class"]), int(numbers.get("num_target", 1)))
     must(n_columns == int(numbers["num_feature"]) > 0, "the columns are those of the header")

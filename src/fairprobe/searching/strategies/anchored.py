@@ -12,7 +12,8 @@ from fairprobe.searching.strategy import Region, Strategy
 from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
-"""Smallest reach, as a fraction of the range: a parameter that always leaves the region is still tried. Chosen."""
+"""Smallest reach (longest jump of a walker along a parameter), as a fraction of the range. Chosen: a parameter whose
+moves always leave the region is still tried."""
 
 WIDEN, NARROW = 1.3, 0.1
 """`WIDEN`: factor of a walker's reach (its longest jump) after a case. `NARROW`: factor after a miss. Measured: about
@@ -23,7 +24,7 @@ FEWEST = 24
 With `hurry` all begin, as small batches take as long."""
 
 TOGETHER = 10
-"""Number of trials for which walkers from one start case share what they learn. Chosen."""
+"""Number of trials for which walkers from one start case share what they learn, with `hurry`. Chosen."""
 
 RENEW_EVERY = 20
 """Number of trials after which walkers are copied and lost ones are replaced. Chosen: they have then learned enough."""
@@ -33,17 +34,17 @@ POOR = 0.15
 going on. Measured."""
 
 DRY = 0.95
-"""Fraction of walkers at an already visited place above which new start cases are better. Measured."""
+"""Fraction of walkers at an already visited input, above which new start cases are better than going on. Measured."""
 
 MOST_MISSES = 10
-"""Number of misses in a row above which a walker is lost. Chosen."""
+"""Number of trials in a row without a case, above which a walker is moved to where another found one. Chosen."""
 
 BITS = 12
 """Number of bits of a cell's number: one for each parameter, which says if the value is in the upper half of its range.
 Parameters after the twelfth share bits. Chosen: a rough map is enough."""
 
 REDRAWS = 4
-"""Number of jumps that a walker draws together if its own is forbidden. Chosen."""
+"""Number of further jumps that a walker draws at once if its jump is forbidden. Chosen."""
 
 CROWDED = 2
 """Multiple of the mean number of visits to a cell (see `Visits`) above which a cell is over-represented. Chosen."""
@@ -54,8 +55,9 @@ two inputs then rarely share a place."""
 
 
 CHOSEN, CELLS, PLACES, BEFORE, AFTER = range(5)
-"""Rows of the first axis of `Jumps`. They are the place of the parameter among the movable ones, its flat position
-in tables by parameter and walker, its flat position in the walkers' positions, and the values before and after."""
+"""Positions on the first axis of `Jumps`, for the five numbers of a jump. `CHOSEN`: place of the moved parameter among
+the movable ones. `CELLS`: its flat position in tables by parameter, then walker. `PLACES`: its flat position in the
+walkers' positions. `BEFORE` and `AFTER`: its code before and after the jump."""
 
 Jumps = Codes
 """Jumps of walkers, by the five numbers of a jump, then moved parameter (first, second, ...), then walker."""
@@ -79,7 +81,7 @@ class Anchored(Strategy):
         self.wraps: Mask = np.array([domain.parameters[c].wraps for c in self.columns], dtype=bool)
         self.position: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
         self.reach = np.empty((len(self.columns), 0))
-        """Reach by parameter, then walker."""
+        """Reach (longest jump, as a fraction of the range) by parameter, then walker."""
         self.misses = np.empty(0, dtype=np.int64)
         self._visits = Visits(domain)
         self._n_seeds = self._n_together = 0
@@ -87,7 +89,7 @@ class Anchored(Strategy):
         `hurry`, when several walkers begin at each; otherwise 0."""
         self._sums = np.tri(len(self.columns))
         self._likely: Floats | None = None
-        """Log probability of each walker's place, within a density; None if not known."""
+        """Log probability of each walker's input by the density; None if not known, or without a density."""
         self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
         """In a restricted domain, by parameter: `_drawn` is the number of drawn jumps, `_allowed` that of allowed
         ones."""
@@ -106,7 +108,7 @@ class Anchored(Strategy):
         self.is_spent = self.is_dry = False
 
     def _shares(self, n_seeds: int) -> tuple[int, int]:
-        """Return the numbers of walkers that begin and that go on, so that all start cases have equal shares.
+        """Return two numbers of walkers, those that begin and those that go on, by which start cases have equal shares.
 
         Otherwise the first few start cases would have nearly all walkers, and cases far from them would never be found.
         """
@@ -133,7 +135,10 @@ class Anchored(Strategy):
         self._likely = None
 
     def _renew(self) -> None:
-        """Move walkers that should leave to where others found a case. While walkers are few, copy all of them."""
+        """Move lost, crowded or repeating walkers to where others found a case.
+
+        While there are fewer than `n_walkers`, all are copied.
+        """
         leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
         if self.settings.diversify:
             again, crowded, visits = self._visits.add(self.position)
@@ -182,15 +187,18 @@ class Anchored(Strategy):
         return draws < 0.5
 
     def cells(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Return flat positions of the chosen parameters of these walkers in tables by parameter, then walker."""
+        """Return the flat positions, in a table by parameter, then walker, of each walker's chosen parameter."""
         return chosen * len(self.position) + walkers
 
     def places(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Return flat positions of the chosen parameters of these walkers in `position`."""
+        """Return the flat positions, in the array `position`, of each walker's chosen parameter."""
         return self.columns.take(chosen) + walkers * self.position.shape[1]
 
     def _retry(self, proposal: Codes) -> Codes:
-        """Draw again for walkers whose jump is forbidden. A walker without an allowed jump is not asked about."""
+        """Return the inputs to judge, after new jumps were drawn for walkers whose jump is forbidden.
+
+        A walker without an allowed jump is not asked about.
+        """
         if isinstance(self.domain, Region) and self._likely is None:
             self._likely = self.domain.density.log_chances(self.position)
         may, self._then = self._may_go(self._asked, self._jumps, proposal)
@@ -216,7 +224,10 @@ class Anchored(Strategy):
         return proposal[self._asked]
 
     def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> tuple[Mask, Floats]:
-        """Return a mask of the walkers that may jump, and the log probabilities there; learn which jumps fail."""
+        """Return a mask of the walkers whose jump is allowed, and the log probability of the input it leads to.
+
+        The counts of allowed jumps by parameter are updated. Without a density, the log probabilities are 0.
+        """
         if isinstance(self.domain, Region) and self._likely is not None:
             then = self.domain.density.log_chances(there)
             may = self.domain.takes(self._likely[walkers], then, there, self.rng)
@@ -245,7 +256,7 @@ class Anchored(Strategy):
             self.is_spent = is_poor or self.is_dry
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
-        """Widen or narrow the reach along the parameters that were moved."""
+        """Widen each walker's reach along its moved parameters if its input is a case; otherwise narrow it."""
         cells = jumps[CELLS]
         reach = self.reach.take(cells)
         learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
@@ -254,7 +265,10 @@ class Anchored(Strategy):
             self._learn_together(jumps)
 
     def _learn_together(self, jumps: Jumps) -> None:
-        """Give new walkers of one start case the mean reach of those that moved the same parameter."""
+        """Set the reach of new walkers of one start case, along each moved parameter, to the geometric mean.
+
+        The mean is over the walkers that moved this parameter.
+        """
         n, new = self._n_together, self._new
         chosen = jumps[CHOSEN, 0, new]
         cells = chosen * n + np.arange(len(new)) % n  # they began in turn at the seeds
@@ -267,14 +281,14 @@ class Anchored(Strategy):
 
 
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
-    """Return the values after steps. A step past a bound is reflected; one still outside wraps around."""
+    """Return the codes after a step of each. A step past a bound is reflected; one still outside wraps around."""
     after, reflected = before + steps, before - steps
     after = np.where((after < 0) | (after >= levels), reflected, after)
     return np.where((after < 0) | (after >= levels), (before + steps) % levels, after)
 
 
 class Visits:
-    """Counts of the inputs that walkers visited, and of the visits to each cell of a coarse grid.
+    """Memory of the inputs that walkers visited, with a count of the visits to each cell of a coarse grid.
 
     A cell is the lower or upper half of each parameter.
     """

@@ -29,7 +29,7 @@ class Genetic(Strategy):
         self._join(distinct_rows(seeds))
 
     def _join(self, cases: Codes) -> None:
-        """Add cases; if there are too many, a random selection stays."""
+        """Add cases to the population; of more than `n_walkers`, a random selection stays."""
         everyone = np.concatenate([self.population, cases])
         self.population = self.rng.permutation(everyone)[: self.settings.n_walkers]
 
@@ -41,7 +41,7 @@ class Genetic(Strategy):
         return children[asked]
 
     def _breed(self) -> Codes:
-        """Return children of randomly drawn parents, crossed, then mutated."""
+        """Return `n_walkers` children as codes: two random cases are crossed, then one parameter is moved."""
         n, columns = self.settings.n_walkers, self.columns
         first, second = self.population[self.rng.integers(0, len(self.population), (2, n))]
         crossed = self.rng.random((n, len(columns))) < FROM_MATE

@@ -1,4 +1,4 @@
-"""`gradient`: follows the gradients of a torch module (as ADF and EIDIG do)."""
+"""`gradient`: a strategy whose walkers follow the gradients of a torch module (as ADF and EIDIG do)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from fairprobe.searching.strategies.anchored import Jumps
 from fairprobe.searching.strategies.guided import Guided
 
 HEADSTRONG = 0.5
-"""Probability that a jump ignores the gradient; otherwise walkers would end at the bounds. Chosen."""
+"""Probability that a jump goes up or down by chance instead of by the gradient. Chosen: walkers that always follow the
+gradient end at the bounds."""
 
 
 class Gradient(Guided):
@@ -32,7 +33,7 @@ class Gradient(Guided):
 
     @classmethod
     def check_model(cls, model: Any) -> None:
-        """Refuse models other than torch modules, which have no gradients."""
+        """Raise a SettingError for a model other than a torch module, which has no gradients, or without torch."""
         if find_spec("torch") is None:
             raise SettingError("strategy='gradient' needs torch, got none: pip install 'fairprobe[torch]'")
         if not adapter_for(model).gradients:
@@ -51,7 +52,7 @@ class Gradient(Guided):
         self.widening = np.concatenate([self.widening, np.zeros((len(self.columns), len(seeds)))], axis=1)
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
-        """Return a mask of the jumps that go down: along the gradient, or by chance."""
+        """Return a boolean mask by jump: True where it goes down, to move the twins' scores apart or by chance."""
         slope = self.widening.take(cells)
         by_chance = (draws < HEADSTRONG) | (slope == 0)
         return np.where(by_chance, draws % HEADSTRONG < HEADSTRONG / 2, slope < 0)

@@ -16,10 +16,11 @@ NEAR = 0.2
 """Distance of the twins' centre from the boundary that needs no correction, in gaps between their scores. Chosen."""
 
 CHANCE = 0.3
-"""Random distance added when steps are compared, in gaps, because slopes are estimates. Chosen."""
+"""Largest random distance from the boundary added to each candidate step when steps are compared, in gaps. Chosen: the
+learned slopes are only estimates."""
 
 PACE = 0.02
-"""Fraction of the distance by which the boundary estimate follows each batch of cases. Chosen."""
+"""Fraction of its distance from the cases' centre by which the estimated boundary moves after each batch. Chosen."""
 
 TINY = 1e-12
 
@@ -80,7 +81,10 @@ class Guided(Anchored):
         return np.stack([jumps[:, 0], also], axis=1)
 
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
-        """Return the second parameter of these walkers, and its step, that keep the centre near the boundary."""
+        """Return for each walker the parameter and the step of it that bring the centre back near the boundary.
+
+        `off` is the distance of the centre from the boundary after the jump of the parameter `first`.
+        """
         slope = self.slope.take(walkers, axis=1)
         wanted = np.rint(-(off / np.where(np.abs(slope) < TINY, TINY, slope)))
         # As many steps back as the reach and the bounds allow, by parameter, then walker.
@@ -99,7 +103,7 @@ class Guided(Anchored):
     # Learning
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
-        """Correct the slopes by the observed effect of the jumps on the centre."""
+        """Learn from judged jumps: the boundary, and the slope (effect on the twins' centre) of moved parameters."""
         super().learn(judgement, jumps)
         scores = self._sides(judgement) if self.hints is None else self.hints.scores
         if scores is None:
@@ -119,7 +123,10 @@ class Guided(Anchored):
         self.gap[asked] = np.where(hits, gap, self.gap[asked])
 
     def _sides(self, judgement: Judgement) -> Floats | None:
-        """Return the side of the boundary, 0 or 1, in place of scores, so that the centre of a case is 0.5."""
+        """Return 0 or 1 by member, then input, in place of scores: the side of the boundary, by the member's label.
+
+        The centre of a case is then 0.5. None for outputs that are no labels.
+        """
         outputs, present = judgement.outputs, judgement.present
         if outputs.ndim != 2:
             return None
@@ -129,7 +136,10 @@ class Guided(Anchored):
         return sides if present is None else np.where(present, sides, np.nan)
 
     def _correct(self, change: Floats, jumps: Jumps) -> None:
-        """Make the smallest correction of the slopes, relative to the ranges, that explains the centre's change."""
+        """Correct the slopes of the moved parameters so that they explain the observed change of the centre.
+
+        Of all such corrections it is the smallest one, relative to the parameters' ranges.
+        """
         chosen, cells, _, before, after = jumps
         ordered = ~self.wraps.take(chosen).any(axis=0)
         steps = np.where(ordered, after - before, 0)

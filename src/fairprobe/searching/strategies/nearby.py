@@ -29,7 +29,7 @@ class Nearby(Strategy):
     def _start(self, seeds: Codes) -> None:
         self.rows = seeds
         self.good = np.full((len(seeds), self.most), -1)
-        """Columns that gave a case, by walker; -1 for none."""
+        """Columns whose change last gave a case, by walker; -1 for none."""
 
     def _ask(self) -> Codes:
         proposal, self.changed = self._propose(np.arange(len(self.rows)))
@@ -51,7 +51,10 @@ class Nearby(Strategy):
         return self.domain.allows(self.domain.completed(codes))
 
     def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
-        """Return rows with some columns changed, and the places of these columns; -1 fills the rest."""
+        """Return the rows of these walkers with some columns changed, and the changed columns, by walker.
+
+        A column is given by its position in `columns`; -1 fills the places up to `max_changes`.
+        """
         n, rng = len(walkers), self.rng
         # The columns with the highest weight times luck are a draw without replacement by the weights.
         luck = np.log(self.hits / self.trials) + rng.gumbel(size=(n, len(self.columns)))

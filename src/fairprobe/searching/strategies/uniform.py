@@ -8,15 +8,15 @@ from fairprobe.searching.strategy import Strategy
 
 
 class Uniform(Strategy):
-    """Global sampling alone, round after round."""
+    """Strategy without local search: every round only judges uniform inputs of the domain."""
 
     is_local = False
 
     def _start(self, seeds: Codes) -> None:
-        """Ignore the start cases."""
+        """Do nothing: start cases are not used."""
 
     def _ask(self) -> Codes:
         return self.domain.sample_codes(self.settings.n_walkers, self.rng)
 
     def _tell(self, judgement: Judgement) -> None:
-        """Learn nothing."""
+        """Do nothing: nothing is learned from a judgement."""
