@@ -111,6 +111,8 @@ def _column(column: Any) -> pd.Series[Any]:
         for sign, name in (("int", "Int"), ("uint", "UInt"))
         for size in (8, 16, 32, 64)
     }
+    if pa.types.is_dictionary(column.type):  # older versions of pyarrow take no unsigned places
+        column = column.cast(pa.dictionary(pa.int64(), column.type.value_type, column.type.ordered))
     nullable = {**kinds, pa.bool_(): pd.BooleanDtype()} if column.null_count else {}
     made: pd.Series[Any] = column.to_pandas(types_mapper=nullable.get)
     return made

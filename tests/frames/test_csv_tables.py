@@ -73,9 +73,7 @@ def test_what_is_read_back_is_what_was_written(texts, name):
 
 @pytest.mark.parametrize("dtype", ["object", "str", "category", "string"])
 def test_whatever_the_column_is(dtype):
-    frame = pd.DataFrame(
-        {"a": pd.Series(["=1", None, "-x"]).astype(dtype), "b": pd.array([1, None, -2], dtype="Int64")}
-    )
+    frame = pd.DataFrame({"a": pd.Series(["=1", None, "-x"], dtype=dtype), "b": pd.array([1, None, -2], dtype="Int64")})
     assert cells(written(frame))[1:] == [["'=1", "1"], ["", ""], ["'-x", "-2"]]
 
 

@@ -77,7 +77,7 @@ def test_a_joblib_file_is_not_run(tmp_path, mark, compress):
     content = [np.arange(1000.0), np.array(["a", None, 2.0], dtype=object), np.zeros(0), Evil(mark)]
     joblib.dump(content, path, compress=compress)
     assert kind_of(Content(path)) == reading.FILES["pickle or joblib"]
-    refused(path, r"would import posix\.system.*numpy_pickle")
+    refused(path, r"(?s)would import (?=.*posix\.system)(?=.*numpy_pickle)")
 
 
 def test_a_name_that_is_computed_is_said(tmp_path, mark):

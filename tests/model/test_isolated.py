@@ -289,11 +289,17 @@ def survived(made, path, name, keywords):
     child = os.fork()
     if not child:
         signal.alarm(20)
-        with contextlib.suppress(fairprobe.errors.FairprobeError):
-            model = load(made, path, name, **keywords)
-            with contextlib.suppress(Exception):
-                model.predict(made.rows[:9])
-        os._exit(0)
+        code = 70
+        try:
+            with contextlib.suppress(fairprobe.errors.FairprobeError):
+                model = load(made, path, name, **keywords)
+                with contextlib.suppress(Exception):
+                    model.predict(made.rows[:9])
+            code = 0
+        except BaseException as error:
+            sys.stderr.write(f"{path}: {error!r}\n")
+        finally:  # whatever happens, this process must not go on with pytest's work
+            os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code <= 0  # no error but ours
     return code == 0

@@ -143,8 +143,8 @@ command = typer.main.get_command(app)
 def options_of(text: str) -> dict[str, Any]:
     """Return the values of the options in a command line, by name; an empty dict if fairprobe has no such command.
 
-    >>> {name: value for name, value in options_of("fairprobe audit --data a.csv --sensitive sex").items() if value}
-    {'data': 'a.csv', 'sensitive': ['sex']}
+    >>> {name: value for name, value in options_of("fairprobe audit --data a.csv --title A").items() if value}
+    {'data': 'a.csv', 'title': 'A'}
     """
     words = shlex.split(text)
     if len(words) < 2 or words[1] not in COMMANDS:

@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -36,6 +37,7 @@ def main(missing: list[str]) -> None:
 
     `missing` are the abilities that could not be taken from this process; see `containment.shut_in`.
     """
+    tempfile.tempdir = os.environ["TMPDIR"]  # Python would look for one that takes bytes: none does
     asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)  # for whatever a loader prints, or wants to read
     for number in (0, 1, 2):

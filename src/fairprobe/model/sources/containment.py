@@ -19,12 +19,12 @@ NEW_MOUNTS, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x10000000, 0x200000
 """Flags of Linux's `unshare` for new namespaces: mounts, users, processes and network."""
 
 MACHINES = {
-    "x86_64": (0xC000003E, 56, (41, 57, 58, 59, 62, 101, 200, 322, 425)),
-    "aarch64": (0xC00000B7, 220, (117, 129, 130, 198, 221, 281, 425)),
+    "x86_64": (0xC000003E, 56, (41, 57, 58, 59, 62, 101, 165, 166, 200, 272, 308, 322, 425, 428, 429, 430, 432, 442)),
+    "aarch64": (0xC00000B7, 220, (39, 40, 97, 117, 129, 130, 198, 221, 268, 281, 425, 428, 429, 430, 432, 442)),
 }
 """Three entries by machine, from Linux's audit.h and unistd.h: the number of the architecture, that of the system call
-clone, and those of the refused calls. The refused calls are socket, fork, vfork, execve, kill, ptrace, tkill, execveat
-and io_uring_setup."""
+clone, and those of the refused calls. The refused calls are socket, fork, vfork, execve, kill, ptrace, tkill, execveat,
+io_uring_setup, and those that mount file systems or change namespaces."""
 
 CLONE3 = 435
 OPEN_FILES = 256
@@ -41,8 +41,12 @@ def shut_in() -> list[str]:
     all that it started once standard input is closed.
     """
     linux = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-    others = NEW_PROCESSES | NEW_NETWORK
+    others, user, group = NEW_PROCESSES | NEW_NETWORK, os.getuid(), os.getgid()
     unshared = [flags for flags in (others | NEW_USER | NEW_MOUNTS, others) if linux and not linux.unshare(flags)][:1]
+    if unshared and unshared[0] & NEW_USER:  # without a name there, this user could not even make an empty file
+        for name, text in ("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1"):
+            with contextlib.suppress(OSError), open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
     for first in (True, False)[: 1 + bool(unshared)]:
         if (child := os.fork()) != 0:
             os._exit(_wait_for(child, watches=first))
@@ -86,7 +90,11 @@ def _wait_for(child: int, *, watches: bool) -> int:
 
 def _make_read_only(linux: ctypes.CDLL) -> bool:
     attributes = struct.pack("QQQQ", 1, 0, 1 << 18, 0)  # read-only, and private
-    return linux.syscall(442, -100, b"/", 0x8000, attributes, ctypes.c_size_t(len(attributes))) == 0  # mount_setattr
+    if linux.syscall(442, -100, b"/", 0x8000, attributes, ctypes.c_size_t(len(attributes))) != 0:  # mount_setattr
+        return False
+    # Older packages make an empty file or folder as they are imported: they may, in memory of this process alone.
+    linux.mount(b"tmpfs", os.fsencode(os.environ["TMPDIR"]), b"tmpfs", 6, b"size=64k")  # no devices, no setuid
+    return True
 
 
 def _refuse_calls(linux: ctypes.CDLL) -> bool:

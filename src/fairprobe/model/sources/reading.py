@@ -122,8 +122,10 @@ def read_content(module: str, content: Content, permission: Permission) -> Any:
     except DataError as error:
         text = str(error) if str(content.path) in str(error) else f"{error}: {content.path}"
         raise DataError(text + ADVICE) from None
-    except (FairprobeError, MemoryError):
+    except FairprobeError:
         raise
+    except MemoryError:
+        raise DataError(f"a model's file must not need more memory than it may take: {content.path}{ADVICE}") from None
     except Exception as error:
         rule = f"a model's file must be whole, got {shortened(error)}"
         raise DataError(f"{rule}: {content.path}{ADVICE}") from None
