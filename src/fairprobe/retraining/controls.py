@@ -102,7 +102,7 @@ def _held(task: Task, names: Sequence[str]) -> Made:
 
 
 def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
-    """Return a model fitted with as many added rows as the chosen round, made of random inputs instead of cases.
+    """Return a model fitted with about as many added rows as in the chosen round, but random inputs in place of cases.
 
     Without a chosen round, it follows the round with the smallest shares. Without any, it fails.
     """

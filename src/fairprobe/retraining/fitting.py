@@ -60,7 +60,7 @@ class Fitter:
         self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
         self._as_frame = self._columns is not None if known and train is None else as_frame
         self.warned: Counter[str] = Counter()
-        """Number of occurrences of each warning in all fits, by its text."""
+        """Number of fits that gave each warning, by the text of the warning."""
         self.times: list[tuple[int, float]] = []
         """For each fit so far, the number of rows and the seconds."""
 

@@ -235,7 +235,7 @@ def _before_and_after(result: Retrained) -> Section:
 def _points(difference: float, low: float, high: float) -> list[str]:
     """Return a decrease (a fraction, and its interval) as the change in percentage points and its interval, in words.
 
-    The sign is turned: a loss of 0.01 is "-1".
+    The sign is turned: a loss of 0.01 is "-1.00".
     """
     return [signed(-100 * difference), f"{signed(-100 * high)} to {signed(-100 * low)}"]
 

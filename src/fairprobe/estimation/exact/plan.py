@@ -176,7 +176,7 @@ def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
 
 
 def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
-    """Return the nodes decided by sensitive values alone, and a mask by node, then combination: True for left."""
+    """Return the nodes whose tests no free parameter affects, and a mask by node, then combination: True for left."""
     constant = inner[owner < 0]
     answers = nodes.answers(constant, seen.base[None], np.arange(len(seen.base)))
     which, goes_left = [constant], [np.repeat(answers, len(seen.domain.families), axis=1)]
