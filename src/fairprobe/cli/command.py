@@ -128,7 +128,7 @@ class Command(ABC):
 
     @abstractmethod
     def work(self) -> None:
-        """Do the work, and write its results."""
+        """Run the command (for example the search), and write the files that the user asked for."""
 
     @abstractmethod
     def bounds(self) -> dict[str, int | None]:

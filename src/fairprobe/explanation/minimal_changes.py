@@ -88,7 +88,7 @@ class Choices:
 
     @classmethod
     def listed(cls, origin: Codes, values: Sequence[Codes], *, are_all: bool) -> Choices:
-        """Return listed values as choices, in ascending order, from above the origin's own value on.
+        """Return, by coordinate (column) of each input, the listed values but its own, from the next higher one on.
 
         After the highest value follows the lowest. `values` has the values of each coordinate.
         """
@@ -165,7 +165,7 @@ class MinimalChanges:
         return is_wanted
 
     def keep(self, which: Codes, values: Codes) -> None:
-        """Replace the best coordinates of each input by given ones where these have fewer or smaller changes."""
+        """Store candidates, each for one input, as its best version so far if they change fewer columns, or change them less."""
         n_changes = (values != self.origin[which]).sum(axis=1)
         distance = self._gower.distance(values, self.origin[which])
         order = np.lexsort((distance, n_changes, which))

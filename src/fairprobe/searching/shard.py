@@ -239,7 +239,7 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Search locally from start cases: `n_local` trials of each walker, fewer for a strategy that starts early."""
+        """Walk from start cases: each walker (one current input) moves at most `n_local` times; all inputs are judged."""
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # if there are fewer than walkers, they are reused in turn
