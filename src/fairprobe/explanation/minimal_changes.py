@@ -165,7 +165,7 @@ class MinimalChanges:
         return is_wanted
 
     def keep(self, which: Codes, values: Codes) -> None:
-        """Store candidates, each for one input, as its best version so far if they change fewer columns, or change them less."""
+        """Store each candidate as the best version so far of its input if it changes fewer columns, or less."""
         n_changes = (values != self.origin[which]).sum(axis=1)
         distance = self._gower.distance(values, self.origin[which])
         order = np.lexsort((distance, n_changes, which))

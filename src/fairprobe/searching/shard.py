@@ -239,7 +239,7 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Walk from start cases: each walker (one current input) moves at most `n_local` times; all inputs are judged."""
+        """Walk from start cases: each walker (one current input) moves at most `n_local` times, and is judged."""
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # if there are fewer than walkers, they are reused in turn

@@ -56,7 +56,7 @@ def paired_difference(b: int, c: int, n: int, confidence: float) -> tuple[float,
 
 
 def _least_difference(surplus: int, n: int, spread: float, error: float) -> float:
-    """Return a lower bound on the difference of two shares of the same inputs; it is too high with probability `error`.
+    """Return a lower bound on the difference of two paired shares; it is too high with probability `error` at most.
 
     The search keeps the outer end, to 12 digits. It first divides the range into 17ths. Then it tries the middle, and
     the point where the chord of the tail's logarithm, which is nearly straight, meets that of the error.
