@@ -87,7 +87,7 @@ def test_a_process_ends_without_a_word_and_leaves_no_program(tmp_path):
         print(program.predict(rows[1:])[0])
     """
     with serving(Served(lambda rows: rows["age"] > 5)) as served:
-        command = [sys.executable, "-X", "dev", "-c", textwrap.dedent(code), f"{served.url}/predict"]
+        command = [sys.executable, "-W", "default", "-c", textwrap.dedent(code), f"{served.url}/predict"]
         done = subprocess.run([*command, str(tmp_path / "score.py")], capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
     with pytest.raises(ProcessLookupError):
