@@ -78,14 +78,6 @@ def _follows(rng: Generator, n: int, columns: Columns) -> list[str]:
     return [f"school != '{value}' or `years-of-school` == {number}" for value, number in years.items()]
 
 
-def _ordered(rng: Generator, n: int, columns: Columns) -> list[str]:
-    start = rng.integers(0, 50, n)
-    age = rng.integers(18, 80, n)
-    columns |= {"start": start, "end": start + rng.integers(0, 40, n)}
-    columns |= {"age": age, "employed": np.floor(rng.random(n) * age).astype(int)}
-    return ["start <= end", "employed < age"]
-
-
 def _missing(rng: Generator, n: int, columns: Columns) -> list[str]:
     pays, amount = _letters(rng, n, 3), rng.integers(0, 1000, n).astype(float)
     amount[(pays == "v0") | (rng.random(n) < 0.05)] = np.nan
@@ -98,7 +90,6 @@ _PLANTS: list[Callable[[Generator, int, Columns], list[str]]] = [
     _implied,
     _spikes,
     _follows,
-    _ordered,
     _missing,
 ]
 

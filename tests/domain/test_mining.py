@@ -98,13 +98,6 @@ def test_a_rule_that_others_imply_is_left_out(rng):
     assert sorted(texts(frame)) == ["b or a == False", "c or b == False"]
 
 
-def test_orders_of_numbers(rng):
-    start = rng.integers(0, 50, N)
-    middle = start + rng.geometric(0.05, N) - 1
-    frame = pd.DataFrame({"sex": SEX, "start": start, "middle": middle, "end": middle + rng.geometric(0.05, N)})
-    assert sorted(texts(frame)) == ["middle < end", "start <= middle"]
-
-
 # Dependencies
 
 

@@ -146,10 +146,10 @@ def check_parts(domain, parts):
     allowed = np.ones((len(codes), len(domain.families)), dtype=bool)
     for part in parts:
         inside = np.ones((len(codes), len(part.boxes)), dtype=bool)
-        for atoms, mine in zip(part.atoms, part.boxes.T, strict=True):
-            assert atoms.column in domain.free_columns
-            assert atoms.counts.tolist() == atoms.sets[:, atoms.of(np.arange(atoms.n_levels))].sum(axis=1).tolist()
-            inside &= atoms.sets[mine][:, atoms.of(codes[:, atoms.column])].T
+        for step, sets, mine in zip(part.steps, part.sets, part.boxes.T, strict=True):
+            assert step.variable.column in domain.free_columns
+            assert step.weights == np.bincount(step.of(np.arange(step.variable.n_levels))).tolist()
+            inside &= sets[mine][:, step.of(codes[:, step.variable.column])].T
         assert (inside.sum(axis=1) <= 1).all()
         assert part.allowed.any(axis=1).all()
         allowed &= np.where(inside.any(axis=1)[:, None], part.allowed[inside.argmax(axis=1)], False)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
     Constant,
     Formula,
@@ -89,50 +90,42 @@ class Variable:
         return {name: plain_or_none(values[cell]) for name, values in self.operands.items()}
 
 
-def make_variable(
-    column: int, parameter: Parameter, derived: Mapping[str, Sequence[Any]], rules: Sequence[Formula]
-) -> Variable:
-    """Return a parameter divided into cells (runs of levels that no rule tells apart).
+def make_variable(column: int, parameters: Sequence[Parameter], rules: Sequence[Formula]) -> Variable:
+    """Return a parameter, given by its position, divided into cells (runs of levels that no rule tells apart).
 
-    `derived` has, by name, the values of derived parameters for its levels. `rules` are the rules about the parameter.
+    `rules` are the rules about the parameter and those derived from it.
     """
-    n = parameter.levels
-    if n <= MOST_LEVELS:
-        starts = np.arange(n)
-    else:
-        if derived or not hasattr(parameter, "step"):
-            raise TooManyError
-        starts = _cut(
-            parameter, [leaf for rule in rules for leaf in leaves_of(rule) if parameter.name in names_in(leaf)]
-        )
-    operands: dict[str, Operand] = {parameter.name: operand(parameter, starts)}
-    for name, values in derived.items():
-        operands[name] = as_operand(values)
-    return Variable(column, n, starts, operands)
+    parameter = parameters[column]
+    named = frozenset().union(*map(names_in, rules))
+    derived = [p for p in parameters if isinstance(p, Derived) and p.source == parameter.name and p.name in named]
+    starts = np.arange(parameter.levels) if parameter.levels <= MOST_LEVELS else _cut(parameter, rules, bool(derived))
+    operands = {parameter.name: operand(parameter, starts)} | {each.name: as_operand(each.by_code) for each in derived}
+    return Variable(column, parameter.levels, starts, operands)
 
 
-def _cut(parameter: Parameter, leaves: Sequence[Operation]) -> Codes:
+def _cut(parameter: Any, rules: Sequence[Formula], has_derived: bool) -> Codes:
     """Return the first level of each cell of a parameter with too many levels to tabulate.
 
     Constants in rules cut the levels, so that rules cannot differ within a cell.
     """
+    if has_derived or not hasattr(parameter, "step"):
+        raise TooManyError
     constants: list[float] = []
-    for leaf in leaves:
+    for leaf in (leaf for rule in rules for leaf in leaves_of(rule) if parameter.name in names_in(leaf)):
         left, right = leaf.parts
         if not isinstance(left, Name) or not isinstance(right, Constant):
             raise TooManyError
-        value = right.value
-        constants += value if isinstance(value, tuple) else [] if value is None else [value]
+        values = right.value if isinstance(right.value, tuple) else [right.value]
+        constants += [value for value in values if value is not None]
     n_values = parameter.levels - parameter.missing
-    low, step = parameter.low, parameter.step  # type: ignore[attr-defined]  # so many values only a grid has
-    near = np.rint((np.array(constants) - low) / step).clip(-3, n_values + 2).astype(np.int64)
+    near = np.rint((np.array(constants) - parameter.low) / parameter.step).clip(-3, n_values + 2).astype(np.int64)
     starts = (near[:, None] + np.arange(-1, 3)).ravel()
     starts = np.unique(np.concatenate([[0], starts[(starts >= 0) & (starts < n_values)]]))
     return np.append(starts, n_values) if parameter.missing else starts
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """One parameter's part of a table: its atoms (groups of cells), and the next state by state and atom."""
 
     variable: Variable
@@ -142,6 +135,15 @@ class _Step:
     table: Codes
     """The number of the next state (set of rules that remain), by state, then atom. The last state is that of broken
     rules, both before and after the step."""
+
+    def of(self, levels: Codes) -> Codes:
+        """Return the number of the atom (group of levels that no rule tells apart) of each of the given levels."""
+        return self.atom.take(self.variable.cells(levels))
+
+    @property
+    def starts(self) -> Codes:
+        """The first level of each run of a parameter's levels that belong to the same atom."""
+        return self.variable.starts[np.diff(self.atom, prepend=-1) != 0]
 
     @cached_property
     def weights(self) -> list[int]:
@@ -174,7 +176,7 @@ class Block:
 
     def __init__(self, variables: Sequence[Variable], start: State) -> None:
         self.columns = [variable.column for variable in variables]
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         states: list[State] = [start]
         for variable in variables:
             step, states = _step(variable, states)
@@ -215,7 +217,7 @@ class Block:
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
             state *= step.table.shape[1]
-            state += step.atom.take(step.variable.cells(codes[:, step.variable.column]))
+            state += step.of(codes[:, step.variable.column])
             state = step.table.take(state)
         return state
 
@@ -307,7 +309,7 @@ def _edges(table: Codes, onwards: Floats) -> _Edges:
     return _Edges(atoms, source, target, total)
 
 
-def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
+def _step(variable: Variable, states: Sequence[State]) -> tuple[Step, list[State]]:
     """Return a parameter's part of a table, made for the given states before it, and the states after it."""
     n_cells = len(variable.starts)
     if len(states) * n_cells > MOST_ENTRIES:
@@ -324,7 +326,7 @@ def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[Stat
     first = np.unique(atom, return_index=True)[1]
     table = np.stack([*rows, np.full(n_cells, DEAD)])[:, first]
     table[table == DEAD] = len(number)
-    return _Step(variable, atom, table), list(number)
+    return Step(variable, atom, table), list(number)
 
 
 def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
@@ -379,40 +381,13 @@ def _left(
 
 
 @dataclass(frozen=True)
-class Atoms:
-    """The levels of a parameter divided into atoms (groups of levels that no rule tells apart), and some sets of atoms.
-
-    Each box uses one of these sets as its levels of the parameter.
-    """
-
-    column: int
-    n_levels: int
-    starts: Codes
-    """First level of each run of a parameter's levels; all levels of a run belong to the same atom."""
-    atom: Codes
-    """The number of the atom (group of levels that no rule tells apart) that each run of levels belongs to."""
-    sets: Mask
-    """Boolean mask by set of atoms, then atom: True where the set contains the atom."""
-
-    def of(self, levels: Codes) -> Codes:
-        """Return the number of the atom (group of levels that no rule tells apart) of each of the given levels."""
-        return self.atom[np.searchsorted(self.starts, levels, side="right") - 1]
-
-    @cached_property
-    def counts(self) -> Codes:
-        """The number of levels in each set of atoms (groups of levels that no rule tells apart)."""
-        sizes = np.zeros(self.sets.shape[1], dtype=np.int64)
-        np.add.at(sizes, self.atom, np.diff(self.starts, append=self.n_levels))
-        return np.asarray(self.sets @ sizes)
-
-
-@dataclass(frozen=True)
 class Part:
     """The inputs that the rules of one block of parameters allow, as boxes that do not overlap."""
 
-    atoms: tuple[Atoms, ...]
-    """For each non-sensitive parameter of the block: its atoms (groups of levels that no rule tells apart), and sets of
-    them."""
+    steps: list[Step]
+    """For each non-sensitive parameter of the block: its atoms (groups of levels that no rule tells apart)."""
+    sets: list[Mask]
+    """For each non-sensitive parameter, the sets of atoms that boxes take of it: boolean masks by set, then atom."""
     boxes: Codes
     """Number of the set of atoms that a box takes of each non-sensitive parameter, by box, then parameter."""
     allowed: Mask
@@ -437,10 +412,4 @@ def make_part(
     sets, boxes, ends = rest.ways(most)
     holds = np.array([[case is not None for case in end] for end in rest.ends])
     allowed = holds[ends][:, first.end(combinations)]
-    atoms = [_atoms(step.variable, step.atom, mine) for step, mine in zip(rest.steps, sets, strict=True)]
-    return Part(tuple(atoms), boxes, allowed)
-
-
-def _atoms(variable: Variable, atom: NDArray[np.int64], sets: Mask) -> Atoms:
-    is_new = np.concatenate([[True], atom[1:] != atom[:-1]])
-    return Atoms(variable.column, variable.n_levels, variable.starts[is_new], atom[is_new], sets)
+    return Part(rest.steps, sets, boxes, allowed)

@@ -14,9 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
-from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameters import Listed, Parameter
-from fairprobe.domain.values import check_value, checked_moves, in_dtype, natural_dtype, plain_or_none
+from fairprobe.domain.values import as_floats, check_value, checked_moves, in_dtype, natural_dtype, plain_or_none
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.discretize import follows, numbered
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.infer import unseen_remarks
 from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.propose import propose
+from fairprobe.domain.values import follows, numbered
 from fairprobe.errors import DataError, HealthWarning
 
 if TYPE_CHECKING:

@@ -1,33 +1,52 @@
 """Mining: rules that data never, or almost never, break, although independent columns would often break them.
 
 If two columns are independent, then values that a part p and a part q of n rows have occur together in about npq rows.
-Where npq is large and next to no such rows are seen, the two values form a rule. There are three kinds of rules:
+Where npq is large and next to no such rows are seen, the two values form a rule. There are two kinds of rules:
 
 - two values, or sets of values, do not occur together. A number that stands out (a gain of 0) counts as a value;
-- a parameter follows from another one, and is then proposed as a `Derived` parameter;
-- one number is never above another one, if the rows end sharply at that bound.
+- a parameter follows from another one, and is then proposed as a `Derived` parameter.
 
 The observed count is compared with the Poisson distribution. Its probability is never smaller than that of the
 hypergeometric distribution, which such pairs have. The error is split over all pairs of values that are looked at.
+
+Rules about a column distinguish its atoms: the values, or parts of a range. A listed parameter has an atom for each
+value. A number has three if one value of it stands out, as 0 does among capital gains: below, at and above that value.
+A missing value is an atom of its own, the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.checks import checked_fraction, is_number
-from fairprobe.domain.constraints import MAX_LENGTH, Rule, bind, text_of
-from fairprobe.domain.derived import Derived
-from fairprobe.domain.discretize import joint_counts
-from fairprobe.domain.expressions import Formula, joined, leaves_of, names_in, negated
-from fairprobe.domain.relations import Candidate, Column, Standard, columns_of, dependencies, orders
+from fairprobe.checks import checked_fraction
+from fairprobe.checks import is_number as is_finite
+from fairprobe.domain.constraints import MAX_LENGTH, Rule, bind, listed_values, text_of
+from fairprobe.domain.derived import Derived, Extended
+from fairprobe.domain.expressions import (
+    Constant,
+    Formula,
+    Name,
+    Operation,
+    is_number,
+    joined,
+    leaves_of,
+    missing,
+    names_in,
+    negated,
+    none_of,
+    one_of,
+)
+from fairprobe.domain.links import plain_values
+from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.restrictions import Restrictions
+from fairprobe.domain.values import Dependence, as_floats, joint_counts
 from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:
@@ -35,12 +54,56 @@ if TYPE_CHECKING:
 
     from fairprobe.domain.domain import Domain
 
+MOST_OF_EXPECTED = 0.01
+"""Largest number of rows that may break a rule, as a fraction of the number expected by chance; chosen."""
+
+MOST_NAMED = 1000
+"""Largest number of values of a listed parameter that rules may name; chosen: with more it is an id or free text."""
+
+SPIKE = 0.1
+"""Smallest fraction of a column's rows that must have a number for it to stand out; chosen."""
+STANDS_OUT = 5
+"""Smallest ratio of the rows with a standing-out number to those with the next number on either side; chosen."""
+
+OUTSIDE = -1
+"""Number that stands for the atom of a value that the parameter lacks."""
+
+MOST_VALUES = 200
+"""Largest number of values of a column from which another may follow; chosen: nobody would read a longer table."""
+
 UNSEEN = 0.2
 """Largest expected number of rows of pairs of values that are unseen but too rare for a rule, as a fraction of the
 expected rows of forbidden pairs beside them. Below it, these pairs are forbidden too. Chosen."""
 
 MOST_NEAR = 12
 """Largest number of known rules that are checked together for implying another rule; chosen for speed."""
+
+
+class Standard(NamedTuple):
+    """The conditions that a mined rule must meet; `Domain.mine_constraints` describes them."""
+
+    min_expected: float
+    tolerance: float
+    error: float
+
+    def most_broken(self, support: Any, expected: Any) -> Any:
+        """Return the largest number of rows that may break a rule.
+
+        `support` is the number of rows that the rule concerns, `expected` the number that would break it by chance.
+        """
+        return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
+
+
+class Candidate(NamedTuple):
+    """A rule that may hold in the data, with its number of rows and the number that would break it by chance."""
+
+    formula: Formula
+    support: int
+    """Number of rows for which the premise of the rule holds (the rows that the rule concerns)."""
+    expected: float
+    """Number of rows that would be expected to break the rule if its columns were independent."""
+    derived: Derived | None = None
+    """The derived parameter, if the rule says that one parameter's value follows from another's; else None."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +148,16 @@ class MinedRule(Rule):
 
 def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, error: float) -> list[MinedRule]:
     """Return the rules that the rows (almost) never break, with their evidence; see `Domain.mine_constraints`."""
-    standard = _checked(min_expected, tolerance, error)
+    if not is_finite(min_expected) or min_expected < 1:
+        raise SettingError.about("min_expected", f"must be a number of at least 1, got {min_expected!r}")
+    tolerance = checked_fraction("tolerance", tolerance, from_zero=True)
+    standard = Standard(float(min_expected), tolerance, checked_fraction("error", error))
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     if len(frame) < rows_needed(standard.min_expected):
         return []
     follow = dependencies(domain, frame, standard)
-    free = [column for column in columns_of(domain, frame) if column.name not in follow]
-    rectangles = [_as_candidate(*rectangle) for rectangle in _rectangles(free, standard)]
-    candidates = [*follow.values(), *rectangles, *orders(free, standard)]
-    return _chosen(domain, frame, candidates, standard)
+    free = [column for column in columns_of(domain, frame) if column.parameter.name not in follow]
+    return _chosen(domain, frame, [*follow.values(), *_exclusions(free, standard)], standard)
 
 
 def rows_needed(min_expected: float) -> int:
@@ -104,11 +168,214 @@ def rows_needed(min_expected: float) -> int:
     return int(np.ceil(4 * min_expected))
 
 
-def _checked(min_expected: Any, tolerance: Any, error: Any) -> Standard:
-    if not is_number(min_expected) or min_expected < 1:
-        raise SettingError.about("min_expected", f"must be a number of at least 1, got {min_expected!r}")
-    tolerance = checked_fraction("tolerance", tolerance, from_zero=True)
-    return Standard(float(min_expected), tolerance, checked_fraction("error", error))
+# Columns divided into atoms
+
+
+@dataclass(frozen=True)
+class Column:
+    """A parameter's column of data divided into atoms, the parts that rules can distinguish.
+
+    An atom is one value of a listed parameter. A numeric parameter has the atoms below, at and above the number that
+    stands out; if none does, all its numbers have the atom "at".
+    """
+
+    parameter: Any
+    atoms: Codes
+    """Number of the atom (value, or part of the range) of each row's value; OUTSIDE for a value that the parameter
+    lacks."""
+    n_atoms: int
+    has_ranges: bool = False
+    """True if atoms are ranges of a number, False if each value is an atom (value that rules distinguish)."""
+    spike: float | None = None
+
+    @cached_property
+    def counts(self) -> Codes:
+        """The number of rows of the column with each atom (value, or part of the range)."""
+        return np.bincount(self.atoms[self.atoms >= 0], minlength=self.n_atoms).astype(np.int64)
+
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
+        """Return the formula about a column that is true of all atoms (values or ranges) except the forbidden ones.
+
+        `forbidden` is a boolean mask over the atoms. If as many values are allowed as forbidden, `prefer_allowed`
+        decides which of them the formula names.
+        """
+        return self._compared(forbidden) if self.has_ranges else self._listed(forbidden, prefer_allowed)
+
+    def _listed(self, forbidden: Mask, prefer_allowed: bool) -> Formula:
+        """Return the formula of a listed column that names the shorter list: the allowed or the forbidden values."""
+        known = [*zip(plain_values(self.parameter), forbidden, strict=True)]
+        good, bad = ([value for value, is_bad in known if value is not None and is_bad == is_] for is_ in (False, True))
+        if not good or not bad:
+            return self._missing(bool(good))
+        prefer_allowed |= isinstance(good[0], bool)  # "employed" reads better than "employed != False"
+        by_allowed = len(good) < len(bad) or (len(good) == len(bad) and prefer_allowed)
+        if by_allowed and not (self.atoms == OUTSIDE).any():
+            return self._with_missing(one_of(self.parameter.name, good), forbidden, holds_for_missing=False)
+        return self._with_missing(none_of(self.parameter.name, bad), forbidden, holds_for_missing=True)
+
+    def _compared(self, forbidden: Mask) -> Formula:
+        """Return the formula of a numeric column: a comparison with the number that stands out."""
+        below, at, above = (~forbidden[:3]).tolist()
+        if self.spike is None or below == at == above:
+            return self._missing(at)
+        # Nothing lies below the lowest number, so that "== 0" says what "<= 0" would.
+        symbol = "<" * (below and self.spike > self.parameter.low) + ">" * (above and self.spike < self.parameter.high)
+        symbol = {"": "==", "<>": "!="}.get(symbol, symbol + "=" * at)
+        is_whole = self.spike.is_integer() and abs(self.spike) < 2**53
+        number = Constant(int(self.spike) if is_whole else self.spike)
+        compared = Operation(symbol, (Name(self.parameter.name), number))
+        return self._with_missing(compared, forbidden, holds_for_missing=symbol == "!=")
+
+    def _missing(self, is_not: bool) -> Formula:
+        absent = missing(Name(self.parameter.name))
+        return negated(absent) if is_not else absent
+
+    def _with_missing(self, formula: Formula, forbidden: Mask, holds_for_missing: bool) -> Formula:
+        """Return a formula, extended if needed, so that it is true of a missing value only if that is allowed.
+
+        `holds_for_missing` says if the given formula is true of a missing value.
+        """
+        if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
+            return formula
+        return Operation("and" if holds_for_missing else "or", (formula, self._missing(holds_for_missing)))
+
+
+def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
+    """Return the columns of a frame, divided into atoms, that mined rules can name.
+
+    Derived parameters, listed parameters with very many values, and names with a backtick are left out.
+    """
+    kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
+    return [column_of(p, frame[p.name]) for p in kept if not (_is_listed(p) and p.levels > MOST_NAMED)]
+
+
+def _is_listed(parameter: Parameter) -> bool:
+    return isinstance(parameter, (Category, Ordinal))
+
+
+def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
+    """Return a parameter's column of data divided into atoms."""
+    if _is_listed(parameter) or parameter.levels - parameter.missing <= 2:
+        return Column(parameter, parameter.encode(column), parameter.levels)
+    numbers = as_floats(column)
+    is_known = np.isfinite(numbers)
+    spike = _spike(numbers[is_known])
+    atoms = np.ones(len(numbers), dtype=np.int64)
+    if spike is not None:
+        atoms += (numbers > spike).astype(np.int64) - (numbers < spike)
+    atoms[~is_known] = 3 if parameter.missing else OUTSIDE
+    return Column(parameter, atoms, 3 + parameter.missing, True, spike)
+
+
+def _spike(numbers: Floats) -> float | None:
+    """Return the number that stands out in a column, as 0 does among capital gains; None if none does."""
+    values, counts = np.unique(numbers, return_counts=True)
+    if len(values) < 2:
+        return None
+    place = int(counts.argmax())
+    beside = counts[[other for other in (place - 1, place + 1) if 0 <= other < len(counts)]]
+    stands_out = counts[place] >= SPIKE * len(numbers) and counts[place] >= STANDS_OUT * beside.max()
+    return float(values[place]) if stands_out else None
+
+
+# What follows from what
+
+
+class _Numbered(NamedTuple):
+    """A column of data whose values are numbered from 0, with the number of each row's value; -1 for no value."""
+
+    parameter: Parameter
+    numbers: Codes
+    values: list[Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the column's parameter."""
+        return self.parameter.name
+
+
+def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dict[str, Candidate]:
+    """Return the rules that one parameter's value follows from another's, by the name of the parameter that follows.
+
+    If each of two parameters follows from the other, the source is the sensitive one, else the one with text values,
+    else the first.
+    """
+
+    def rank(column: _Numbered) -> tuple[bool, bool, int]:
+        return column.name not in domain.sensitive, is_number(column.parameter), len(column.values)
+
+    columns = sorted(_numbered(domain, frame), key=rank)
+    found: dict[str, dict[str, Candidate]] = {column.name: {} for column in columns}
+    for source, target in permutations(columns, 2):
+        if len(source.values) >= len(target.values) and target.name not in found[source.name]:
+            dependency = _dependency(source, target, standard)
+            if dependency is not None:
+                found[target.name][source.name] = dependency
+    for name in (*domain.sensitive, *(link.column for link in domain.links)):
+        found.pop(name, None)
+    # What follows from something can have nothing follow from it: all hangs on the first of a chain.
+    first = {
+        target: [candidate for source, candidate in sources.items() if not found.get(source)]
+        for target, sources in found.items()
+    }
+    return {target: candidates[0] for target, candidates in first.items() if candidates}
+
+
+def _numbered(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:
+    """Yield the columns of a frame that may follow from each other."""
+    import pandas as pd
+
+    for parameter in domain.parameters:
+        if isinstance(parameter, (Derived, Extended)) or "`" in parameter.name:
+            continue
+        column = frame[parameter.name]
+        if column.iloc[: 50 * MOST_VALUES].nunique() > MOST_VALUES:
+            continue
+        numbers, seen = pd.factorize(parameter.encode(column), sort=True)
+        is_outside = int(len(seen) > 0 and seen[0] < 0)  # values that are not the parameter's, which no rule can name
+        numbers, seen = numbers.astype(np.int64) - is_outside, seen[is_outside:]
+        if 2 <= len(seen) <= MOST_VALUES:
+            yield _Numbered(parameter, numbers, plain_values(parameter, seen))
+
+
+def _dependency(source: _Numbered, target: _Numbered, standard: Standard) -> Candidate | None:
+    seen = Dependence.of(source.numbers, target.numbers, (len(source.values), len(target.values)))
+    if not seen.n or seen.would_show < standard.min_expected:
+        return None
+    if seen.n_broken > standard.most_broken(seen.n, min(seen.expected, seen.would_show)):
+        return None
+    mapping = {value: target.values[place] for value, place in zip(source.values, seen.best.tolist(), strict=True)}
+    is_whole = _is_whole(mapping, source.parameter)
+    formula = _formula(source.name, target.name, mapping, is_whole and bool((source.numbers >= 0).all()))
+    if len(text_of(formula)) > MAX_LENGTH:
+        return None
+    derived = Derived(target.name, source.name, mapping, dtype=target.parameter.dtype) if is_whole else None
+    return Candidate(formula, seen.n, seen.expected, derived)
+
+
+def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
+    """Return True if `mapping` has an entry for every value of its source parameter, missing values aside.
+
+    Values that are not compared count too.
+    """
+    if source.levels > MOST_VALUES + 1:
+        return False
+    values = [*plain_values(source), *([] if is_number(source) else listed_values(source))]
+    return all(value in mapping for value in values if value is not None)
+
+
+def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: bool) -> Formula:
+    """Return the rule that lists which values of a source and a target column occur together.
+
+    Unless `is_whole`, the rule allows everything for values of the source that no row has.
+    """
+    by_target: dict[Any, list[Any]] = {}
+    for value, follows in mapping.items():
+        by_target.setdefault(follows, []).append(value)
+    parts = [
+        joined("and", [one_of(source, values), one_of(target, [follows])]) for follows, values in by_target.items()
+    ]
+    return joined("or", [*parts, *([] if is_whole else [none_of(source, list(mapping))])])
 
 
 # Values that do not go together
@@ -152,8 +419,8 @@ def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
     return unseen & (weight & (n_left <= rare.sum(axis=1)))[:, None]
 
 
-def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[_Pair, Mask, Mask]]:
-    """Yield triples of two columns and a set of atoms (values or ranges) of each.
+def _exclusions(columns: Sequence[Column], standard: Standard) -> Iterator[Candidate]:
+    """Yield rules that forbid a set of atoms (values or ranges) of one column together with a set of another's.
 
     No rows, or almost none, have an atom of both sets, although independent columns would give such rows.
     """
@@ -162,8 +429,9 @@ def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple
     for pair in pairs:
         forbidden = _forbidden(pair.seen, pair.expected, standard, standard.error / max(n_looked_at, 1))
         for some, others in _kept(pair, forbidden, standard):
-            if pair.expected[np.ix_(some, others)].sum() >= standard.min_expected:
-                yield pair, some, others
+            candidate = _as_candidate(pair, some, others)
+            if candidate.expected >= standard.min_expected:
+                yield candidate
 
 
 def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
@@ -222,7 +490,7 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
     The conclusion is a numeric column, or the side with fewer allowed than forbidden atoms, or else the one with more
     rows.
     """
-    if column.numbers is not None:
+    if column.has_ranges:
         return True, 0
     return bool(forbidden.sum() >= (~forbidden).sum()), int(column.counts[forbidden].sum())
 
@@ -257,15 +525,15 @@ def _chosen(
 
 
 def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
-    """Return True if the known rules of a domain are found to imply a formula."""
-    if formula in known or _compares_two(formula):
-        return formula in known
+    """Return True if the known rules of a domain are found to imply a formula.
+
+    Rules that compare parameters with each other are not looked at, because they make tables of states slow.
+    """
+    if formula in known:
+        return True
     names = names_in(formula)
-    near = [rule for rule in known if names_in(rule) & names and not _compares_two(rule)]
+    near = [
+        rule for rule in known if names_in(rule) & names and all(len(names_in(leaf)) == 1 for leaf in leaves_of(rule))
+    ]
     nearest = sorted(near, key=lambda rule: -len(names_in(rule) & names))[:MOST_NEAR]
     return bool(near) and Restrictions(domain.parameters, [*nearest, negated(formula)], ()).n == 0
-
-
-def _compares_two(formula: Formula) -> bool:
-    """Return True if a formula compares parameters with each other, which makes tables of states slow."""
-    return any(len(names_in(leaf)) > 1 for leaf in leaves_of(formula))

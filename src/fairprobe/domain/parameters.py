@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, WithoutTables
-from fairprobe.domain.discretize import as_floats
-from fairprobe.domain.values import checked_moves, checked_values, hold_to, in_dtype, natural_dtype, plain
+from fairprobe.domain.values import as_floats, checked_moves, checked_values, hold_to, in_dtype, natural_dtype, plain
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import checked_fraction
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.discretize import as_floats, by_quantiles, joint_counts, numbered
 from fairprobe.domain.links import Link, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
+from fairprobe.domain.values import as_floats, by_quantiles, joint_counts, numbered
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask, uniform_rows
-from fairprobe.domain.allowed import Block, Part, TooManyError, Variable, make_part, make_variable
+from fairprobe.domain.allowed import Block, Part, TooManyError, make_part, make_variable
 from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.expressions import Formula, evaluate, names_in, operand
 from fairprobe.domain.parameters import Parameter
@@ -82,7 +82,7 @@ class Restrictions:
 
     def _block(self, columns: Sequence[int], rules: Sequence[Formula]) -> Block | _Rejecting:
         try:
-            return Block([self._variable(column, rules) for column in columns], (frozenset(rules),))
+            return Block([make_variable(column, self._parameters, rules) for column in columns], (frozenset(rules),))
         except TooManyError:
             return _Rejecting(Restrictions(self._parameters, rules, ()), columns)
 
@@ -98,19 +98,9 @@ class Restrictions:
         codes = np.zeros((len(combinations), len(self._parameters)), dtype=np.int64)
         codes[:, list(sensitive)] = combinations
         return [
-            make_part([self._variable(column, rules) for column in columns], rules, sensitive, codes, most)
+            make_part([make_variable(each, self._parameters, rules) for each in columns], rules, sensitive, codes, most)
             for columns, rules in self._tied(self._rules)
         ]
-
-    def _variable(self, column: int, rules: Sequence[Formula]) -> Variable:
-        parameter = self._parameters[column]
-        named = frozenset().union(*map(names_in, rules))
-        derived = {
-            other.name: other.by_code
-            for other in self._parameters
-            if isinstance(other, Derived) and other.source == parameter.name and other.name in named
-        }
-        return make_variable(column, parameter, derived, rules)
 
     def allows(self, codes: Codes, decode: Callable[[Codes], pd.DataFrame]) -> Mask:
         """Return a boolean mask of the inputs, as codes, that all rules and callables allow.

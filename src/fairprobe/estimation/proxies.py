@@ -12,8 +12,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Block, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed, nearest
-from fairprobe.domain.discretize import as_floats, by_quantiles
-from fairprobe.domain.values import plain
+from fairprobe.domain.values import as_floats, by_quantiles, plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
 from fairprobe.frames import as_pandas

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import shown
-from fairprobe.domain.allowed import Atoms
+from fairprobe.domain.allowed import Step
 from fairprobe.estimation.exact.trees import Nodes
 from fairprobe.model.tables import Seen, Table, UnfitError
 
@@ -40,23 +40,23 @@ class Axis:
 
 
 def make_axis(
-    seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table, atoms: Atoms | None = None
+    seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table, step: Step | None = None
 ) -> tuple[Axis, Mask]:
     """Return a parameter's axis (its levels in cells), and a mask by node and cell: True where the test says yes.
 
-    `tests` are the nodes that test the parameter. With atoms (groups of levels that no rule of the domain separates),
-    each atom is a union of cells.
+    `tests` are the nodes that test the parameter. With `step`, each atom of the parameter (group of levels that no
+    rule of the domain separates) is a union of cells.
     """
     n_levels = seen.domain.parameters[parameter].levels
     if not seen.is_searchable(parameter):
         starts, rows = np.arange(n_levels), table.values
     else:
-        more = np.zeros(0, dtype=np.int64) if atoms is None else atoms.starts
+        more = np.zeros(0, dtype=np.int64) if step is None else step.starts
         starts = np.unique(np.concatenate([[0, n_levels - 1], _first_no(seen, parameter, nodes, tests), more]))
         starts = starts[starts < n_levels]
         rows = seen.at(parameter, starts)[:, table.columns]
     # Levels are one cell if in every column the same thresholds lie below them.
-    cells = np.zeros(len(starts), dtype=np.int64) if atoms is None else atoms.of(starts)
+    cells = np.zeros(len(starts), dtype=np.int64) if step is None else step.of(starts)
     for column, numbers in zip(table.columns, rows.T.astype(np.float64), strict=True):
         thresholds = np.unique(nodes.threshold[tests][nodes.column[tests] == column])
         rank = np.where(np.isnan(numbers), len(thresholds) + 1, np.searchsorted(thresholds, numbers))

@@ -129,14 +129,14 @@ def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
 
     # Nodes that test a free parameter are cut by; all others are decided by the combination alone.
     axis, test = np.full((2, n_nodes), -1, dtype=np.int32)
-    atoms = {each.column: each for part in parts for each in part.atoms}
+    steps = {step.variable.column: step for part in parts for step in part.steps}
     axes: list[Axis] = []
     answers: list[Mask] = []
     for position, parameter in enumerate(np.intersect1d(owner, seen.domain.free_columns).tolist()):
         mine = inner[owner == parameter]
         first, number = _distinct(nodes, mine)
         axis[mine], test[mine] = position, number + sum(map(len, answers))
-        made, yes = make_axis(seen, parameter, nodes, mine[first], tables[parameter], atoms.get(parameter))
+        made, yes = make_axis(seen, parameter, nodes, mine[first], tables[parameter], steps.get(parameter))
         axes.append(made)
         answers.append(yes)
     n_words = max((-(-yes.shape[1] // WORD) for yes in answers), default=1)
@@ -211,7 +211,8 @@ def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regio
     """
     families = plan.domain.families
     tested = {axis.parameter for axis in plan.axes}
-    n_tied = prod(each.n_levels for part in parts for each in part.atoms if each.column not in tested)
+    tied = [step.variable for part in parts for step in part.steps]
+    n_tied = prod(variable.n_levels for variable in tied if variable.column not in tested)
     n_tested = prod(int(axis.counts.sum()) for axis in plan.axes)
     # Machine integers, if they are wide enough for all inputs; else Python's.
     dtype = np.int64 if families.n_keys * len(families) < 2**63 else object
@@ -242,12 +243,12 @@ def _projected(part: Part, plan: TreePlan, dtype: Any) -> tuple[Codes, Mask, NDA
     cells = np.repeat(plan.whole, len(part.boxes), axis=0)
     weights: NDArray[Any] = np.ones(len(part.boxes), dtype=dtype)
     places = {axis.parameter: place for place, axis in enumerate(plan.axes)}
-    for atoms, mine in zip(part.atoms, part.boxes.T, strict=True):
-        if atoms.column in places:
-            place = places[atoms.column]
-            cells[:, place] = packed(atoms.sets[:, atoms.of(plan.axes[place].levels)], plan.n_words)[mine]
+    for step, sets, mine in zip(part.steps, part.sets, part.boxes.T, strict=True):
+        if step.variable.column in places:
+            place = places[step.variable.column]
+            cells[:, place] = packed(sets[:, step.of(plan.axes[place].levels)], plan.n_words)[mine]
         else:
-            weights = weights * atoms.counts[mine]
+            weights = weights * (sets @ np.array(step.weights))[mine]
     # Boxes that differ in untested parameters only are one.
     keys = np.column_stack([cells.reshape(len(cells), -1), part.allowed])
     _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe.domain.discretize import Dependence, by_quantiles, follows, joint_counts, numbered
+from fairprobe.domain.values import Dependence, by_quantiles, follows, joint_counts, numbered
 
 
 def test_columns_as_numbers():
