@@ -11,7 +11,7 @@ from small_worlds import WORLDS, World
 from fairprobe import Category, Density, Domain, Integer, Real, repair, search, shrink
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import DataError, DomainError, SettingError
-from fairprobe.explanation.minimal_changes import are_ordered
+from fairprobe.explanation.evidence import are_ordered
 from fairprobe.testing import CountingModel
 
 NAMES = ["age", "gain", "hours", "sex"]

@@ -12,8 +12,7 @@ from serving import Served, serving
 import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import HealthWarning
-from fairprobe.explanation.repairing import repair
-from fairprobe.explanation.shrinking import shrink
+from fairprobe.explanation import repair, shrink
 from fairprobe.model.remote import connect
 from fairprobe.replaying import CaseStatus, replay
 

@@ -20,6 +20,7 @@ from fairprobe.domain.expressions import Constant, Formula, Name, Operation, joi
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain
+from fairprobe.explanation.evidence import are_ordered
 
 Values = frozenset[int]
 """The set of coordinates (codes, or roles in a linked column) that a condition of a region allows on a parameter
@@ -97,12 +98,10 @@ class Axes:
                 column,
                 domain.parameters[column],
                 int(domain.families.key_levels[column]),
-                # Roles have no order, but numbers that are shifted keep theirs.
-                not domain.parameters[column].wraps
-                and (column not in links or domain.links[links[column]].roles is None),
+                bool(is_ordered),
                 links.get(column),
             )
-            for column in domain.free_columns
+            for column, is_ordered in zip(domain.free_columns, are_ordered(domain), strict=True)
         )
         self.columns = [axis.column for axis in self.each]
 
@@ -228,21 +227,51 @@ def _among(parameter: Parameter, inside: set[int]) -> Formula:
 # The condition of the highest worth on one axis
 
 
-def best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return (allowed values, gain): the condition of a region with the highest gain on a parameter without order.
+def best_condition(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """Return (condition, gain): the condition of a region with the highest gain on a parameter; None if there is none.
 
-    It allows the values whose summed gain is positive. A value without inputs stays as in the condition `now`. The
-    result is None if no value is left.
+    `values` and `gains` are by input, and `now` is the present condition.
+    """
+    if not axis.is_ordered:
+        return _best_values(axis, values, gains, now)
+    was = now if isinstance(now, Span) else Span(0, axis.last)
+    return _best_span(axis, values, gains, was) if len(values) else None
+
+
+def _best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """Return the values whose summed gain is positive, and their gain; None if there are none.
+
+    A value without inputs stays as in the condition `now`.
     """
     by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
-    before = np.ones(axis.n, dtype=bool)
-    if isinstance(now, frozenset):
-        before = np.zeros(axis.n, dtype=bool)
-        before[list(now)] = True
+    before = np.ones(axis.n, dtype=bool) if now is None else axis.holds(now, np.arange(axis.n))
     inside = np.where(n > 0, by_value > 0, before)
     if not inside.any():
         return None
     return frozenset(np.flatnonzero(inside).tolist()), float(by_value[inside].sum())
+
+
+def _best_span(axis: Axis, values: Codes, gains: Floats, now: Span) -> tuple[Condition, float]:
+    """Return the range of an ordered parameter with the highest gain, and the gain.
+
+    An end of the range `now` does not move if no input lies in between.
+    """
+    at, worth = _by_value(values, gains, axis.n)
+    missing_worth = 0.0
+    if at[-1] == axis.missing:
+        missing_worth, at, worth = float(worth[-1]), at[:-1], worth[:-1]
+    if not len(at):
+        return Span(1, 0, True), missing_worth
+    sums = np.concatenate([[0.0], np.cumsum(worth)])
+    end = int(np.argmax(sums[1:] - np.minimum.accumulate(sums[:-1])))
+    start = int(np.argmin(sums[: end + 1]))
+    gain = float(sums[end + 1] - sums[start])
+    below = int(at[start - 1]) if start else -1
+    above = int(at[end + 1]) if end + 1 < len(at) else axis.last + 1
+    low, high = int(at[start]), int(at[end])
+    low = now.low if below < now.low <= low else (0 if below < 0 else (below + low + 1) // 2)
+    high = now.high if high <= now.high < above else (axis.last if above > axis.last else (high + above) // 2)
+    return Span(low, high, missing_worth > 0), gain + max(missing_worth, 0.0)
 
 
 def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
@@ -252,31 +281,3 @@ def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
         return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
     at = np.flatnonzero(np.bincount(values, minlength=n))
     return at, np.asarray(np.bincount(values, gains, n)[at], dtype=np.float64)
-
-
-def best_span(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return (span, gain): the range of an ordered parameter with the highest gain; None without inputs.
-
-    `values` and `gains` are by input. An end of the condition `now` does not move if no input lies in between.
-    """
-    if not len(values):
-        return None
-    at, worth = _by_value(values, gains, axis.n)
-    missing_worth = 0.0
-    if axis.missing is not None and at[-1] == axis.missing:
-        missing_worth, at, worth = float(worth[-1]), at[:-1], worth[:-1]
-    takes = missing_worth > 0
-    if not len(at):
-        return Span(1, 0, True), missing_worth
-    sums = np.concatenate([[0.0], np.cumsum(worth)])
-    lowest = np.minimum.accumulate(sums[:-1])
-    end = int(np.argmax(sums[1:] - lowest))
-    start = int(np.argmin(sums[: end + 1]))
-    gain = float(sums[end + 1] - sums[start])
-    below = int(at[start - 1]) if start else -1
-    above = int(at[end + 1]) if end + 1 < len(at) else axis.last + 1
-    low, high = int(at[start]), int(at[end])
-    was = now if isinstance(now, Span) else Span(0, axis.last)
-    low = was.low if below < was.low <= low else (0 if below < 0 else (below + low + 1) // 2)
-    high = was.high if high <= was.high < above else (axis.last if above > axis.last else (high + above) // 2)
-    return Span(low, high, takes), gain + (missing_worth if takes else 0.0)

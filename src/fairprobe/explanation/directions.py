@@ -240,18 +240,18 @@ def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes
     """Return labels as outcomes; with a favourable label, there are two outcomes: it, and all others."""
     import pandas as pd
 
-    labels = labels_of(parts)
+    names = labels_of(parts)
+    index = pd.Index(names, dtype=object)
     good = None if evidence.favourable is None else evidence.favourable.word
-    if good is not None and good in labels:
-        others = [label for label in labels if label != good]
+    is_told = good is not None and good in names
+    if is_told:
+        others = [label for label in names if label != good]
         names = [others[0] if len(others) == 1 else f"not {good}", good]
-        return _Outcomes(names, lambda one, other: ((one == good).astype(int), (other == good).astype(int)), True)
-    index = pd.Index(labels, dtype=object)
 
-    def read(one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
-        return index.get_indexer(one.astype(object)), index.get_indexer(other.astype(object))
+    def numbers(outputs: NDArray[Any]) -> Codes:
+        return (outputs == good).astype(np.int64) if is_told else index.get_indexer(outputs.astype(object))
 
-    return _Outcomes(labels, read, False)
+    return _Outcomes(names, lambda one, other: (numbers(one), numbers(other)), is_told)
 
 
 def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:

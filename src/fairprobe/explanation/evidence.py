@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes
+from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, nearest
 from fairprobe.domain.density import Density, checked_density
@@ -330,6 +330,16 @@ def _check_none_given(found: Found, domain: Domain | None, **settings: Any) -> N
             raise SettingError.about(
                 name, f"is the search's own, {own!r}, got {value!r}: leave it out, or give found.cases"
             )
+
+
+def are_ordered(domain: Domain) -> Mask:
+    """Return a boolean mask over the columns that can be moved: True for numbers and ordinals, which have an order.
+
+    The roles of a linked column have none, but numbers that a link shifts keep theirs.
+    """
+    tables = {link.column for link in domain.links if link.roles is not None}
+    parameters = [domain.parameters[column] for column in domain.free_columns]
+    return np.array([p.kind in ("integer", "real", "ordinal") and p.name not in tables for p in parameters], dtype=bool)
 
 
 def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:

@@ -17,7 +17,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower
-from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.evidence import Evidence, are_ordered
 from fairprobe.oracle import Judgement
 
 SPREAD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 10**12)
@@ -47,14 +47,6 @@ def inputs_at(domain: Domain, coordinates: Codes, places: Codes) -> tuple[Codes,
     canonical = np.zeros((len(coordinates), len(domain.parameters)), dtype=np.int64)
     canonical[:, list(domain.free_columns)] = coordinates
     return domain.families.inputs(canonical, places)
-
-
-def are_ordered(domain: Domain) -> Mask:
-    """Return a boolean mask over the columns that can be moved: True for numbers and ordinals, which have an order."""
-    tables = {link.column for link in domain.links if link.roles is not None}
-    kinds = ("integer", "real", "ordinal")
-    parameters = [domain.parameters[column] for column in domain.free_columns]
-    return np.array([p.kind in kinds and p.name not in tables for p in parameters], dtype=bool)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ mass of the other inputs. At the price that F1 itself implies, the choice of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.explanation.boxes import Axes, Box, Condition, Span, best_span, best_values
+from fairprobe.explanation.boxes import Axes, Box, Condition, Span, best_condition
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.slices import Slices
 
@@ -155,7 +157,6 @@ class _Worth:
 
     def __init__(self, pool: Pool, price: float) -> None:
         self._pool, self._axes, self._price = pool, pool.axes, price
-        self._coordinates, self._hits, self._weights = pool.coordinates, pool.hits, pool.weights
         self._gains: Floats = pool.weights * np.where(pool.hits, 1.0, -price)
 
     # Candidates from trees
@@ -165,63 +166,49 @@ class _Worth:
         from sklearn.tree import DecisionTreeClassifier
 
         features, orders = self._features()
-        weights = self._weights * np.where(self._hits, 1.0, self._price)
+        weights = self._pool.weights * np.where(self._pool.hits, 1.0, self._price)
         found: dict[Box, float] = {}
         for n_leaves in N_LEAVES:
-            tree = DecisionTreeClassifier(max_leaf_nodes=n_leaves, min_samples_leaf=LEAST_IN_LEAF, random_state=0).fit(
-                features, self._hits, weights / weights.mean()
-            )
-            found |= dict(self._nodes(tree.tree_, orders))
+            tree = DecisionTreeClassifier(max_leaf_nodes=n_leaves, min_samples_leaf=LEAST_IN_LEAF, random_state=0)
+            tree.fit(features, self._pool.hits, weights / weights.mean())
+            found.update(self._nodes(tree.tree_, orders))
         return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
 
-    def _features(self) -> tuple[Floats, list[Codes | None]]:
-        """Return the pool's coordinates as numbers for a tree, by input, then axis, and the order of each axis.
+    def _features(self) -> tuple[Floats, dict[int, Codes]]:
+        """Return the pool's coordinates as numbers for a tree, and the order of each axis without an order of its own.
 
-        The order is None for an ordered axis. Otherwise it has the values sorted by the fraction of their inputs that
-        are cases.
+        It has the values sorted by the fraction of their inputs that are cases; the numbers are places in it.
         """
-        columns, orders = [], list[Codes | None]()
+        features, orders = self._pool.coordinates.astype(np.float64), {}
+        weights = (self._pool.weights, self._pool.weights * self._pool.hits)
         for place, axis in enumerate(self._axes.each):
-            values = self._coordinates[:, place]
-            order = None
             if not axis.is_ordered:
-                all_, cases = (
-                    np.bincount(values, each, axis.n) for each in (self._weights, self._weights * self._hits)
-                )
-                order = np.argsort(np.divide(cases, all_, out=np.zeros(axis.n), where=all_ > 0), kind="stable")
-                values = np.argsort(order, kind="stable")[values]
-            columns.append(values)
-            orders.append(order)
-        return np.column_stack(columns).astype(np.float64), orders
+                values = self._pool.coordinates[:, place]
+                every, cases = (np.bincount(values, each, axis.n) for each in weights)
+                rates = np.divide(cases, every, out=np.zeros(axis.n), where=every > 0)
+                orders[place] = np.argsort(rates, kind="stable")
+                features[:, place] = np.argsort(orders[place], kind="stable")[values]
+        return features, orders
 
-    def _nodes(self, tree: object, orders: Sequence[Codes | None]) -> Iterable[tuple[Box, float]]:
+    def _nodes(self, tree: Any, orders: Mapping[int, Codes]) -> Iterator[tuple[Box, float]]:
         """Yield, for each node of a fitted tree with positive worth, its box and its worth."""
-        left, right, feature, threshold, value, total = (
-            getattr(tree, name)
-            for name in (
-                "children_left", "children_right", "feature", "threshold", "value", "weighted_n_node_samples",
-            )
-        )  # fmt: skip
-        if value.shape[2] < 2:
-            return
         stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
         while stack:
             node, bounds = stack.pop()
-            parts = value[node, 0] / value[node, 0].sum()
-            gain = float((parts[1] - parts[0]) * total[node])  # weights hold the price already
+            parts = tree.value[node, 0] / tree.value[node, 0].sum()
+            gain = float((parts[-1] - parts[0]) * tree.weighted_n_node_samples[node])  # weights hold the price already
             if bounds and gain > 0:
-                yield self._axes.box({p: self._between(p, *b, orders[p]) for p, b in bounds.items()}), gain
-            if left[node] < 0:
-                continue
-            place, cut = int(feature[node]), int(np.floor(threshold[node]))
-            low, high = bounds.get(place, (0, self._axes.each[place].n - 1))
-            stack.append((int(left[node]), {**bounds, place: (low, cut)}))
-            stack.append((int(right[node]), {**bounds, place: (cut + 1, high)}))
+                yield self._axes.box({at: self._between(at, *ends, orders) for at, ends in bounds.items()}), gain
+            if tree.children_left[node] >= 0:
+                place, cut = int(tree.feature[node]), int(np.floor(tree.threshold[node]))
+                low, high = bounds.get(place, (0, self._axes.each[place].n - 1))
+                stack.append((tree.children_left[node], {**bounds, place: (low, cut)}))
+                stack.append((tree.children_right[node], {**bounds, place: (cut + 1, high)}))
 
-    def _between(self, place: int, low: int, high: int, order: Codes | None) -> Condition:
+    def _between(self, place: int, low: int, high: int, orders: Mapping[int, Codes]) -> Condition:
         axis = self._axes.each[place]
-        if order is not None:
-            return frozenset(order[low : high + 1].tolist())
+        if place in orders:
+            return frozenset(orders[place][low : high + 1].tolist())
         return Span(low, min(high, axis.last), axis.missing is not None and high > axis.last)
 
     # Choosing
@@ -246,9 +233,8 @@ class _Worth:
         boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
         if not boxes:
             return []
-        inside = np.stack([self._pool.inside(box) for box in boxes]).astype(
-            np.float32
-        )  # one product is quicker than a loop
+        # One product is quicker than a loop.
+        inside = np.stack([self._pool.inside(box) for box in boxes]).astype(np.float32)
         chosen: list[Box] = []
         total = 0.0
         for _ in range(most):
@@ -272,41 +258,27 @@ class _Worth:
         """Return a box with each side moved in turn to where the box has its highest worth, until no side moves."""
         for _ in range(PASSES):
             before = box
-            holds = [self._holds(box, place) for place in range(len(self._axes))]
-            n_broken = np.sum([~each for each in holds], axis=0, dtype=np.int64)
             for place in range(len(self._axes)):
-                others = np.flatnonzero(n_broken == ~holds[place])
-                box = self._best_side(box, place, others, gains)
-                now = self._holds(box, place)
-                n_broken += holds[place].astype(np.int64) - now
-                holds[place] = now
+                box = self._best_side(box, place, gains)
             if box == before:
                 break
         return box
 
-    def _holds(self, box: Box, place: int) -> Mask:
-        condition = box.by_axis.get(place)
-        if condition is None:
-            return np.ones(len(self._coordinates), dtype=bool)
-        return self._axes.each[place].holds(condition, self._coordinates[:, place])
-
-    def _best_side(self, box: Box, place: int, inside: Codes, gains: Floats) -> Box:
+    def _best_side(self, box: Box, place: int, gains: Floats) -> Box:
         """Return a box with the condition of one axis replaced by that of the highest worth.
 
-        The condition is left out if it adds next to nothing. `inside` has the inputs that satisfy all other conditions.
+        The condition is left out if it adds next to nothing.
         """
-        axis, values, worth = self._axes.each[place], self._coordinates[inside, place], gains[inside]
-        found = (
-            best_span(axis, values, worth, box.by_axis.get(place))
-            if axis.is_ordered
-            else best_values(axis, values, worth, box.by_axis.get(place))
-        )
+        rest = box.without(place)
+        inside = np.flatnonzero(self._axes.inside(rest, self._pool.coordinates))
+        worth = gains[inside]
+        values = self._pool.coordinates[inside, place]
+        found = best_condition(self._axes.each[place], values, worth, box.by_axis.get(place))
         if found is None:
             return box
         condition, gain = found
-        whole = float(worth.sum())
-        if gain - whole <= LEAST_SIDE * max(gain, 0.0):
-            return box.without(place)
+        if gain - float(worth.sum()) <= LEAST_SIDE * max(gain, 0.0):
+            return rest
         return self._axes.box({**box.by_axis, place: condition})
 
     def _needed(self, boxes: list[Box]) -> list[Box]:
@@ -349,7 +321,6 @@ class Pool:
         self._rng = evidence.rng(name)
         self._parts: list[tuple[Box, float, int]] = []
         """Triples of a box, its mass (its fraction of the population) and the number of inputs drawn from it."""
-        self._unjudged: tuple[Codes, Codes] | None = None
         small = np.int32 if max((axis.n for axis in axes.each), default=0) < 2**31 else np.int64
         self.coordinates: Codes = np.empty((0, len(axes)), dtype=small)
         self.hits: Mask = np.empty(0, dtype=bool)
@@ -398,26 +369,20 @@ class Pool:
         population = self.evidence.population
         if not box.conditions:
             return population.sample(n, self._rng), 1.0
-        if population.density is not None:
-            return self._draw_from_before(box, n)
-        domain = population.domain
-        part = domain.part(self.axes.rules(box))
-        if domain.n_valid is None or part.n_valid is None:  # callables cannot be counted
-            return self._draw_from_before(box, n)
+        whole, part = population.domain, population.domain.part(self.axes.rules(box))
+        if population.density is not None or whole.n_valid is None or part.n_valid is None:
+            # Inputs with a density, and those that callables allow, cannot be counted.
+            codes, coordinates = self._unjudged
+            inside = np.flatnonzero(self.axes.inside(box, coordinates))
+            if len(inside) < LEAST_DRAWN:
+                return codes[:0], 0.0
+            return codes[self._rng.choice(inside, min(n, len(inside)), replace=False)], len(inside) / len(codes)
         if not part.n_valid:
-            return np.empty((0, len(domain.levels)), dtype=np.int64), 0.0
-        return part.sample_codes(n, self._rng), part.n_valid / domain.n_valid
+            return np.empty((0, len(whole.levels)), dtype=np.int64), 0.0
+        return part.sample_codes(n, self._rng), part.n_valid / whole.n_valid
 
-    def _draw_from_before(self, box: Box, n: int) -> tuple[Codes, float]:
-        """Return at most `n` inputs of a box, as codes, and its mass, from inputs drawn once from the whole population.
-
-        There are no inputs, and the mass is 0, if fewer than `LEAST_DRAWN` of them lie in the box.
-        """
-        if self._unjudged is None:
-            codes = self.evidence.population.sample(N_UNJUDGED, self._rng)
-            self._unjudged = codes, self.axes.coordinates(codes)
-        codes, coordinates = self._unjudged
-        inside = np.flatnonzero(self.axes.inside(box, coordinates))
-        if len(inside) < LEAST_DRAWN:
-            return codes[:0], 0.0
-        return codes[self._rng.choice(inside, min(n, len(inside)), replace=False)], len(inside) / len(codes)
+    @cached_property
+    def _unjudged(self) -> tuple[Codes, Codes]:
+        """Return inputs drawn from the whole population, as codes, and their coordinates; they are drawn once."""
+        codes = self.evidence.population.sample(N_UNJUDGED, self._rng)
+        return codes, self.axes.coordinates(codes)
