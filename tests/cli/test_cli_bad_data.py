@@ -31,10 +31,10 @@ def on_data(fairprobe, folder):
         ('age,sex\n20,0\n"30\n,1"\n40,"1\n', ["got 1 on line 3"]),
         ("age,sex,age\n20,0,1\n", ["distinct names", "age"]),
         ("age;sex\n20;0\n", ["commas", "'age;sex'"]),
-        (b"\x89PNG\r\n\x1a\n\0\0\0", ["UTF-8", "zero bytes"]),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", ["UTF-8", "0x89"]),
         (b"age,sex\n2\xff,0\n", ["UTF-8", "0xff"]),
         ("age,sex\n20,0\n".encode("utf-16"), ["UTF-8", "UTF-16"]),
-        ("age,sex\n20,0\n".encode("utf-16-le"), ["UTF-8", "UTF-16"]),
+        ("age,sex\n20,0\n".encode("utf-16-le"), ["UTF-8", "UTF-16", "zero byte on line 1"]),
         (b"age,sex\n" + b"20,0\n" * 20_000 + b"3\0,1\n", ["zero byte on line 20,002"]),
         (",age,sex\n0,20,0\n1,30,1\n", ["every column must have a name", "Unnamed: 0"]),
         ("age,sex\n20,0\n30,0\n", ["two values at least, got one for 'sex'"]),
@@ -58,7 +58,7 @@ def test_content_that_is_not_what_the_name_says(on_data, name, parts):
 
 
 @pytest.mark.parametrize(
-    ("data", "got"), [("shelf.csv", "the folder shelf.csv"), ("none.csv", "No such file"), (".", "the folder .")]
+    ("data", "got"), [("shelf.csv", "Is a directory: shelf.csv"), ("none.csv", "No such file"), (".", "got '.'")]
 )
 def test_folder_and_absent_file(fairprobe, folder, data, got):
     (folder / "shelf.csv").mkdir()

@@ -109,15 +109,17 @@ def root(
 def _made(name: str) -> Any:
     """Import the file of a command and return the command that typer can run.
 
-    The file has `run`, whose docstring is the help, and `OPTIONS`. If the command can be tried on shipped data, it also
-    has `EXAMPLE`, the options for that.
+    The file has `OPTIONS` and `run`, whose docstring is the help. `run` takes the `request` and options by name.
+    If the command can be tried on shipped data, the file also has `EXAMPLE`, the options for that.
     """
     from fairprobe.cli.command import Request
 
     file = import_module(f"fairprobe.cli.{name}")
 
     def call(context: typer.Context, **given: Any) -> int:
-        return int(file.run(Request(context, given, file.OPTIONS)))
+        there = {"request": Request(context, given, file.OPTIONS)}
+        there |= {option: value for option, value in given.items() if value is not None}
+        return int(file.run(**{name: there[name] for name in inspect.signature(file.run).parameters if name in there}))
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     parameters = [context, *(option.parameter() for option in file.OPTIONS)]
@@ -125,7 +127,7 @@ def _made(name: str) -> Any:
     example = getattr(file, "EXAMPLE", None)
     epilog = f"To try it without a model of your own: fairprobe {name} {example}" if example else None
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, cls=_Command, help=file.run.__doc__, epilog=epilog)(call)
+    alone.command(name, cls=_Command, help=str(inspect.getdoc(file.run)).partition("\n\nArgs:")[0], epilog=epilog)(call)
     made: Any = typer.main.get_command(alone)
     names = {option.name for option in file.OPTIONS}
     made.old_flags = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,42 +26,35 @@ from fairprobe.wording import counted
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe audit` on its config and its page.
-
-    Args:
-        config: a file of settings: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options
-            override it; by default that of the current folder, if there is one.
-        trust_config: also accept settings of the named config that run code, tell secrets or lead out of its folder.
-        html: write the report as .html; an older file is overwritten.
-    """
-
-    config: ReadFile | None = None
-    trust_config: Flag = False
-    html: WrittenFile | None = None
-
-
-OPTIONS = [
-    *o.options_of(Own, positional=("config",)),
-    Option(replace(o.INPUTS[0].argument, default=None)),  # the model, which a config may name
-    *o.INPUTS[1:],
-    *o.options_of(audit, but=("sensitive", "data_name", "command"), names={"folder": "out"}),
-    *o.PRINTED,
-]
-
-
-def run(request: Request) -> int:
+def run(
+    request: Request, *, config: ReadFile | None = None, trust_config: Flag = False, html: WrittenFile | None = None
+) -> int:
     """Audit a model, held against a limit: shares, cases, why, proxies, a verdict and a report.
 
     Shares of the rows, of the density fitted to them and of the whole domain are shown side by side. The search for
     cases starts from the rows. The rows of --data are needed; --rows-are says if they are training rows or held out.
+
+    Args:
+        request: all options of the call.
+        config: a file of settings: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options
+            override it; by default that of the current folder, if there is one.
+        trust_config: also accept settings of the named config that run code, tell secrets or lead out of its folder.
+        html: write the report as .html; an older file is overwritten.
     """
     config = Config(request.given, [option.argument for option in OPTIONS])
     try:
         return AuditCommand(request, config).run()
     except InputError as error:
         raise config.in_keys(error) from None
+
+
+OPTIONS = [
+    *o.options_of(run, positional=("config",)),
+    Option(replace(o.INPUTS[0].argument, default=None)),  # the model, which a config may name
+    *o.INPUTS[1:],
+    *o.options_of(audit, but=("sensitive", "data_name", "command"), names={"folder": "out"}),
+    *o.PRINTED,
+]
 
 
 class AuditCommand(Command):
@@ -113,11 +106,8 @@ class AuditCommand(Command):
     def load(self) -> None:
         """Load the domain, the rows with their labels, and the model unless a dry run must not load it."""
         source = self.request.source
-        self.labels = None
-        if source.label is None:
-            self.domain, self.rows = source.load()
-        else:
-            self.domain, self.rows, self.labels = source.load_labelled()
+        self.labels = None if source.label is None else source.labels()
+        self.domain, self.rows = source.load()
         self.check_linked()
         self.model: Any = None
         if self.is_run:

@@ -76,56 +76,53 @@ class Source:
     def load(self) -> tuple[Domain, pd.DataFrame | None]:
         """Return the domain, and a frame with the input columns of the rows of --data; None without --data."""
         if self.data is not None:
-            rows = self.inputs_of(self.table())
+            rows = self.rows()
             return self._domain_of(rows), rows
         for name in ("label", "ignore", "missing", "sample_weight", "groups"):
             if getattr(self, name):
                 raise SettingError.about(name, "is about the columns of --data, got no --data")
         return self._domain_of(None), None
 
-    def load_labelled(self) -> tuple[Domain, pd.DataFrame, pd.Series]:
-        """Return the domain, a frame with the input columns of the rows of --data, and the label of each row."""
-        if self.label is None:
-            raise SettingError("--label must name the column of --data to predict, got none")
-        rows, labels = self.rows_and_labels()
-        return self._domain_of(rows), rows, labels
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """All columns of the file of --data as a frame."""
+        return read_frame(str(self.data), self.missing or ())
 
-    def rows_and_labels(self) -> tuple[pd.DataFrame, pd.Series]:
-        """Return a frame with the input columns of the rows of --data, and the label of each row."""
-        table = self.table()
-        rows = self.inputs_of(table)
-        if self.label not in table.columns:  # a domain file may remember another
-            raise self._no_column("--label", str(self.label), table)
-        return rows, labels_of(table, str(self.label), str(self.data))
-
-    def table(self, path: str | None = None, *, is_ours: bool = False) -> pd.DataFrame:
-        """Return all columns of the file of --data, or of the file `path`, as a frame.
-
-        With `is_ours`, fairprobe wrote the file, and the apostrophes that it put before some texts are removed.
-        """
-        if path is None:
-            return self._table
+    def cases(self, path: str) -> pd.DataFrame:
+        """Return a table of cases that fairprobe wrote, without the apostrophes that it put before some texts."""
         if path.lower().endswith(".parquet"):
             return read_frame(path)
-        table = read_frame(path, self.missing or ())
-        return restored(table) if is_ours else table
+        return restored(read_frame(path, self.missing or ()))
 
-    @cached_property
-    def _table(self) -> pd.DataFrame:
-        return read_frame(str(self.data), self.missing or ())
+    def labels(self) -> pd.Series:
+        """Return the label of each row of --data as plain Python values; raise a DataError if one is missing."""
+        import pandas as pd
+
+        if self.label is None:
+            raise SettingError("--label must name the column of --data to predict, got none")
+        if self.label not in self.table.columns:  # a domain file may remember another
+            raise self._no_column("label", self.label)
+        column = self.table[self.label]
+        unknown = int(column.isna().sum())
+        if unknown:
+            raise DataError(
+                f"every row must have a known label, got {unknown:,} of {len(column):,} in {self.data} without "
+                f"{self.label}: leave these rows out"
+            )
+        return pd.Series(column.tolist(), name=self.label)
 
     def column(self, option: str) -> Any:
         """Return the column of --data that an option such as `groups` names, as an array; None if it was not given."""
         name = getattr(self, option)
-        return None if name is None else self.table()[name].to_numpy()
+        return None if name is None else self.table[name].to_numpy()
 
     @cached_property
     def lines(self) -> list[int] | None:
         """The line number where each row begins in the CSV file of --data; None without --data or for Parquet."""
         return None if self.data is None else lines_of(self.data)
 
-    def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table without the columns of the label, the weights and the groups and without ignored columns.
+    def rows(self) -> pd.DataFrame:
+        """Return the table of --data without the columns of the label, the weights, the groups and the ignored ones.
 
         The remaining columns are the inputs of the model.
         """
@@ -135,20 +132,21 @@ class Source:
         asked += [(option, getattr(self, option)) for option in LEFT_OUT if getattr(self, option)]
         for option, name in asked:
             # Rows to be judged may well come without the label that a domain file remembers.
-            if name not in table.columns and option not in (self.remembered or ()):
-                raise self._no_column(flag(option), name, table)
-        rows = table.drop(columns=[name for _, name in asked if name in table.columns])
+            if name not in self.table.columns and option not in (self.remembered or ()):
+                raise self._no_column(option, name)
+        rows = self.table.drop(columns=[name for _, name in asked], errors="ignore")
         unnamed = [name for name in rows.columns if str(name).startswith("Unnamed: ")]
         if unnamed:
             raise DataError(f"every column must have a name, got none: leave it out by --ignore {unnamed[0]!r}")
-        if self.label in table.columns:
-            warn_of_health(health_of_label(rows, table[self.label]))
+        if self.label in self.table.columns:
+            warn_of_health(health_of_label(rows, self.table[self.label]))
         return rows
 
-    @staticmethod
-    def _no_column(option: str, name: str, table: pd.DataFrame) -> DataError:
-        near = nearest(name, table.columns)
-        return DataError(f"{option} must be one of the columns {listed(table.columns)}; got {name!r}{near}")
+    def _no_column(self, option: str, name: str) -> DataError:
+        known = self.table.columns
+        return DataError(
+            f"{flag(option)} must be one of the columns {listed(known)}; got {name!r}{nearest(name, known)}"
+        )
 
     def _domain_of(self, rows: pd.DataFrame | None) -> Domain:
         """Return the domain that --domain names or, without it, one inferred from the rows.
@@ -256,20 +254,6 @@ def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str,
         name: values_of(by_name[name], texts) if texts is not None and name in by_name else None
         for name, texts in compared.items()
     }
-
-
-def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:
-    """Return the column `label` of a frame as plain Python values; raise a DataError if a label is missing."""
-    import pandas as pd
-
-    column = frame[label]
-    unknown = int(column.isna().sum())
-    if unknown:
-        raise DataError(
-            f"every row must have a known label, got {unknown:,} of {len(column):,} in {path} without {label}: leave "
-            "these rows out"
-        )
-    return pd.Series(column.tolist(), name=label)
 
 
 def check_columns(rows: pd.DataFrame, domain: Domain, what: str = "the data") -> None:

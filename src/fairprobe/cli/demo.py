@@ -12,7 +12,6 @@ from fairprobe.blocks import Code, Items, Sentence, Table
 from fairprobe.checks import checked_seed
 from fairprobe.cli import INTERRUPTED
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Request
 from fairprobe.cli.words import progress, say, say_blocks, spinner
 from fairprobe.datasets import describe_census
 from fairprobe.domain.nearest import nearest_rows
@@ -33,12 +32,14 @@ PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 
 OUTCOMES = {-1: "<=50K", 1: ">50K"}
 
-OPTIONS = o.SEED
 
+def run(seed: int = 0) -> int:
+    """Search a decision tree fitted on the US census by all strategies. Takes some seconds.
 
-def run(request: Request) -> int:
-    """Search a decision tree fitted on the US census by all strategies. Takes some seconds."""
-    seed = checked_seed(request["seed"] or 0)
+    Args:
+        seed: the seed of the random inputs; another seed draws other inputs.
+    """
+    seed = checked_seed(seed)
     domain = datasets.census_domain()
     say(
         "Does a model that predicts incomes change its answer with a person's sex? The model is a decision tree, "
@@ -83,6 +84,8 @@ def run(request: Request) -> int:
     )
     return 0
 
+
+OPTIONS = o.options_of(run)
 
 # Cases as sentences, in the census's own words
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import tomli_w
@@ -31,27 +31,6 @@ MOST_MEMBERS = 2_000_000
 """Largest number of family members checked to count rows without a twin; with more, rows are sampled evenly. Chosen."""
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe domain` besides those on the data.
-
-    Args:
-        mine: look for rules that the rows never break, for parameters that follow from another and for links, and
-            write each of them with a comment.
-        out: write the domain as .toml; an older file is overwritten; by default, or as -, it goes to the standard
-            output.
-    """
-
-    mine: Flag = False
-    out: WrittenFile | None = None
-
-
-OPTIONS = [
-    Option(replace(arguments_of(Source)["data"], default=REQUIRED)),
-    *o.COLUMNS,
-    *o.options_of(Own, panel=o.RESULTS),
-]
-
 COMMENT = """\
 # What an input may be. Edit it, then pass it to a command as --domain FILE.
 # Kinds: integer and real (low, high, step), category and ordinal (values), derived (source, of, is).
@@ -62,7 +41,7 @@ COMMENT = """\
 """
 
 
-def run(request: Request) -> int:
+def run(request: Request, *, mine: Flag = False, out: WrittenFile | None = None) -> int:
     """Infer a domain from data, as a file to edit.
 
     The file is TOML, and is passed to other commands as --domain FILE. It stores --label, --ignore, --missing,
@@ -70,11 +49,18 @@ def run(request: Request) -> int:
 
     With --mine, rules that the rows keep are written too. Rules that name a sensitive parameter, and links, are written
     only as comments, for you to decide about.
+
+    Args:
+        request: all options of the call.
+        mine: look for rules that the rows never break, for parameters that follow from another and for links, and
+            write each of them with a comment.
+        out: write the domain as .toml; an older file is overwritten; by default, or as -, it goes to the standard
+            output.
     """
-    target = Destination.of(request["out"] or STDOUT, (".toml", STDOUT), "--out")
+    target = Destination.of(str(out or STDOUT), (".toml", STDOUT), "--out")
     source = request.source
     domain, rows = source.load()
-    mined = Mined(domain, rows) if request["mine"] and rows is not None else None
+    mined = Mined(domain, rows) if mine and rows is not None else None
     domain = domain if mined is None else mined.domain
     remembered = {"label": source.label, "ignore": names(source.ignore or ()), "missing": list(source.missing or ())}
     text = utf8_text_of(domain if mined is None else domain.without_constraints(), remembered)
@@ -87,6 +73,13 @@ def run(request: Request) -> int:
         title = f"{target.name} is written. Look at its bounds, then"
         say_blocks([*domain_blocks(domain), *found, Code(again, title)])
     return 0
+
+
+OPTIONS = [
+    Option(replace(arguments_of(Source)["data"], default=REQUIRED)),
+    *o.COLUMNS,
+    *o.options_of(run, panel=o.RESULTS),
+]
 
 
 # Rules and links that rows tell, as parts of a domain file with a comment each

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,11 +31,30 @@ from fairprobe.wording import POPULATIONS, counted
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe estimate` on populations and output.
+BESIDE = ("sample_weight", "groups")
+"""Arguments of `estimate` that hold one value per row; their options name columns of --data."""
+
+N_SHOWN = 3
+"""Number of discriminatory rows that the output shows; chosen."""
+
+
+def run(
+    request: Request,
+    *,
+    population: Sequence[Column] | None = None,
+    by_parameter: bool | None = None,
+    out: WrittenFile | None = None,
+    plot: WrittenFile | None = None,
+) -> int:
+    """Estimate how common discriminatory inputs are, with an interval.
+
+    An input is discriminatory if the model's output changes when only its sensitive parameters change. The shares of
+    the given rows and of the whole domain are shown side by side, because they can be far apart. If the domain has
+    links, there are two shares: a plain one, where only sensitive values change, and a linked one, where the linked
+    columns change as well.
 
     Args:
+        request: all options of the call.
         population: the inputs whose share is estimated: some of "rows", "domain", "valid" (the part of the domain that
             its constraints allow) and "density" (fitted to the rows of `data`); by default all there are but the
             density.
@@ -44,31 +63,10 @@ class Own:
             overwritten.
         plot: draw how the sample converges, as .svg; an older file is overwritten.
     """
-
-    population: Sequence[Column] | None = None
-    by_parameter: bool | None = None
-    out: WrittenFile | None = None
-    plot: WrittenFile | None = None
-
-
-OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(estimate, but=("population",)), *o.PRINTED]
-
-BESIDE = ("sample_weight", "groups")
-"""Arguments of `estimate` that hold one value per row; their options name columns of --data."""
-
-N_SHOWN = 3
-"""Number of discriminatory rows that the output shows; chosen."""
-
-
-def run(request: Request) -> int:
-    """Estimate how common discriminatory inputs are, with an interval.
-
-    An input is discriminatory if the model's output changes when only its sensitive parameters change. The shares of
-    the given rows and of the whole domain are shown side by side, because they can be far apart. If the domain has
-    links, there are two shares: a plain one, where only sensitive values change, and a linked one, where the linked
-    columns change as well.
-    """
     return Estimate(request).run()
+
+
+OPTIONS = [*o.INPUTS, *o.options_of(run), *o.options_of(estimate, but=("population",)), *o.PRINTED]
 
 
 class Estimate(Command):
@@ -76,6 +74,7 @@ class Estimate(Command):
 
     name = "the estimate"
     files: ClassVar = {"out": TABLES, "plot": (".svg",)}
+    result: Verdict | None = None
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -93,7 +92,6 @@ class Estimate(Command):
         """Finished shares, by population."""
         self.breakdowns: dict[str, dict[str, Share]] = {}
         """Shares by population, then by set of sensitive parameters; empty unless --by-parameter is given."""
-        self.verdict: Verdict | None = None
         self.unfinished: dict[str, Any] | None = None
         """Latest figures of the population that is being estimated or was cut short; None if there is none."""
 
@@ -164,7 +162,7 @@ class Estimate(Command):
             if self.request["by_parameter"]:
                 self.breakdowns[name] = sets
         if self.keywords["max_share"] is not None:
-            self.verdict = verdict(self.shares, self.keywords["max_share"], gate=str(self.gate))
+            self.result = verdict(self.shares, self.keywords["max_share"], gate=str(self.gate))
         self.write("out", self._write_rows)
         sampled = [share for share in self.shares.values() if has_history(share)]
         if sampled:
@@ -211,7 +209,7 @@ class Estimate(Command):
         return {
             "shares": _jsonable(self.shares),
             "breakdown": {name: _jsonable(sets) for name, sets in self.breakdowns.items()} or None,
-            "verdict": None if self.verdict is None else {name: getattr(self.verdict, name) for name in fields},
+            "verdict": None if self.result is None else {name: getattr(self.result, name) for name in fields},
             "rows": self._first_rows(),
             "unfinished": self.unfinished,
         }
@@ -228,7 +226,7 @@ class Estimate(Command):
         n_queries, seconds = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "seconds"))
         return [
             *blocks_of(self.shares, self.breakdowns, some, good, limit),
-            *([] if self.verdict is None else verdict_blocks(self.verdict, self.gate.twins)),
+            *([] if self.result is None else verdict_blocks(self.result, self.gate.twins)),
             Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}."),
         ]
 
@@ -243,10 +241,6 @@ class Estimate(Command):
         if self.unfinished is not None and self.unfinished["n"]:
             parts.append(f"{self.unfinished['population']}: so far {self.unfinished['so_far']}")
         return "; ".join(parts) or "nothing"
-
-    def code_of_result(self) -> int:
-        """Return the exit code of the verdict; 0 without a limit."""
-        return 0 if self.verdict is None else self.verdict.exit_code
 
     # The dry run
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,46 +33,44 @@ EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_doma
 _ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe explain` on cases, population and output.
+NOT_ABOUT_SEARCH = ("linked", *_ALSO_OF_SEARCH)
+"""Options of a search that are also allowed if --cases is given."""
+
+
+def run(
+    request: Request,
+    *,
+    cases: ReadFile | None = None,
+    population: str | None = None,
+    out: WrittenFile | None = None,
+    plots: WrittenFolder | None = None,
+) -> int:
+    """Explain discriminatory inputs: where they are, through what, who is worse off, what would end it.
+
+    It searches as fairprobe search does, or takes --cases. Regions are learned from the cases and measured on fresh
+    inputs. With --data and --label, it says if the data have the difference as well. Ways to end it are simulated:
+    nothing is trained.
 
     Args:
+        request: all options of the call.
         cases: a file of cases to explain, as fairprobe search --out writes it; none are then searched for.
         population: the inputs on which regions are measured: "domain", "valid" (its allowed part) or "density" (fitted
             to `data`); by default those that the search may try.
         out: write all figures as .json; an older file is overwritten.
         plots: a folder for drawings of influence, curves and directions as .svg; older files are overwritten.
     """
-
-    cases: ReadFile | None = None
-    population: str | None = None
-    out: WrittenFile | None = None
-    plots: WrittenFolder | None = None
+    return Explain(request).run()
 
 
 OPTIONS = [
     *o.INPUTS,
     *searching.SEARCHING,
-    *o.options_of(Own),
+    *o.options_of(run),
     *o.options_of(
         explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
     ),
     *o.PRINTED,
 ]
-
-NOT_ABOUT_SEARCH = ("linked", *_ALSO_OF_SEARCH)
-"""Options of a search that are also allowed if --cases is given."""
-
-
-def run(request: Request) -> int:
-    """Explain discriminatory inputs: where they are, through what, who is worse off, what would end it.
-
-    It searches as fairprobe search does, or takes --cases. Regions are learned from the cases and measured on fresh
-    inputs. With --data and --label, it says if the data have the difference as well. Ways to end it are simulated:
-    nothing is trained.
-    """
-    return Explain(request).run()
 
 
 class Explain(Search):
@@ -106,14 +103,14 @@ class Explain(Search):
         super().load()
         self.compared = self.domain if self.keywords["linked"] else self.domain.without_links()
         source = self.request.source
-        if self.rows is not None and source.label is not None and source.label in source.table().columns:
-            self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
+        if self.rows is not None and source.label in source.table.columns:
+            self.labels = np.array(source.table[source.label].tolist(), dtype=object)
         self._check_labels(classes_of(self.model))
         self.favourable = self.good_outcome(self.compared, self.rows)
         self.population = self._population()
         path = self.request["cases"]
         if path is not None:
-            table = source.table(path, is_ours=True)
+            table = source.cases(path)
             try:
                 as_inputs(self.compared, table)
             except DataError as error:

@@ -23,9 +23,6 @@ from fairprobe.wording import for_terminal
 if TYPE_CHECKING:
     import pandas as pd
 
-HEAD = 65_536
-"""Number of bytes at the start of a CSV file that are searched for zero bytes, which no text has; chosen."""
-
 TABLES = (".csv", ".parquet")
 STDOUT = "-"
 FOLDER = "/"
@@ -38,15 +35,10 @@ def read_frame(path: str, missing: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV or Parquet file as a frame; `missing` are texts that mark missing values, besides those of pandas."""
     file = Path(path)
     kind = file.name.lower()
-    if file.is_dir():
-        raise DataError(f"the data must be a file, got the folder {path}")
     if not kind.endswith((".csv", ".csv.gz", ".parquet")):
         raise DataError(f"the data must be a .csv, .csv.gz or .parquet file, got {path!r}")
     try:
-        with opened_regular(file) as found:  # a pipe may never end
-            is_empty = not found.read(1)
-        if is_empty:
-            raise DataError(f"the data must have a header and a row, got an empty file: {path}")
+        opened_regular(file).close()  # a pipe may never end
         return _read_parquet(file, missing) if kind.endswith(".parquet") else _read_csv(file, missing)
     except OSError as error:
         near = "" if file.exists() else nearest(file.name, (other.name for other in file.parent.glob("*")))
@@ -76,7 +68,8 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
             _check_table(file, text)
         return pd.read_csv(file, encoding="utf-8-sig", na_values=list(missing), low_memory=False, index_col=False)
     except UnicodeDecodeError as error:
-        raise DataError(f"{file} must be UTF-8 text, got the byte 0x{error.object[error.start]:02x}") from None
+        got = f"the byte 0x{error.object[error.start]:02x}"
+        raise DataError(f"{file} must be UTF-8 text, got {got}: a binary file, or UTF-16?") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{file} must be compressed by gzip, got {_first_line(error)}") from None
     except DataError:
@@ -86,13 +79,10 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
 
 
 def _open(file: Path) -> IO[str]:
-    """Open a CSV file, compressed or not, as text; raise a DataError if its start is not UTF-8 text."""
+    """Open a CSV file, compressed or not, as text."""
     opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
-    with opener(file, "rb") as raw:
-        head = raw.read(HEAD)
-    if b"\0" in head or head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{file} must be UTF-8 text, got zero bytes: a binary file, or UTF-16?")
-    return opener(file, "rt", encoding="utf-8-sig", newline="")
+    opened: IO[str] = opener(file, "rt", encoding="utf-8-sig", newline="")
+    return opened
 
 
 def lines_of(path: str) -> list[int] | None:
@@ -122,7 +112,8 @@ def _check_table(file: Path, text: Iterable[str]) -> None:
     def lines() -> Iterator[str]:
         for number, line in enumerate(text, start=1):
             if "\0" in line:
-                raise DataError(f"{file} must be text, got a zero byte on line {number:,}")
+                got = f"a zero byte on line {number:,}"
+                raise DataError(f"{file} must be UTF-8 text, got {got}: a binary file, or UTF-16?")
             yield line
 
     reader = csv.reader(lines())
@@ -143,7 +134,7 @@ def _check_table(file: Path, text: Iterable[str]) -> None:
 
 def _check_header(file: Path, header: list[str]) -> None:
     if not header:
-        raise DataError(f"{file} must have a header and a row, got only blank lines")
+        raise DataError(f"{file} must have a header and a row, got an empty file or blank lines")
     repeated = [name for name, n in Counter(header).items() if n > 1 and name]
     if repeated:
         raise DataError(f"{file}: columns must have distinct names, got {', '.join(repeated)} more than once")

@@ -6,15 +6,13 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import REQUIRED, Column, Flag, ModelSource, ReadFile, WrittenFile
+from fairprobe.arguments import REQUIRED, Column, DataFile, Flag, ModelSource, WrittenFile
 from fairprobe.blocks import Code, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
-from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN, danger_of
 from fairprobe.cli.files import Destination, read_frame
 from fairprobe.cli.words import reworded, say_blocks
@@ -24,27 +22,6 @@ from fairprobe.estimation.share import ROLES
 if TYPE_CHECKING:
     import pandas as pd
 
-
-@dataclass
-class Own:
-    """Options of `fairprobe init`.
-
-    Args:
-        data: a table of rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
-        model: the model: module:attribute, or a file.
-        label: the column to predict; by default guessed by its name.
-        out: the config file to write; by default fairprobe.toml.
-        overwrite: overwrite the file if it exists.
-    """
-
-    data: ReadFile
-    model: ModelSource | None = None
-    label: Column | None = None
-    out: WrittenFile | None = None
-    overwrite: Flag = False
-
-
-OPTIONS = o.options_of(Own, panel=o.WHAT, positional=("data",))
 
 KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in o.NOT_SETTINGS}
 """Arguments that a config file may set, by name of the option."""
@@ -83,22 +60,34 @@ LABEL = r"label|target|class|outcome|y|income|approved|default|decision"
 SEPARATE = r"(?:^|[^a-z])(?:{})(?:$|[^a-z])"
 
 
-def run(request: Request) -> int:
+def run(
+    data: DataFile,
+    model: ModelSource | None = None,
+    label: Column | None = None,
+    out: WrittenFile | None = None,
+    overwrite: Flag = False,
+) -> int:
     """Write a commented config of an audit, from a data file.
 
     Sensitive columns are guessed by their names, and so is the label: look at them. Then: fairprobe audit.
+
+    Args:
+        data: a table of rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
+        model: the model: module:attribute, or a file.
+        label: the column to predict; by default guessed by its name.
+        out: the config file to write; by default fairprobe.toml.
+        overwrite: overwrite the file if it exists.
     """
-    name = request["out"] or OWN
-    out = Destination.of(name, (".toml",), "--out", overwrite=bool(request["overwrite"]))
-    rows = read_frame(request["data"])
-    if request["label"] is not None and request["label"] not in rows.columns:
-        raise DataError(f"--label must be one of the columns {', '.join(rows.columns)}; got {request['label']!r}")
-    label = request["label"] or next(reversed(named(LABEL, rows.columns)), None)
+    name = str(out or OWN)
+    target = Destination.of(name, (".toml",), "--out", overwrite=overwrite)
+    rows = read_frame(data)
+    if label is not None and label not in rows.columns:
+        raise DataError(f"--label must be one of the columns {', '.join(rows.columns)}; got {label!r}")
+    label = label or next(reversed(named(LABEL, rows.columns)), None)
     sensitive = [column for column in named(SENSITIVE, rows.columns) if column != label]
-    model = request["model"]
     known = {
         "model": place(model, name) if model and Path(model).exists() else model or "package.module:model",
-        "data": place(request["data"], name),
+        "data": place(data, name),
         "max_share": 0.01,
         "seed": 0,
         "out": "audit",
@@ -106,7 +95,7 @@ def run(request: Request) -> int:
         "sensitive": sensitive,
     }
     trust = " --trust-config" if danger_of(KEYS["model"], known["model"], Path(name)) else ""
-    out.write_text(config_text(known, rows, f"fairprobe audit {Path(name).name}{trust}"))
+    target.write_text(config_text(known, rows, f"fairprobe audit {Path(name).name}{trust}"))
     guessed = f"sensitive: {', '.join(sensitive) or 'none found'}; label: {label or 'none found'}"
     say_blocks(
         [
@@ -115,6 +104,9 @@ def run(request: Request) -> int:
         ]
     )
     return 0
+
+
+OPTIONS = o.options_of(run, panel=o.WHAT, positional=("data",))
 
 
 def place(name: str, config: str) -> str:

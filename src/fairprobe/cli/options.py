@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from fairprobe.arguments import REQUIRED, Argument, Flag, arguments_of
+from fairprobe.arguments import NUMBER, REQUIRED, WHOLE, Argument, Flag, Kind, arguments_of
 from fairprobe.cli.data import Source
-from fairprobe.cli.values import PARSERS, or_none
-from fairprobe.cli.words import ARGUMENTS, flag, help_of
+from fairprobe.cli.values import number_or_text
+from fairprobe.cli.words import ARGUMENTS, NONE, flag, help_of
 from fairprobe.model.remote import connect
 from fairprobe.model.sources.load import load_model
 
@@ -56,46 +57,51 @@ class Option:
         """The name of the argument."""
         return self.argument.name
 
+    @property
+    def kind(self) -> Kind:
+        """The kind of the argument's value, which a text can express."""
+        assert self.argument.kind is not None
+        return self.argument.kind
+
     def parameter(self) -> inspect.Parameter:
         """Return the option as a parameter of the function that typer turns into a command.
 
         Unless it is required, its value is None if the option is not given.
         """
-        argument, kind = self.argument, self.argument.kind
-        assert kind is not None
-        parser = PARSERS.get(kind.rule)
-        value: Any = Any if parser else str
-        if kind.metavar is None:
-            value = bool
-        elif kind.is_list:
-            value = list[str]
-        is_needed = argument.default is REQUIRED
-        if parser is not None and argument.may_be_none:
-            parser = or_none(parser)
+        argument, kind, own = self.argument, self.kind, flag(self.name)
+        is_number = kind.rule in (WHOLE, NUMBER)
+        value: Any = Any if is_number else str
+        if kind.metavar is None or kind.is_list:
+            value = list[str] if kind.is_list else bool
+        choices = argument.choices if kind.metavar == "NAME" else []
         shared: dict[str, Any] = {
             "help": help_of(argument),
-            "metavar": argument.name.upper() if self.is_positional else kind.metavar,
+            "metavar": self.name.upper() if self.is_positional else kind.metavar,
             "show_default": False,
-            "parser": parser,
-            "autocompletion": self._completion(),
+            "rich_help_panel": None if self.is_positional else self.panel,
+            "parser": self._number if is_number else None,
+            "autocompletion": (lambda: choices) if choices else None,
         }
-        if self.is_positional:
-            made = typer.Argument(**shared)
-        else:
-            made = typer.Option(*self._flags(), rich_help_panel=self.panel, **shared)
+        flags = [f"{own}/--no-{own[2:]}" if "bool" in argument.annotation else own]
+        if self.name == "out":
+            flags.append("-o")
+        made = typer.Argument(**shared) if self.is_positional else typer.Option(*flags, **shared)
+        is_needed = argument.default is REQUIRED
         annotation: Any = Annotated[value if is_needed else value | None, made]
-        default = inspect.Parameter.empty if is_needed else None
+        default = REQUIRED if is_needed else None
         return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
-    def _flags(self) -> list[str]:
-        own = flag(self.name)
-        if "bool" in self.argument.annotation:
-            return [f"{own}/--no-{own[2:]}"]
-        return [own, "-o"] if self.name == "out" else [own]
+    def _number(self, text: str) -> Any:
+        """Return the number or the whole number that a text of the command line stands for.
 
-    def _completion(self) -> Callable[[], list[str]] | None:
-        kind, choices = self.argument.kind, self.argument.choices
-        return (lambda: choices) if choices and kind is not None and kind.metavar == "NAME" else None
+        It may also be "none" if the argument may be None. Another text raises typer's BadParameter.
+        """
+        if self.argument.may_be_none and str(text).lower() == NONE:
+            return NONE
+        value, is_whole = number_or_text(str(text)), self.kind.rule == WHOLE
+        if isinstance(value, str) or (is_whole and not (math.isfinite(value) and value == int(value))):
+            raise typer.BadParameter(f"must be {self.kind.rule}, got {text!r}")
+        return int(value) if is_whole else value
 
 
 def options_of(
@@ -159,16 +165,4 @@ class Printed:
     dry_run: Flag = False
 
 
-@dataclass
-class Seed:
-    """The option of commands that use models shipped with fairprobe.
-
-    Args:
-        seed: the seed of the random inputs; another seed draws other inputs.
-    """
-
-    seed: int = 0
-
-
 PRINTED = options_of(Printed)
-SEED = options_of(Seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +11,7 @@ from fairprobe.arguments import ReadFile, WrittenFile
 from fairprobe.blocks import Block, Items, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.data import Source, labels_of
+from fairprobe.cli.data import Source
 from fairprobe.cli.files import TABLES
 from fairprobe.cli.values import as_options
 from fairprobe.cli.words import note
@@ -32,24 +32,7 @@ OF_DOMAIN = ("domain", "sensitive", "constraint", "link", "hidden")
 OF_DATA = ("data", "label", "ignore", "missing")
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe replay` on its files.
-
-    Args:
-        run: the folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases of tests, or the
-            cases of a search, .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
-        out: write the status of each case as .csv or .parquet; an older file is overwritten.
-    """
-
-    run: ReadFile
-    out: WrittenFile | None = None
-
-
-OPTIONS = [*o.options_of(Own, panel=o.RESULTS, positional=("run",)), *o.INPUTS, *o.options_of(replay), *o.PRINTED]
-
-
-def run(request: Request) -> int:
+def run(request: Request, *, run: ReadFile, out: WrittenFile | None = None) -> int:
     """Ask a model about cases found before: which still hold, which were fixed, which can no longer be asked.
 
     The domain and the question are those of the run, if it states them. For the table of a search, give --domain, or
@@ -57,8 +40,17 @@ def run(request: Request) -> int:
 
     Exit code 0 if all cases were fixed, 1 if some still hold. It is 4 if none is known to hold and some could not be
     asked, or if there was none to ask.
+
+    Args:
+        request: all options of the call.
+        run: the folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases of tests, or the
+            cases of a search, .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
+        out: write the status of each case as .csv or .parquet; an older file is overwritten.
     """
     return Replay(request).run()
+
+
+OPTIONS = [*o.options_of(run, panel=o.RESULTS, positional=("run",)), *o.INPUTS, *o.options_of(replay), *o.PRINTED]
 
 
 class Replay(Command):
@@ -74,14 +66,12 @@ class Replay(Command):
         """Load the cases, the domain of each run, the rows and the model."""
         path, source = self.request["run"], self.request.source
         is_table = Path(path).is_file() and not path.lower().endswith(".json")
-        self.runs = [of_table(source.table(path, is_ours=True))] if is_table else read_run(path)
+        self.runs = [of_table(source.cases(path))] if is_table else read_run(path)
         source = self._with_command(source, self.runs[0].command)
         self.rows = self.labels = None
         if source.data is not None:
-            table = source.table()
-            self.rows = source.inputs_of(table)
-            if source.label in table.columns:
-                self.labels = labels_of(table, str(source.label), source.data)
+            self.rows = source.rows()
+            self.labels = source.labels() if source.label in source.table.columns else None
         given = self._given_domain(source)
         self.asked = [self._question(each, given) for each in self.runs]
         question, self.domain = self.asked[0]

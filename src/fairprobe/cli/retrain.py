@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from fairprobe.arguments import Flag, ReadFile, WrittenFile
@@ -29,41 +29,39 @@ from fairprobe.retraining.task import Settings
 EXAMPLE = "--model subject:decision-tree"
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe retrain` on its files.
-
-    Args:
-        held_out: a table of rows that the model has not seen, to choose and report by; by default 30% of `data`.
-        cases: cases to add, as fairprobe search --out writes them; by default they are searched for.
-        out: write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet.
-        overwrite: overwrite the file of `out`, if it is there and a round is accepted.
-        plot: draw share against accuracy of all rounds, as .svg; an older file is overwritten.
-    """
-
-    held_out: ReadFile | None = None
-    cases: ReadFile | None = None
-    out: WrittenFile | None = None
-    overwrite: Flag = False
-    plot: WrittenFile | None = None
-
-
-OPTIONS = [*o.INPUTS, *o.options_of(Own), *o.options_of(retrain), *o.PRINTED]
-
 CENSUS = "fairprobe.datasets:census_domain"
 
 SHOWN_ANYWAY = ("round-failed", "not-retrained", "not-reported", "fitted-rows")
 """Names of health checks whose remarks are not shown as warnings, because the result states them."""
 
 
-def run(request: Request) -> int:
+def run(
+    request: Request,
+    *,
+    held_out: ReadFile | None = None,
+    cases: ReadFile | None = None,
+    out: WrittenFile | None = None,
+    overwrite: Flag = False,
+    plot: WrittenFile | None = None,
+) -> int:
     """Retrain a classifier until discriminatory inputs are rarer.
 
     Rounds add discriminatory inputs, or rows with their twins, to the training rows and fit a clone. It is accepted
     if a share is shown to be lower and accuracy is kept. The figures come from rows and inputs that neither fitting
     nor choosing has seen. If no round is accepted, no model is written and the exit code is 4.
+
+    Args:
+        request: all options of the call.
+        held_out: a table of rows that the model has not seen, to choose and report by; by default 30% of `data`.
+        cases: cases to add, as fairprobe search --out writes them; by default they are searched for.
+        out: write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet.
+        overwrite: overwrite the file of `out`, if it is there and a round is accepted.
+        plot: draw share against accuracy of all rounds, as .svg; an older file is overwritten.
     """
     return Retrain(request).run()
+
+
+OPTIONS = [*o.INPUTS, *o.options_of(run), *o.options_of(retrain), *o.PRINTED]
 
 
 class Retrain(Command):
@@ -91,12 +89,13 @@ class Retrain(Command):
         if self.request["data"] is None:
             self._load_census()
         else:
-            self.domain, self.rows, self.labels = source.load_labelled()
+            self.labels = source.labels()
+            self.domain, self.rows = source.load()
             self.keywords["groups"] = source.column("groups")
         if self.request["held_out"] is not None:
             self._load_held_out()
         if self.request["cases"] is not None:
-            cases = source.table(self.request["cases"], is_ours=True)
+            cases = source.cases(self.request["cases"])
             check_parameters(self.domain, cases, "--cases")
             self.keywords["cases"] = cases
         if self.request["favourable"] is not None:
@@ -137,11 +136,9 @@ class Retrain(Command):
 
     def _load_held_out(self) -> None:
         path, source = self.request["held_out"], self.request.source
-        table = source.table(path)
-        there = [name for name in names(source.ignore or ()) if name in table.columns]
-        other = replace(source, data=path, ignore=there)
+        other = replace(source, data=path, remembered=("ignore",))  # which may be absent there
         try:
-            rows, labels = other.rows_and_labels()
+            rows, labels = other.rows(), other.labels()
         except DataError as error:
             raise DataError(f"--held-out {path}: {error}") from None
         check_columns(rows, self.domain, f"--held-out {path}")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from typing import Any
 
 from fairprobe.arguments import Flag, WrittenFile
 from fairprobe.blocks import Sentence, Table
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_choice
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Request
 from fairprobe.cli.files import TABLES, Destination, for_parquet
 from fairprobe.cli.words import note, say, say_blocks
 from fairprobe.errors import FairprobeError, RunError, SettingError
@@ -26,9 +24,12 @@ ACTIONS = ("list", "show", "merge", "export")
 MEGABYTE = 1_000_000
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe runs`.
+def run(action: str, folders: Sequence[str] = (), out: WrittenFile | None = None, json: Flag = False) -> int:
+    """List, show, merge and export runs that were kept by --store.
+
+    list names the runs of a folder. show says what a run is and where it stands, and checks every file. export writes
+    the cases of a search as it would have written them itself. merge writes the distinct cases of all finished shards
+    of one or more runs of one domain. None of them needs the model.
 
     Args:
         action: one of list, show, merge, export.
@@ -36,44 +37,27 @@ class Own:
         out: for merge and export: write the cases as .csv or .parquet; an older file is overwritten.
         json: print the output of list and show as JSON.
     """
-
-    action: str
-    folders: Sequence[str] | None = None
-    out: WrittenFile | None = None
-    json: Flag = False
-
-
-OPTIONS = o.options_of(Own, panel=o.RESULTS, positional=("action", "folders"))
-
-
-def run(request: Request) -> int:
-    """List, show, merge and export runs that were kept by --store.
-
-    list names the runs of a folder. show says what a run is and where it stands, and checks every file. export writes
-    the cases of a search as it would have written them itself. merge writes the distinct cases of all finished shards
-    of one or more runs of one domain. None of them needs the model.
-    """
-    action, folders = request["action"], list(request["folders"] or ())
-    if action not in ACTIONS:
-        near = nearest(action, ACTIONS)
-        raise SettingError(f"runs must be followed by one of {', '.join(ACTIONS)}; got {action!r}{near}")
+    checked_choice("the action of runs", action, ACTIONS)
     if action in ("show", "export") and len(folders) != 1:
         raise SettingError(f"runs {action} must be given one run folder, got {len(folders)}")
     if action == "merge" and not folders:
         raise SettingError("runs merge must be given the folders of runs, got none")
     if action in ("merge", "export"):
-        target = Destination.of(request["out"], TABLES, "--out")
+        target = Destination.of(None if out is None else str(out), TABLES, "--out")
         with as_written(", ".join(folders)):
             write_cases(action, folders, target)
         return 0
     found = listed(Path(folders[0] if folders else "runs")) if action == "list" else [shown(folders[0], check=True)]
-    if request["json"]:
-        sys.stdout.write(json.dumps(found if action == "list" else found[0]) + "\n")
+    if json:
+        sys.stdout.write(dumps(found if action == "list" else found[0]) + "\n")
         return 0
     show(found)
     if action == "show":
         show_end(found[0])
     return 0
+
+
+OPTIONS = o.options_of(run, panel=o.RESULTS, positional=("action", "folders"))
 
 
 def listed(folder: Path) -> list[dict[str, Any]]:

@@ -48,34 +48,28 @@ class Start:
     min_plausibility: float | None = None
 
 
-@dataclass
-class Own:
-    """Options of `fairprobe search` on its output.
-
-    Args:
-        out: write the cases as .csv or .parquet; an older file is overwritten, and - is CSV on the standard output.
-    """
-
-    out: WrittenFile | None = None
-
-
 SEARCHING = [*o.options_of(Start), *o.options_of(search, but=("min_plausibility",))]
 """Options of a search, which `fairprobe explain` has as well."""
-
-OPTIONS = [*o.INPUTS, *SEARCHING, *o.options_of(Own), *o.PRINTED]
 
 N_SHOWN = 3
 """Number of cases in the output of --json; chosen."""
 
 
-def run(request: Request) -> int:
+def run(request: Request, *, out: WrittenFile | None = None) -> int:
     """Search a model for discriminatory inputs.
 
     An input is discriminatory if the model's output changes when only its sensitive parameters change, and what is
     linked to them. If rows are given, the search starts from them and tries only inputs that are plausible by a density
     fitted to them. Every case then says which row is nearest.
+
+    Args:
+        request: all options of the call.
+        out: write the cases as .csv or .parquet; an older file is overwritten, and - is CSV on the standard output.
     """
     return Search(request).run()
+
+
+OPTIONS = [*o.INPUTS, *SEARCHING, *o.options_of(run), *o.PRINTED]
 
 
 class Search(Command):

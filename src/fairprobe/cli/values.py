@@ -11,17 +11,14 @@ Names and values that hold one of ~ : ; , = stand in quotes: "...", '...' or `..
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import typer
-
-from fairprobe.arguments import NUMBER, WHOLE, Argument
-from fairprobe.cli.words import NONE, flag
+from fairprobe.arguments import Argument
+from fairprobe.checks import repeated
+from fairprobe.cli.words import flag
 from fairprobe.domain import Category, Link, Ordinal, Parameter
 from fairprobe.errors import SettingError
 
@@ -84,37 +81,6 @@ def number_or_text(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
-
-
-def whole(text: str) -> int:
-    """Return the whole number that the text of an option stands for; any other text raises typer's BadParameter.
-
-    >>> whole("1_000_000"), whole("1e6")
-    (1000000, 1000000)
-    """
-    value = number_or_text(str(text))
-    if isinstance(value, str) or not math.isfinite(value) or value != int(value):
-        raise typer.BadParameter(f"must be a whole number, got {text!r}")
-    return int(value)
-
-
-def number(text: str) -> float:
-    """Return the number that the text of an option stands for; any other text raises typer's BadParameter."""
-    value = number_or_text(str(text))
-    if isinstance(value, str):
-        raise typer.BadParameter(f"must be a number, got {text!r}")
-    return value
-
-
-PARSERS: dict[str, Callable[[str], Any]] = {WHOLE: whole, NUMBER: number}
-"""Function that turns the text of an option into a value, by the rule of the argument's `Kind`.
-
-Values of other kinds stay texts."""
-
-
-def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a parser that returns the text "none" in lower case if it is given, and otherwise calls `parser`."""
-    return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
 def as_given(argument: Argument, value: Any) -> Any:
@@ -197,10 +163,8 @@ def _cell(text: str, cell: str) -> tuple[str, str]:
 
 
 def _once(text: str, cells: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    for who, n in Counter(who for who, _ in cells).items():
-        if n > 1:
-            rule = "a sensitive value must stand once in a role or shift"
-            raise SettingError(f"--link {text!r}: {rule}, got {who!r} twice")
+    for who in repeated(who for who, _ in cells):
+        raise SettingError(f"--link {text!r}: a sensitive value must stand once in a role or shift, got {who!r} twice")
     return dict(cells)
 
 
