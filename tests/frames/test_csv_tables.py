@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairprobe.csv_tables import restored, write_csv
+from fairprobe.frames import restored, write_csv
 
 FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 TEXT = st.text(st.sampled_from([*"=+-@'\"\t\r\n ,ab", "\uff1d", "\u00a0"]), min_size=1, max_size=8)

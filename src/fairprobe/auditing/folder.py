@@ -10,9 +10,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.csv_tables import write_csv
 from fairprobe.errors import SettingError
 from fairprobe.files import check_folder, not_written, write_results
+from fairprobe.frames import write_csv
 
 if TYPE_CHECKING:
     from fairprobe.auditing.result import Audit

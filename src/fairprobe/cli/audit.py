@@ -41,11 +41,11 @@ def run(
         trust_config: also accept settings of the named config that run code, tell secrets or lead out of its folder.
         html: write the report as .html; an older file is overwritten.
     """
-    config = Config(request.given, [option.argument for option in OPTIONS])
+    settings = Config(request.given, [option.argument for option in OPTIONS])
     try:
-        return AuditCommand(request, config).run()
+        return AuditCommand(request, settings).run()
     except InputError as error:
-        raise config.in_keys(error) from None
+        raise settings.in_keys(error) from None
 
 
 OPTIONS = [

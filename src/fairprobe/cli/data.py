@@ -13,10 +13,10 @@ from fairprobe.checks import nearest
 from fairprobe.cli.files import lines_of, read_frame
 from fairprobe.cli.values import Compared, as_options, compared_values, names, parse_link, values_of
 from fairprobe.cli.words import flag, note
-from fairprobe.csv_tables import restored
 from fairprobe.domain import Domain, Link, Parameter
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, DomainError, SettingError
+from fairprobe.frames import restored
 from fairprobe.model.sources.load import load_object, what_happened
 from fairprobe.wording import listed
 

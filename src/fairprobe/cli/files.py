@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest, opened_regular
-from fairprobe.csv_tables import write_csv
 from fairprobe.errors import DataError, SettingError
 from fairprobe.files import check_folder, write_results
+from fairprobe.frames import write_csv
 from fairprobe.wording import for_terminal
 
 if TYPE_CHECKING:

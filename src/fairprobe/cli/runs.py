@@ -133,7 +133,7 @@ def show_end(run: dict[str, Any]) -> None:
         note(f"{remark['check']}: {remark['message']}")
 
 
-def write_cases(action: str, folders: list[str], target: Destination) -> None:
+def write_cases(action: str, folders: Sequence[str], target: Destination) -> None:
     """Write the cases of one or more runs to a file, and print their number; `action` is "merge" or "export".
 
     merge writes the distinct cases of all finished shards; export writes the cases of the result of one run.

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.blocks import Remark
-from fairprobe.csv_tables import write_csv as write_frame
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import RunError, SettingError
+from fairprobe.frames import write_csv as write_frame
 from fairprobe.progress import Progress, Status
 from fairprobe.searching.found import CaseTables, Found
 from fairprobe.searching.job import Cases, Job, Trace
