@@ -76,6 +76,12 @@ class Favourable:
         others[place] = -np.inf
         return np.asarray(present[place] & (others.max(axis=0) - good[place] > above))
 
+    def got(self, outputs: NDArray[Any]) -> Mask:
+        """Return a mask, by member, then input, of the labels or likeliest classes that are the favourable outcome."""
+        if self.is_label:
+            return np.asarray(outputs == self.word)
+        return np.asarray((outputs.argmax(axis=-1) == self.place) != self.is_low)
+
     def worst(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[Any]:
         """Return, by input, how good the output of its worst-off member is: a number, higher for a better output."""
         good = self._goodness(outputs)

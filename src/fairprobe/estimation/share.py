@@ -12,6 +12,7 @@ from fairprobe.blocks import Block, Remark, Result, Sentence, Table
 from fairprobe.checks import nearest
 from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import SettingError
+from fairprobe.estimation.rates import rates_table
 from fairprobe.wording import POPULATIONS, answer, between, percent
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ MOST_ANSWERS = 4
 frequent outputs are listed, at most as many."""
 
 
-NOT_IN_JSON = ("history", "outcomes", "cases", "twins", "answers", "record", "sent")
+NOT_IN_JSON = ("history", "outcomes", "rates", "cases", "twins", "answers", "record", "sent")
 """Names of the fields of a `Share` that `jsonable` leaves out or converts, because they are no plain figures."""
 
 
@@ -89,6 +90,14 @@ class Share(Result):
     worse_off: str | None = None
     """Combination of sensitive values with the lowest rate of the favourable outcome among the hits; None in a tie, or
     if no outcome is named."""
+    rates: pd.DataFrame | None = field(default=None, compare=False)
+    """Rate of the favourable outcome if everybody had each combination of sensitive values; for real rows whose labels
+    or probabilities are compared, else None. Columns: "combination"; "rate"; "difference" to the best one; "low" and
+    "high", its paired interval; "n", the number of rows that can have both. All intervals hold together."""
+    rated: str | None = None
+    """Outcome whose rate `rates` states; None without rates."""
+    is_last_class: bool = False
+    """True if `rated` is the model's last class, because no favourable outcome was named."""
     linked: tuple[str, ...] = ()
     """Columns that changed along with the sensitive ones; empty for a plain share."""
     hidden: tuple[str, ...] = ()
@@ -247,6 +256,8 @@ class Share(Result):
             "method": self.method,
         }
         tables = [Table.of_facts(figures)]
+        if self.rates is not None:
+            tables.append(rates_table(self.rates.to_dict("records"), self.rated, self.is_last_class))
         if self.outcomes is not None:
             tables.append(Table.of_frame(self.outcomes, "Outcomes of the hits", index=True))
         return [Sentence(self.sentence()), *tables, *self.health]
@@ -262,6 +273,9 @@ class Share(Result):
             "sentence": self.sentence(),
             "plain": None if self.plain is None else self.plain.jsonable(),
         }
+        if self.rates is not None:
+            known = self.rates.astype(object).where(self.rates.notna(), None)
+            figures["rates"] = known.to_dict(orient="records")
         if self.outcomes is not None:
             figures["outcomes"] = self.outcomes.reset_index().to_dict(orient="records")
         return figures

@@ -19,6 +19,7 @@ from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.counts import Count, Record, RowAnswers, combination_words
 from fairprobe.estimation.favourable import Favourable, classes_of, named_outcomes
 from fairprobe.estimation.populations import JudgedFamilies, Population
+from fairprobe.estimation.rates import rated_outcome, rates_of
 from fairprobe.estimation.share import Share
 from fairprobe.model.measuring import SAFETY, are_ties
 
@@ -207,7 +208,20 @@ class Survey:
 
         parts = zip(*self._hits, strict=True)
         hits = {name: pd.concat(part) for name, part in zip(("cases", "twins", "answers"), parts, strict=False)}
-        return {**hits, "record": Record(tuple(count.bits), RowAnswers.joined(self._answers))}
+        answers = RowAnswers.joined(self._answers)
+        return {**hits, "record": Record(tuple(count.bits), answers), **self._rates(count, answers)}
+
+    def _rates(self, count: Count, answers: RowAnswers) -> dict[str, Any]:
+        """Return the fields of a `Share` on rates by combination; empty for numbers that are no probabilities."""
+        population, oracle = self.population, self.population.oracle
+        rated = rated_outcome(self._favourable, population.model, answers, oracle.is_label)
+        if rated is None or not answers.present.any():
+            return {}
+        counted = np.concatenate(count.counted)
+        weights, groups = (None if each is None else each[counted] for each in (population.weights, population.groups))
+        good, is_count = rated.got(answers.outputs), self._rows_are == "training"
+        rates = rates_of(answers, good, self.confidence, weights=weights, groups=groups, is_count=is_count)
+        return {"rates": rates, "rated": str(rated.word), "is_last_class": self._favourable is None}
 
     def _remarks(self) -> Iterator[Remark]:
         """Yield remarks on the shares: on lost inputs, on rounding, and on hits that the model contradicted."""
