@@ -88,3 +88,15 @@ def is_open(share, question):
         numbers = figures(hits, n, share["confidence"], share["low"] is None)
         others.add(outcome({**share, **numbers, **whole, "hits": hits}, question))
     return others != {said}
+
+
+def tables_hold(share, told, found):
+    """Whether the outcomes of the hits and the rates of all rows follow from the labels `told` by combination."""
+    right = True
+    for row in share["outcomes"] or []:
+        got = [str(each.get(row["combination"])) for each, is_hit in zip(told, found, strict=True) if is_hit]
+        right &= all(got.count(label) == count for label, count in row.items() if label != "combination")
+    for row in [] if share["design"] else share.get("rates") or []:
+        got = [str(each[row["combination"]]) == share["rated"] for each in told if row["combination"] in each]
+        right &= same(row["rate"], sum(got) / len(got) if got else None)
+    return right

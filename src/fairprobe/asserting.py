@@ -24,7 +24,7 @@ from fairprobe.estimation.verdict import Gate, Outcome
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
 from fairprobe.replaying.saved import Question, SavedCases
-from fairprobe.wording import counted
+from fairprobe.wording import closed, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,7 +199,7 @@ class _Saved:
 def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:
     """Return the lines of the error message: verdict, worst case, region, remarks, saved cases and command."""
     found, why = run.found, run.why
-    lines = [verdict.sentence]
+    lines = [verdict.sentence, *map(closed, verdict.details)]
     if found is None or not found.n_cases:
         lines.append("worst case: the search found none")
     else:

@@ -131,7 +131,7 @@ def _looks_at_town(frame):
 
 def test_rows_are_not_shown_unless_asked_for(plain_audit):
     flip = plain_audit.content["rows"]["flips"][0]
-    assert set(flip) == {"row", "changes", "answers", "population"}
+    assert set(flip) == {"row", "own", "changes", "answers", "population"}
     assert flip["changes"] == [["sex", "Female", "Male"]] or flip["changes"] == [["sex", "Male", "Female"]]
     for case in plain_audit.content["cases"]:
         if case["origin"] is not None:

@@ -178,6 +178,7 @@ def test_second_answers_count(run):
     assert run(renewed(audit))[0] == 1  # a contradiction, and no remark on it
     plain = next(share for share in audit["shares"] if share["id"] == "rows/plain/sex")
     plain["health"] = [{"check": "stochastic-model", "message": "it wavers"}]
+    plain["rates"] = None  # they would be others
     assert run(renewed(concluded(audit, "violated", plain="inconclusive")))[0] == 0
     plain["health"][0]["check"] = "rounding-decides"
     assert run(renewed(concluded(audit, "violated")))[0] == 3
@@ -255,3 +256,11 @@ def test_a_model_that_is_not_there(again, model):
     code, out = again(whole(), model)
     assert code == 1
     assert "AttributeError" in out
+
+
+def test_a_forged_rate_is_refused(run):
+    audit = whole()
+    plain = next(share for share in audit["shares"] if share["id"] == "rows/plain/sex")
+    assert plain["rates"][0]["n"] == plain["n"]
+    plain["rates"][0]["rate"] += 0.1
+    assert run(renewed(audit))[0] == 1

@@ -61,7 +61,8 @@ def test_a_whole_audit_is_right(run, name):
 
 # One field at a time
 
-FREE = {"sentence", "detail", "n_queries", "seed", "worse_off", "outcomes", "history", "why", "message"}
+FREE = {"sentence", "detail", "details", "n_queries", "seed", "worse_off", "outcomes", "history", "why", "message"}
+FREE |= {"rates", "rated", "is_last_class", "own"}
 """What the verdict does not rest on."""
 
 

@@ -48,7 +48,7 @@ def test_both_sides():
     assert share.plain.linked == ()
     assert (share.plain.hits, share.plain.n) == (1, 5)
     assert share.confidence == share.plain.confidence == 0.975
-    assert "). With sex alone: 20% of the rows (1 of 5) get another outcome" in share.sentence()
+    assert ". With sex alone: 20% of the rows (1 of 5) get another outcome" in share.sentence()
     assert share.jsonable()["plain"]["hits"] == 1
 
 
@@ -132,7 +132,7 @@ def test_what_is_hidden_is_said():
     share = estimate(lambda X: X["relationship"] == "Husband", domain, ROWS, batch="frame")
     assert (share.n, share.n_not_comparable, share.hits) == (2, 3, 2)
     assert share.plain is None
-    assert "as without sex their twins are the same to the model, or not allowed" in share.sentence()
+    assert "without sex, twins are the same to the model or not allowed" in share.sentence()
     assert verdict(share, 0.1).outcome == "violated"
     assert verdict(estimate(lambda X: X["age"] > 3, domain, ROWS, batch="frame"), 0.9).outcome == "inconclusive"
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from fairprobe import Domain, Integer, estimate, verdict
+from fairprobe.blocks import Remark
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Outcome
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
@@ -22,7 +25,7 @@ def sampled(toy, n=10_000, **options):
     return estimate(toy.model, toy.domain, method="sample", n_experiments=10, n_samples=n // 10, **options)
 
 
-PERCENTAGES = re.compile(r"interval ([\d.]+)% to ([\d.]+)%")
+PERCENTAGES = re.compile(r"interval (?:is )?([\d.]+)% to ([\d.]+)%")
 
 
 def check_what_is_shown_decides(n_counts=3000):
@@ -37,7 +40,7 @@ def check_what_is_shown_decides(n_counts=3000):
         one_sided = {"lower": lower_bound(hits, n, 0.95), "upper": upper_bound(hits, n, 0.95)}
         fields = {"hits": hits, "n": n, "value": hits / n, "low": low, "high": high, **one_sided}
         said = verdict(replace(made, population="rows", method="rows", n_not_comparable=0, **fields), limit)
-        shown_low, shown_high = (float(each) / 100 for each in PERCENTAGES.search(said.sentence).groups())
+        shown_low, shown_high = (float(each) / 100 for each in PERCENTAGES.search(" ".join(said.details)).groups())
         shown = "violated" if shown_low > limit else "passed" if shown_high <= limit * (1 + 1e-12) else "inconclusive"
         assert said.outcome == ("violated" if limit == 0 and hits else shown), said.sentence
 
@@ -89,19 +92,44 @@ def test_a_limit_is_a_number_from_0_to_below_1(limit):
 # In words
 
 
+def test_every_sentence_of_a_verdict_is_short():
+    """At most 25 words for each outcome, population, twins, kind of output and role of the rows."""
+    made, outcomes = sampled(TOY, n=100), set()
+    numbers = [(0, 4000), (4, 4000), (40, 4000), (400, 4000), (0, 0)]
+    several = {"sensitive": ("sex", "race"), "linked": ("relationship",)}
+    kinds = [{}, {"threshold": 0.1}, several, {**several, "threshold": 0.1}, {"design": "weighted in 1,234 groups"}]
+    unsteady = (Remark("stochastic-model", ""),)
+    more = [{}, {"rows_are": "held-out"}, {"rows_are": "training"}, {"health": unsteady}, {"n_not_comparable": 9000}]
+    for population, numbers_, kind, other in product(("rows", "domain", "valid", "density"), numbers, kinds, more):
+        hits, n = numbers_
+        low, high = clopper_pearson(hits, n, 0.95)
+        fields = {"hits": hits, "n": n, "value": hits / n if n else math.nan, "low": low, "high": high, **kind, **other}
+        share = replace(made, population=population, method="rows" if population == "rows" else "sample", **fields)
+        said = verdict(share, 0.01)
+        outcomes.add(said.outcome)
+        assert len(said.sentence.split()) <= 25, said.sentence
+        assert all(len(part.split()) <= 35 for each in said.details for part in each.split(". ")), said.details
+    assert len(outcomes) == 3
+
+
 @pytest.mark.parametrize(
-    ("limit", "text"),
+    ("limit", "start", "end"),
     [
-        (0.01, "violated: 2.53% of the domain (253 of 10,000 inputs) get another outcome when group changes ("),
-        (0.05, "passed: 2.53% of the domain (253 of 10,000 inputs) get another outcome when group changes ("),
-        (0.027, "inconclusive: the limit lies within the interval. 2.53% of the domain ("),
+        (0.01, "violated: 2.53% of the domain (253 of 10,000 inputs) get", "; the limit is 1%"),
+        (0.05, "passed: 2.53% of the domain (253 of 10,000 inputs) get", "; the limit is 5%"),
+        (
+            0.027,
+            "inconclusive: 2.53% of the domain (253 of 10,000 inputs)",
+            "; the limit of 2.7% lies within the interval",
+        ),
     ],
 )
-def test_the_sentence_explains(limit, text):
+def test_the_sentence_explains(limit, start, end):
     share = sampled(TOY)
     result = verdict(share, limit)
-    assert result.sentence.startswith(text)
-    assert share.sentence() in result.sentence
+    assert result.sentence.startswith(start)
+    assert result.sentence.endswith(end)
+    assert share.interval_words(limit) in " ".join(result.details) or share.sentence(limit) in result.details
     assert "fair" not in result.sentence
 
 
@@ -111,7 +139,7 @@ def test_a_model_that_does_not_use_the_sensitive_parameters_is_no_success():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = verdict(estimate(lambda X: X[:, 0] > 50, domain), 0.01)
-    said = " ".join([result.sentence, *(str(warning.message) for warning in caught)])
+    said = " ".join([result.sentence, *result.details, *(str(warning.message) for warning in caught)])
     assert result.outcome is Outcome.PASSED
     assert "does not use" in said
     assert "linked" in said

@@ -51,6 +51,8 @@ VALUES: dict[str, list[Any]] = {
     "balance": [round(0.37 * k, 2) for k in range(400)],
 }
 
+SEXES = ("Female", "Male")
+
 
 def case(rng: random.Random, number: int) -> dict[str, Any]:
     one = {name: rng.choice(values) for name, values in VALUES.items()}
@@ -76,8 +78,9 @@ def flip(number: int, *, shows_rows: bool = False) -> dict[str, Any]:
     linked = number % 3 > 0
     told = {
         "row": 1000 + 13 * number,
+        "own": f"sex=Male, race={VALUES['race'][number % 3]}",
         "changes": [["sex", "Male", "Female"], *([["relationship", "Husband", "Wife"]] if linked else [])],
-        "answers": {"sex=Male": ">50K", "sex=Female": "<=50K"},
+        "answers": {f"sex={s}, race={r}": ">50K" if s == "Male" else "<=50K" for s in SEXES for r in VALUES["race"]},
         "population": "linked" if linked else "plain",
     }
     values = {name: values[number % len(values)] for name, values in VALUES.items()}

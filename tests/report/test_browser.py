@@ -132,7 +132,7 @@ def test_filtering_and_paging(browser):
     n = sum(case["parameters"] == "race" and 30 <= case["case"]["age"] <= 40 for case in made["cases"])
     assert f"of {n} (" in browser.said()
     browser.choose("group", "linked twins", name="flips")
-    assert browser.said("flips") == "1 to 8 of 30 (of 45 in all) rows"
+    assert browser.said("flips") == "1 to 20 of 30 (of 45 in all) rows"
 
 
 def test_by_keyboard(browser):

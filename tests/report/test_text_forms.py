@@ -69,8 +69,9 @@ def test_junit_has_a_test_for_the_verdict_with_the_first_cases_and_for_each_boun
         "fairprobe.share: Real rows, plain twins: sex and race",
     ]
     said = cases_in(content())["fairprobe.verdict: verdict"].find("failure").text.splitlines()
-    assert len(said) == 10
-    assert said[1].startswith("case 2: sex Male -> Female, relationship Husband -> Wife (>50K -> <=50K), age ")
+    assert said[0] == "The 97.5% interval is 8.68% to 9.31%."
+    assert len(said) == 12
+    assert said[3].startswith("case 2: sex Male -> Female, relationship Husband -> Wife (>50K -> <=50K), age ")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ MOST_POINTS = 200
 FIELDS = (
     *("population", "sensitive", "hits", "n", "value", "low", "high", "lower", "upper", "confidence", "method"),
     *("n_not_comparable", "n_left_out", "weight_compared", "n_queries", "seed", "threshold", "resolution", "design"),
-    *("worse_off", "detail", "health"),
+    *("worse_off", "detail", "health", "rates", "rated", "is_last_class"),
 )
 """Names of the figures of a share that the content repeats unchanged."""
 
@@ -254,6 +254,7 @@ def _flips(side: Share, run: AuditState) -> Iterator[dict[str, Any]]:
         values = {"values": run.mask.row(case)} if run.settings.show_rows else {}
         yield {
             "row": row,
+            "own": ", ".join(f"{name}={case[name]}" for name in side.sensitive),
             "changes": _changes(case, twin, run.mask),
             "answers": {who: said for who, said in answers.items() if said is not None},
             "population": side.compared,

@@ -12,8 +12,8 @@ from fairprobe.estimation import Outcome, Share, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.share import as_number
-from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, held_against, qualified, unused_words
-from fairprobe.wording import percent
+from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, fitted, held_against, qualified
+from fairprobe.wording import POPULATIONS, between, percent
 
 if TYPE_CHECKING:
     from fairprobe.auditing.state import AuditSettings
@@ -29,8 +29,18 @@ class Direction:
     outcome: Outcome
 
     def sentence(self) -> str:
-        """Return the combination, its limit and its share as a sentence."""
-        return f"{self.combination} worse off, {percent(self.limit)} allowed: {self.share.sentence(self.limit)}"
+        """Return the combination, its share with the interval, and its limit as a sentence."""
+        share, limit = self.share, self.limit
+        interval = (
+            "" if share.is_count else f", {percent(share.confidence)} interval {between(share.low, share.high, limit)}"
+        )
+        return f"{self.worse_off} ({share.hits:,} of {share.n:,}{interval}); the limit is {percent(limit)}"
+
+    @property
+    def worse_off(self) -> str:
+        """The share of the rows that are worse off as this combination of sensitive values, in words."""
+        whole, share = POPULATIONS[self.share.population], self.share
+        return f"{percent(share.value, self.limit)} of {whole} are worse off as {self.combination}"
 
     def jsonable(self) -> dict[str, Any]:
         """Return the combination, limit, outcome and figures of the share as a dict for JSON."""
@@ -61,6 +71,8 @@ class Judged:
     """Outcome of comparing one share with the limit, by id of each share that the limit binds."""
     condition: str | None = None
     """Condition under which the outcome holds; None if it holds without one."""
+    details: tuple[str, ...] = ()
+    """Sentences on the shares that the limit binds: their intervals, and the inputs that do not count."""
 
     @property
     def exit_code(self) -> int:
@@ -73,6 +85,7 @@ class Judged:
             **vars(self),
             "bound": list(self.bound),
             "outcomes": dict(self.outcomes),
+            "details": list(self.details),
             "directions": [each.jsonable() for each in self.directions],
             "exit_code": self.exit_code,
             "why": self.sentence.partition(": ")[2],
@@ -102,16 +115,14 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
     if settings.directions:
         directions = _directions(sides, settings, good)
         worst = max(directions, key=lambda each: SEVERITY.index(each.outcome))
-        sentence = f"{qualified(worst.outcome, worst.share)}: {worst.sentence()}"
+        sentence = f"{qualified(worst.outcome, worst.share)}: {worst.worse_off}; the limit is {percent(worst.limit)}"
         condition = condition_of(worst.outcome, worst.share)
         return Judged(worst.outcome, sentence, *about, directions=directions, condition=condition)
     if settings.limit is None:
-        unused = unused_words(shares, said.share)
-        return Judged(
-            "no-limit", f"no limit was given, so there is no verdict: {said.share.sentence()}{unused}", *about
-        )
+        sentence = fitted("no limit was given: ", said.share, None, "")
+        return Judged("no-limit", sentence, *about, details=said.details)
     alone = {id_of(side): held_against(side, limit, settings.min_comparable)[0] for side in sides}
-    return Judged(said.outcome, said.sentence, *about, outcomes=alone, condition=said.condition)
+    return Judged(said.outcome, said.sentence, *about, outcomes=alone, condition=said.condition, details=said.details)
 
 
 def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> tuple[Direction, ...]:

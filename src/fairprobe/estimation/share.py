@@ -13,7 +13,7 @@ from fairprobe.checks import nearest
 from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import SettingError
 from fairprobe.estimation.rates import rates_table
-from fairprobe.wording import POPULATIONS, answer, between, percent
+from fairprobe.wording import POPULATIONS, answer, between, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,46 +173,77 @@ class Share(Result):
         With a limit, the two-sided interval is stated even without a hit, with enough digits to differ from the limit.
         A reader can then see that the verdict follows from it.
         """
-        said = self._sentence(limit)
+        return ". ".join(self.sentences(limit))
+
+    def sentences(self, limit: float | None = None) -> list[str]:
+        """Return the sentences of `sentence`, each with one fact: the share, what does not count, the plain share."""
+        said = [self._with_interval(limit), *self._aside()]
         if self.plain is not None:
-            said += f". With {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}"
+            said.append(f"With {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}")
         return said
 
-    def _sentence(self, limit: float | None) -> str:
-        whole, n, hits, flip = POPULATIONS[self.population], f"{self.n:,}", f"{self.hits:,}", self._flip()
-        aside, design = self._aside(), f", {self.design}," if self.design else ""
+    def clauses(self, limit: float | None = None) -> list[str]:
+        """Return the share in words without its interval, in several forms from the longest to the shortest.
+
+        The first is such as "5% of the rows (1 of 20) get another outcome when sex changes".
+        """
+        whole = POPULATIONS[self.population]
         if not self.n:
-            return f"nothing of {whole} could be compared{aside}"
-        if self.method == "exact":
-            return f"exactly {percent(self.value, limit)} of {whole}{design} ({hits} of {n} inputs{aside}) {flip}"
-        unit, people = " inputs", whole
-        if self.population == "rows":
-            unit, people = "", "the people they are drawn from"
-        if not self.hits and limit is None and not self.is_count:
-            most = f"with {percent(self.confidence)} confidence fewer than {percent(self.upper)} of {people}"
-            return f"none of {n}{unit or ' rows'} {flip}: {most}{aside}"
-        said = f"{percent(self.value, limit)} of {whole}{design} ({hits} of {n}{unit}{aside}) {flip}"
+            return [f"nothing of {whole} could be compared"]
+        unit, names = "" if self.population == "rows" else " inputs", " or ".join(self.sensitive)
+        value = f"{'exactly ' if self.method == 'exact' else ''}{percent(self.value, limit)}"
+        design = f", {self.design}," if self.design else ""
+        change = f"change by more than {self.threshold:g}" if self.threshold else "change outcome"
+        return [
+            f"{value} of {whole}{design} ({self.hits:,} of {self.n:,}{unit}) {self._flip()}",
+            f"{value} of {whole}{design} {self._flip()}",
+            f"{value} of {whole} {change} with {names}",
+            f"{value} {change} with {names}",
+            f"{value} {change} with a sensitive value",
+        ]
+
+    def _with_interval(self, limit: float | None) -> str:
+        said = self.clauses(limit)[0]
+        if not self.n or self.method == "exact":
+            return said
         if self.is_count:
-            return f"{said}; the model was trained on these rows, so this is a count, without an interval for others"
-        return f"{said} ({percent(self.confidence)} interval {between(self.low, self.high, limit)})"
+            return f"{said}. {self.interval_words()}"
+        if not self.hits and limit is None:
+            whole, unit = (POPULATIONS[self.population], "inputs")
+            if self.population == "rows":
+                whole, unit = "the people they are drawn from", "rows"
+            most = f"with {self._level} confidence fewer than {percent(self.upper)} of {whole}"
+            return f"none of {self.n:,} {unit} {self._flip()}: {most}"
+        return f"{said} ({self._level} interval {between(self.low, self.high, limit)})"
+
+    def interval_words(self, limit: float | None = None) -> str:
+        """Return a sentence with the interval alone; for training rows, the reason why there is none."""
+        if self.is_count:
+            return "This is a count without an interval, as the model was trained on these rows"
+        return f"The {self._level} interval is {between(self.low, self.high, limit)}"
+
+    @property
+    def _level(self) -> str:
+        return percent(self.confidence)
 
     def _flip(self) -> str:
         """Return the change that makes an input a hit, in words, such as "get another outcome when sex changes"."""
         outcome = f"an output more than {self.threshold:g} away" if self.threshold else "another outcome"
-        along = f" and {' and '.join(self.linked)} along with it" if self.linked else ""
+        along = f" and {' and '.join(self.linked)} with it" if self.linked else ""
         return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
 
-    def _aside(self) -> str:
-        """Return the numbers of inputs that do not count (left out, not comparable, lost) and the reasons, in words."""
-        alone = f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
+    def _aside(self) -> list[str]:
+        """Return a sentence for each kind of inputs that do not count (left out, not comparable, lost)."""
+        unit = "row" if self.population == "rows" else "input"
+        alone = f"the constraints{' or the links' if self.linked else ''} forbid all twins"
         if self.hidden:
-            alone = f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
+            alone = f"without {' and '.join(self.hidden)}, twins are the same to the model or not allowed"
         why = [
-            (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
-            (self.n_not_comparable, f"not comparable, {alone}"),
-            (self.n_lost, "lost with shards that kept failing, which count both ways in the interval"),
+            (self.n_left_out, f"left out, because {' or '.join(self.sensitive)} is unknown"),
+            (self.n_not_comparable, f"not comparable: {alone}"),
+            (self.n_lost, "lost, because shards kept failing; the interval counts them both ways"),
         ]
-        return "".join(f"; {n:,} {words}" for n, words in why if n)
+        return [f"{counted(n, f'{unit} is', f'{unit}s are')} {words}" for n, words in why if n]
 
     def rows_in_words(self, n: int = 3) -> list[str]:
         """Return a line of text for each of the first `n` discriminatory rows: index, changed values and outcomes."""
@@ -273,9 +304,8 @@ class Share(Result):
             "sentence": self.sentence(),
             "plain": None if self.plain is None else self.plain.jsonable(),
         }
-        if self.rates is not None:
-            known = self.rates.astype(object).where(self.rates.notna(), None)
-            figures["rates"] = known.to_dict(orient="records")
+        known = None if self.rates is None else self.rates.astype(object).where(self.rates.notna(), None)
+        figures["rates"] = None if known is None else known.to_dict(orient="records")
         if self.outcomes is not None:
             figures["outcomes"] = self.outcomes.reset_index().to_dict(orient="records")
         return figures

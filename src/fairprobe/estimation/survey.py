@@ -214,8 +214,10 @@ class Survey:
     def _rates(self, count: Count, answers: RowAnswers) -> dict[str, Any]:
         """Return the fields of a `Share` on rates by combination; empty for numbers that are no probabilities."""
         population, oracle = self.population, self.population.oracle
+        if not answers.present.any():
+            return {}
         rated = rated_outcome(self._favourable, population.model, answers, oracle.is_label)
-        if rated is None or not answers.present.any():
+        if rated is None:
             return {}
         counted = np.concatenate(count.counted)
         weights, groups = (None if each is None else each[counted] for each in (population.weights, population.groups))

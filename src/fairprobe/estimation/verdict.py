@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from fairprobe.blocks import Block, Result, Sentence, Table
+from fairprobe.blocks import Block, Items, Result, Sentence, Table
 from fairprobe.checks import checked_fraction, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
 from fairprobe.estimation.share import Share
-from fairprobe.wording import POPULATIONS, percent
+from fairprobe.wording import POPULATIONS, capital, closed, percent
 
 GATES = ("rows", "domain", "valid", "density")
 """Names of populations by priority: without a named one, a limit applies to the first that was measured."""
@@ -92,9 +92,12 @@ class Verdict(Result):
 
     outcome: Outcome
     sentence: str
+    """The outcome and its reason, in at most `MOST_WORDS` words."""
     population: str
     max_share: float
     share: Share
+    details: tuple[str, ...] = ()
+    """Sentences on the shares that the limit binds: their intervals, and the inputs that do not count."""
 
     @property
     def condition(self) -> str | None:
@@ -112,15 +115,26 @@ class Verdict(Result):
     def blocks(self) -> list[Block]:
         """The verdict as blocks of a report: the sentence, the facts and the remarks on the share."""
         figures = {"about": POPULATIONS[self.population], "allowed": percent(self.max_share)}
-        return [Sentence(self.sentence), Table.of_facts(figures), *self.share.health]
+        details = Items(tuple(closed(capital(each)) for each in self.details))
+        return [Sentence(self.sentence), details, Table.of_facts(figures), *self.share.health]
 
     def jsonable(self) -> dict[str, Any]:
         """The verdict as a dict for JSON."""
         more = {"outcome": str(self.outcome), "condition": self.condition, "share": self.share.jsonable()}
+        more["details"] = list(self.details)
         return {**vars(self), **more}
 
 
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
+
+MOST_WORDS = 25
+"""Largest number of words in the sentence of a verdict; chosen, to be read once. Long names may exceed it."""
+
+WITHIN = "lies within the interval"
+"""End of a sentence on a limit that the interval of a share does not tell from the share."""
+
+PROXIES = "another column may stand in for it: look at linked columns and proxies"
+"""What to do about a model that may not use a sensitive parameter."""
 
 MIN_COMPARABLE = 0.9
 """Smallest fraction of the population that must be comparable for a passed verdict; chosen."""
@@ -149,12 +163,33 @@ def verdict(
     binding = Gate.of(gate)
     name = binding.named(by_population)
     bound = binding.bound(by_population[name])
-    share = bound[0]
     outcomes = [held_against(each, max_share, min_comparable) for each in bound]
-    outcome, why = max(outcomes, key=lambda each: SEVERITY.index(each[0]))
-    said = (share if len(bound) > 1 else replace(share, plain=None)).sentence(max_share)
-    sentence = f"{qualified(outcome, share)}: {f'{why}. ' if why else ''}{said}; the limit is {percent(max_share)}"
-    return Verdict(outcome, f"{sentence}{unused_words(by_population, share)}", name, max_share, share)
+    worst = max(range(len(bound)), key=lambda place: SEVERITY.index(outcomes[place][0]))
+    outcome, why = outcomes[worst]
+    prefix, allowed = f"{qualified(outcome, bound[0])}: ", percent(max_share)
+    unused = unused_words(by_population, bound[0])
+    if why == WITHIN:
+        sentence = fitted(prefix, bound[worst], max_share, f"; the limit of {allowed} {WITHIN}")
+    elif why:
+        sentence = f"{prefix}{why}"
+    else:
+        ends = [f"; the limit is {allowed}; {unused}"] if unused else []
+        sentence = fitted(prefix, bound[worst], max_share, *ends, f"; the limit is {allowed}")
+    share = bound[0] if len(bound) > 1 else replace(bound[0], plain=None)
+    first, *more = share.sentences(max_share)
+    if share.n and share.clauses(max_share)[0] in sentence and share.method != "exact":
+        first = share.interval_words(max_share)  # the sentence of the verdict has the rest
+    details = (*([] if first in sentence else [first]), *more, *([f"{unused}; {PROXIES}"] if unused else []))
+    return Verdict(outcome, sentence, name, max_share, bound[0], details)
+
+
+def fitted(prefix: str, share: Share, limit: float | None, *ends: str) -> str:
+    """Return a sentence on a share with a prefix and an end, in its first form of at most `MOST_WORDS` words.
+
+    The ends are tried in order, and for each end the forms of the share from the longest to the shortest.
+    """
+    sentences = [f"{prefix}{form}{end}" for end in ends for form in share.clauses(limit)]
+    return next((each for each in sentences if len(each.split()) <= MOST_WORDS), sentences[-1])
 
 
 def condition_of(outcome: str, share: Share) -> str | None:
@@ -191,23 +226,22 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
     if share.is_count:
         return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
     if high <= limit and share.has("few-groups"):
-        return Outcome.INCONCLUSIVE, "rows that do not count alike are in too few groups, or a few of them weigh most"
+        return (
+            Outcome.INCONCLUSIVE,
+            "the rows are in too few groups, or a few rows weigh most, to show that a limit is kept",
+        )
     if high <= limit:
         return Outcome.PASSED, ""
-    return Outcome.INCONCLUSIVE, "the limit lies within the interval"
+    return Outcome.INCONCLUSIVE, WITHIN
 
 
 def unused_words(shares: Mapping[str, Share], share: Share) -> str:
-    """Return a sentence for shares without a single hit: another parameter may stand in for the sensitive one.
+    """Return words on a model that does not seem to use the sensitive parameters, for shares without a single hit.
 
     Empty if there is a hit, or if the output is compared with a threshold.
     """
     is_used = any(side.hits for one in shares.values() for side in one.sides)
     if is_used or share.threshold or not share.n or share.unsteady:
         return ""
-    names = " or ".join(share.sensitive)
     use = "does not use" if share.method == "exact" and share.population != "rows" else "may not use"
-    return (
-        f". The model {use} {names} as a parameter; another may still stand in for it: "
-        "look at linked parameters and proxies"
-    )
+    return f"the model {use} {' or '.join(share.sensitive)}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
+from fairprobe.estimation.rates import rates_table
 from fairprobe.report.content import (
     Columns,
     Content,
@@ -79,6 +80,10 @@ def shares(content: Content) -> Iterator[Block]:
         "#Confidence": confidence,
         "Verdict": outcome_of,
     }
+    for share in content["shares"]:
+        if share["rates"]:
+            told = rates_table(share["rates"], share["rated"], share["is_last_class"])
+            yield Section(f"Rates, {share['twins']} twins", (told,))
     sides = tuple(table_of(content["verdict"]["directions"], columns))
     if sides and content["shares"]:
         yield Section("Limits for one side", sides)

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fairprobe import wording
-from fairprobe.blocks import Block, Interval
+from fairprobe.blocks import Block, Interval, Table
 from fairprobe.checks import is_number
 from fairprobe.report.content import Content, changes_of, held_of, population_title, scale_of
 from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head
@@ -39,11 +40,16 @@ def html(content: Content) -> str:
     style, script = (files("fairprobe.report").joinpath("templates", f"report.{kind}") for kind in ("css", "js"))
     texts = {"style": style.read_text(encoding="utf-8"), "script": script.read_text(encoding="utf-8")}
     scale = scale_of(content)
+    first = [*head(content)]
+    rates = next((block for block in first if isinstance(block, Table) and block.columns), None)
+    each = [] if rates is None else [row[1] for row in rates.rows if isinstance(row[1], Interval)]
     return _rendered(
         "report.html",
         content=content,
         chapters=[*chapters(content)],
-        head=[*head(content)],
+        head=first,
+        rates=rates,
+        rates_ends=[pick(each, key=lambda rate: rate.value or 0.0) for pick in (min, max) if each],
         held=[_held(each, scale) for each in held_of(content)[:MOST_HELD]],
         population=population_title(content["verdict"]),
         scale=scale,
@@ -132,6 +138,7 @@ def _lists(content: Content) -> dict[str, Any]:
     measures = {name: [each[name.lower()] for each in cases] for name in ("Severity", "Gap", "Plausibility")}
     regions = [[f"Region {number}" for number in each["regions"]] for each in cases]
     parts = [[shown(each["parameters"])] for each in cases]
+    selves = _selves(content)
     return {
         "cases": {
             **_entries([(each["id"], each["case"], changes_of(each)) for each in cases]),
@@ -142,12 +149,50 @@ def _lists(content: Content) -> dict[str, Any]:
         },
         "flips": {
             **_entries([(each["row"], each.get("values", {}), each["changes"]) for each in flips]),
-            "answers": [[[shown(who), answer(output)] for who, output in each["answers"].items()] for each in flips],
+            **selves,
             "notes": [],
             "measures": {},
             "groups": {"Compared with": [[TWINS[each["population"]]] for each in flips]},
         },
     }
+
+
+def _selves(content: Content) -> dict[str, Any]:
+    """Return, for each row with another answer, what every combination of sensitive values would get.
+
+    "names" and "values" are of the sensitive parameters, and combinations are in the order of their product. "texts"
+    are the distinct answers. By entry: "selves" has the place of the answer of each combination in "texts" (-1 if it
+    is not compared), "others" has a 1 where this answer is another than the person's, and "own" is the combination of
+    the person (-1 if it is not compared).
+    """
+    sensitive, threshold = content["question"]["sensitive"], content["question"]["threshold"]
+    pairs = ([f"{name}={each}" for each in values] for name, values in sensitive.items())
+    places = {", ".join(words): place for place, words in enumerate(product(*pairs))}
+    known = dict.fromkeys(who for flip in content["rows"]["flips"] for who in flip["answers"])
+    if not places.keys() >= known.keys():  # values whose text in JSON is another: each combination by its words
+        sensitive, places = {"": [*known]}, {who: place for place, who in enumerate(known)}
+    texts: dict[str, int] = {}
+    told: dict[str, Any] = {"selves": [], "others": [], "own": []}
+    for flip in content["rows"]["flips"]:
+        answers, own = flip["answers"], places.get(flip["own"], -1)
+        mine = answers.get(flip["own"], next(iter(answers.values())))
+        each, other = [-1] * len(places), [0] * len(places)
+        for who, output in answers.items():
+            each[places[who]] = texts.setdefault(answer(output), len(texts))
+            other[places[who]] = int(_is_other(output, mine, threshold))
+        for name, values in zip(told, (each, other, own), strict=True):
+            told[name].append(values)
+    values = [[shown(each) for each in values] for values in sensitive.values()]
+    return {"names": [*map(shown, sensitive)], "values": values, "texts": [*texts], **told}
+
+
+def _is_other(output: Any, mine: Any, threshold: float) -> bool:
+    """Return True if an output differs from the person's own: by more than the threshold, if it is a number."""
+    if isinstance(output, list | tuple):
+        return any(_is_other(*both, threshold) for both in zip(output, mine, strict=True))
+    if is_number(output) and is_number(mine) and threshold:
+        return abs(output - mine) > threshold
+    return bool(output != mine)
 
 
 def _entries(told: Sequence[tuple[Any, Mapping[str, Any], Iterable[Iterable[Any]]]]) -> dict[str, Any]:

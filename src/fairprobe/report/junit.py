@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from fairprobe.report.content import Content, changes_of, names, population_title, same_words
-from fairprobe.wording import TWINS, answer, isolated, percent, value
+from fairprobe.wording import TWINS, answer, closed, isolated, percent, value
 
 MOST_CASES = 10
 """Largest number of cases listed with the verdict's test; chosen."""
@@ -45,6 +45,7 @@ def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield a tuple for each test in the XML: its kind, name, outcome, message and details."""
     verdict, interrupted = content["verdict"], content["about"]["interrupted"]
     lines = [f"interrupted while it was at: {interrupted}"] if interrupted else []
+    lines += map(closed, verdict["details"])
     lines += map(_line, content["cases"][:MOST_CASES])
     yield "verdict", "verdict", verdict["outcome"], verdict["sentence"], "\n".join(lines)
     for share in content["shares"]:

@@ -2,7 +2,11 @@
 // Draws the lists: of thousands of entries one page at a time, in the order and with the filters that the reader wants.
 // Everything that is written is text; nothing is ever read as markup.
 (() => {
-  const PAGE = { flips: 8, cases: 10 };
+  const PAGE = { flips: 20, cases: 10 };
+  // A matrix is drawn for so many values of the last sensitive parameter and so many combinations; of more, those with
+  // another answer are listed as text.
+  const MOST_COLUMNS = 10;
+  const MOST_IN_MATRIX = 60;
   const MOST_CHOICES = 60; // a parameter with more values is filtered from one number to another
   const MISSING = "(missing)"; // as `wording.py` writes it
   const all = JSON.parse(document.getElementById("data").textContent);
@@ -41,7 +45,10 @@
       this.columns = this.data.columns.map((name, place) => this.column(name, this.data.rows.map((row) => row[place])));
       this.measures = this.told(this.data.measures);
       this.filters = [];
-      root.replaceChildren(this.controls(), this.table(), this.pager());
+      const values = this.data.values ?? [];
+      const n = values.reduce((product, each) => product * each.length, 1);
+      this.hasMatrix = values.length > 1 && values.at(-1).length <= MOST_COLUMNS && n <= MOST_IN_MATRIX;
+      root.replaceChildren(this.controls(), ...this.legend(), this.table(), this.pager());
       this.update();
     }
 
@@ -205,7 +212,8 @@
     table() {
       this.heads = [];
       const isCases = this.root.dataset.list === "cases";
-      const heads = [isCases ? "Case" : "Row", "What differs", isCases ? "The model answers" : "Answers"].map((text) => make("th", "", text));
+      const titles = isCases ? ["Case", "What differs", "The model answers"] : ["Row", "Person", "Gets", "Other selves"];
+      const heads = titles.map((text) => make("th", "", text));
       this.measures.forEach((each, place) => {
         const button = make("button", "", each.name, make("span", "way"));
         button.type = "button";
@@ -225,7 +233,7 @@
     row(place) {
       const label = make("td", "label", bdi(this.data.labels[place]));
       label.dataset.name = this.root.dataset.list === "cases" ? "Case" : "Row";
-      const cells = [label, this.pair(place), this.answers(place)];
+      const cells = this.data.selves ? [label, ...this.person(place)] : [label, this.pair(place), this.answers(place)];
       this.measures.forEach((each) => {
         const cell = make("td", "number", [each.figures[place]].flat().map(figure).join(" → "));
         cell.dataset.name = each.name;
@@ -253,6 +261,70 @@
       if (same.childNodes.length) cell.append(same);
       if (this.data.notes[place]) cell.append(make("span", "same", bdi(this.data.notes[place])));
       return cell;
+    }
+
+    // How to read the squares of a matrix.
+    legend() {
+      const { names, values } = this.data;
+      if (!this.hasMatrix) return [];
+      const across = `columns: ${names.at(-1)} ${values.at(-1).join(", ")}`;
+      const down = `rows: ${names.slice(0, -1).map((name, k) => `${name} ${values[k].join(", ")}`).join("; ")}`;
+      const text = `Each square is one combination (${down}; ${across}). Full: another answer than the person gets. Empty: the same. Ring: the person.`;
+      return [make("p", "legend", bdi(text))];
+    }
+
+    // A person on one line: who it is, what they get, and what each other combination of sensitive values would get.
+    person(place) {
+      const { names, values, texts, selves, others, own } = this.data;
+      const answer = (self) => texts[selves[place][self]];
+      const mine = own[place];
+      const who = make("td", "who");
+      const told = mine < 0 ? [] : this.valuesOf(mine);
+      names.forEach((name, k) => who.append(make("span", "own", bdi(name), " ", make("b", "", bdi(told[k] ?? "not compared"))), " "));
+      const rest = this.data.rows[place].map((each, column) => [this.columns[column].name, each]);
+      const same = rest.filter(([name, each]) => each !== null && !names.includes(name)).map(([name, each]) => `${name} ${each}`);
+      if (same.length) who.append(Object.assign(make("span", "rest", bdi(same.join(" · "))), { title: same.join("\n") }));
+      const gets = make("td", "gets", bdi(mine < 0 ? "" : answer(mine)));
+      gets.dataset.name = "Gets";
+      const all = selves[place].map((_, self) => self).filter((self) => selves[place][self] >= 0);
+      const said = all.map((self) => `${this.valuesOf(self).join(", ")}: ${answer(self)}`);
+      const cell = make("td", "selves");
+      if (this.hasMatrix) cell.append(this.matrix(place, said.join("; ")));
+      else {
+        const other = all.filter((self) => others[place][self] && self !== mine);
+        const shown = other.slice(0, 4).map((self) => `${this.valuesOf(self).join(", ")}: ${answer(self)}`);
+        if (other.length > shown.length) shown.push(`and ${other.length - shown.length} more`);
+        cell.append(Object.assign(bdi(shown.join("; ")), { title: said.join("\n") }));
+      }
+      return [who, gets, cell];
+    }
+
+    // The values of a combination, numbered in the order of the product of all values.
+    valuesOf(self) {
+      const told = [];
+      for (let k = this.data.values.length - 1, left = self; k >= 0; k--) {
+        const n = this.data.values[k].length;
+        told.unshift(this.data.values[k][left % n]);
+        left = Math.floor(left / n);
+      }
+      return told;
+    }
+
+    // One square a combination, a row of them for each value of the first parameters: full where the answer is another
+    // than the person's, empty where it is the same, ringed for the person.
+    matrix(place, words) {
+      const { values, texts, selves, others, own } = this.data;
+      const grid = make("span", "matrix");
+      grid.setAttribute("role", "img");
+      grid.setAttribute("aria-label", words);
+      grid.style.setProperty("--columns", values.at(-1).length);
+      selves[place].forEach((answer, self) => {
+        const kind = answer < 0 ? "absent" : others[place][self] ? "other" : "same";
+        const square = make("i", self === own[place] ? `${kind} mine` : kind);
+        square.title = `${this.valuesOf(self).join(", ")}: ${answer < 0 ? "not compared" : texts[answer]}`;
+        grid.append(square);
+      });
+      return grid;
     }
 
     answers(place) {
