@@ -326,10 +326,11 @@ class Check:
 
     def unused(self, what: str, got: Any, counts: list[Count]) -> None:
         """That the model may not use the sensitive parameters is said only where no share has a hit."""
-        if "not use" in got.sentence and any(count.hits for count in counts):
-            raise DifferenceError(f"{what} verdict: says that the model may not use what it uses: {got.sentence}")
-        if "does not use" in got.sentence and got.share.method != "exact":
-            raise DifferenceError(f"{what} verdict: {got.sentence} without proof")
+        said = " ".join([got.sentence, *got.details])
+        if "not use" in said and any(count.hits for count in counts):
+            raise DifferenceError(f"{what} verdict: says that the model may not use what it uses: {said}")
+        if "does not use" in said and got.share.method != "exact":
+            raise DifferenceError(f"{what} verdict: {said} without proof")
 
     def estimates(self) -> None:
         """`estimate`: the domain, its valid part, the rows; and the verdict over them all."""
@@ -342,6 +343,7 @@ class Check:
                 self.share(population, share, count, self.world.confidence)
                 if population == "rows":
                     self.which(share, count)
+                    self.rates(share, count)
                     self.weighted(count)
         self.both_sides()
         default = next(name for name in ("rows", "domain", "valid") if name in shares)
@@ -371,6 +373,27 @@ class Check:
                 for values in self.reference.combinations(self.reference.sensitive)
             ]
             same(f"rows: answers for {row}", list(share.answers.iloc[number]), expected)
+
+    def rates(self, share: Any, count: Count) -> None:
+        """The rates by combination, and their differences on the rows that can have both."""
+        if self.world.model.output not in ("label", "proba") or not count.n:
+            same("rows: rates", share.rates, None)
+            return
+        reference, got = self.reference, []
+        for place, _ in count.hit_rows:
+            members = reference.members(self.world.rows[place], reference.sensitive, "rows")
+            outputs = {values: answer(self.world.model, member) for values, member in members}
+            got.append({values: reference.has_outcome(each, share.rated) for values, each in outputs.items()})
+        combinations = reference.combinations(reference.sensitive)
+        of = [[each[values] for each in got if values in each] for values in combinations]
+        rates = [sum(each) / len(each) if each else math.nan for each in of]
+        best = combinations[max(range(len(rates)), key=lambda place: (rates[place] == rates[place], rates[place]))]
+        for place, values in enumerate(combinations):
+            both = [each[values] - each[best] for each in got if values in each and best in each]
+            told = share.rates.iloc[place]
+            close(f"rate of {values}", told["rate"], rates[place])
+            close(f"difference of {values}", told["difference"], sum(both) / len(both) if both else math.nan)
+            same(f"rows of {values}", told["n"], len(both))
 
     def weighted(self, count: Count) -> None:
         """Rows that do not count alike: weights, some of them zero, and groups of rows."""

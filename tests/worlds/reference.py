@@ -241,6 +241,12 @@ class Reference:
             if output == max(outputs):
                 yield "highest"
 
+    def has_outcome(self, output: Any, name: str) -> bool:
+        """Whether an output is the outcome of a name; for probabilities, whether the last class is the likeliest."""
+        if self.world.model.output == "label":
+            return str(output) == name
+        return max(range(len(output)), key=lambda position: (output[position], -position)) == len(output) - 1
+
     # A search
 
     @cached_property
