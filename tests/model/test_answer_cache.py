@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe.model.answer_cache import AnswerCache
+from fairprobe.model.transport import AnswerCache
 from fairprobe.model.protocols import Batch
 
 

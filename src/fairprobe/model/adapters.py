@@ -13,12 +13,12 @@ from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.model.answers import last_class
 from fairprobe.model.categories import own_name
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm, natural_dtype
 
@@ -186,6 +186,13 @@ class FunctionAdapter(Adapter):
         """Return the model itself, which is called for every output."""
         function: Callable[[Any], Any] = self.model
         return function
+
+
+def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
+    """Return the second of two probability columns as each row's score; other answers of `ask` are unchanged."""
+    probabilities = np.asarray(ask(batch))
+    is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
+    return probabilities[:, 1] if is_pair else probabilities
 
 
 class Elsewhere(Adapter):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,23 +148,3 @@ def _places(values: pd.Series[Any], categories: Sequence[Any]) -> Codes:
 def _brief(categories: Sequence[Any]) -> str:
     shown = ", ".join(map(repr, categories[:SHOWN]))
     return shown if len(categories) <= SHOWN else f"{shown} and {len(categories) - SHOWN:,} more"
-
-
-def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a model's method wrapped so that its errors about categories end with advice."""
-
-    def ask(batch: Any) -> Any:
-        try:
-            return function(batch)
-        except Exception as error:
-            if "categor" not in str(error):
-                raise
-            raise ValueError(f"{str(error).strip().rstrip('.')}: {ADVICE}") from error
-
-    return ask
-
-
-def may_need_advice(model: Any, domain: Domain, known: Mapping[str, Any]) -> bool:
-    """Return True if a model outside scikit-learn gets text columns whose fitted categories are not known."""
-    is_other = not type(model).__module__.startswith("sklearn.")
-    return is_other and any(not p.is_numeric and p.name not in known for p in domain.parameters)

@@ -17,7 +17,7 @@ from fairprobe.checks import check_above_0, checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
-from fairprobe.model.answers import OUTPUTS
+from fairprobe.model.asking import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
 from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, decoded, joined, service_at
 from fairprobe.model.redaction import hiding, shown_source
