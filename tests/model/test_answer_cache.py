@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe.model.transport import AnswerCache
 from fairprobe.model.protocols import Batch
+from fairprobe.model.transport import AnswerCache
 
 
 def ask(cache, rows, function, *, afresh=False):

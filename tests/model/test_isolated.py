@@ -169,9 +169,10 @@ def written(array):
         ({}, written(np.zeros(1, dtype="f8,f8"))),
         ({}, written(np.array([{1}], dtype=object))),
         ({}, written(np.array([0xFFFFFFFF], dtype=np.uint32)).replace(b"<u4", b"<U1")),
-        ({"values": ["a"]}, written(np.array([2**62]))),
-        ({"values": [{"__reduce__": 1}]}, written(np.array([0]))),
-        ({"values": ["\ud800"]}, written(np.array([0]))),
+        ({"labels": ["a"], "is_text": True, "shape": [2]}, b""),
+        ({"labels": ["a"]}, b""),
+        ({"labels": [{"__reduce__": 1}], "is_text": False, "shape": [1]}, b""),
+        ({"labels": ["\ud800"], "is_text": True, "shape": [1]}, b""),
     ],
 )
 def test_what_is_no_answer_is_refused(said, data):

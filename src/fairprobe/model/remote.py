@@ -71,16 +71,16 @@ def connect(
             raise SettingError.about("answers", f"must be names by output, {', '.join(OUTPUTS)}; got {name!r}")
     for setting, number in (("timeout", timeout), ("rate_limit", rate_limit)):
         check_above_0(setting, number)
-    patience = Persistence(
-        connections=checked_count("connections", connections),
-        timeout=timeout,
-        retries=checked_count("retries", retries, at_least=0),
-        rate_limit=rate_limit,
-        ca_file=ca_file,
-        batch_rows=None if batch_rows is None else checked_count("batch_rows", batch_rows),
-        cache_rows=checked_count("cache_rows", cache_rows, at_least=0),
-        headers=tuple((header_from_env or {}).items()),
-    )
+    for setting, count, least in (
+        ("connections", connections, 1),
+        ("retries", retries, 0),
+        ("cache_rows", cache_rows, 0),
+    ):
+        checked_count(setting, count, at_least=least)
+    if batch_rows is not None:
+        checked_count("batch_rows", batch_rows)
+    headers = tuple((header_from_env or {}).items())
+    patience = Persistence(connections, timeout, retries, rate_limit, ca_file, batch_rows, cache_rows, headers)
     service = service_at(url, protocol)
     model = RemoteModel(service, answers or {}, partial(Transport, service, patience))
     model.look()

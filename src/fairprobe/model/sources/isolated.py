@@ -79,9 +79,8 @@ METHODS: Final = ("predict", "predict_proba", "decision_function")
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Names of the environment variables that are passed to the process of an isolated model."""
 
-PLAIN: Final = "biufUSMm"
-"""Kinds of NumPy dtypes whose arrays are sent unchanged; of others, the distinct values and their positions are
-sent."""
+PLAIN: Final = "biufMm"
+"""Kinds of NumPy dtypes whose arrays are sent unchanged; others are sent as lists of labels."""
 
 
 def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
@@ -324,17 +323,12 @@ def _wait(number: int, event: int, clock: Clock) -> None:
 def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
     """Return an isolated model's answer, sent as bytes, as an array; raise a DiedError if it is not valid."""
     try:
+        if "labels" in said:
+            labels = np.array(list(map(_checked_label, said["labels"])), dtype=str if said["is_text"] else object)
+            return labels.reshape(said["shape"])
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
         if array.dtype.kind not in PLAIN:
             raise ValueError("no plain array")
-        if array.dtype.kind == "U":
-            letters = np.ascontiguousarray(array).view(np.uint32)
-            if ((letters > sys.maxunicode) | ((letters >= 0xD800) & (letters < 0xE000))).any():
-                raise ValueError("no text")
-        if "values" in said:
-            values = np.empty(len(said["values"]), dtype=object)
-            values[:] = list(map(_checked_label, said["values"]))
-            return values[array]
         return array.view(np.uint8) != 0 if array.dtype.kind == "b" else array
     except Exception as error:
         raise DiedError(f"an answer that is no array: {type(error).__name__}") from None

@@ -13,7 +13,6 @@ import math
 import pickle
 import pickletools
 import warnings
-from itertools import islice
 from typing import IO, Any, ClassVar, Final, cast
 
 import numpy as np
@@ -24,10 +23,6 @@ from fairprobe.model.sources.reading import Content, Permission
 
 SHOWN: Final = 20
 """Largest number of imported names that a message lists. Chosen."""
-
-LOOKED_AT: Final = 20_000
-"""Number of first steps that are checked to recognise a pickle of the oldest protocol. Chosen: they take hundredths of
-a second."""
 
 USUAL: Final = ("joblib", "lightgbm", "numpy", "pandas", "scipy", "sklearn", "xgboost")
 """Packages that models usually consist of; messages list names from other packages first."""
@@ -77,15 +72,16 @@ def knows(content: Content) -> bool:
             return False  # something else is compressed, or it is broken
     if head[:1] == b"\x80":
         return len(head) > 1 and head[1] <= 5
-    return head[:1] in (b"(", b"c", b"]", b"}") and _is_old_pickle(content)
+    return head[:1] in (b"(", b"c", b"]", b"}") and content.data[-1:] == b"." and _is_step(head)
 
 
-def _is_old_pickle(content: Content) -> bool:
+def _is_step(head: bytes) -> bool:
+    """Return True if bytes begin with a step of a pickle, as far as they go."""
     try:
-        steps = list(islice(pickletools.genops(io.BytesIO(content.data)), LOOKED_AT))
-    except Exception:
+        next(pickletools.genops(head))
+    except ValueError:
         return False
-    return content.data[-1:] == b"." and (len(steps) == LOOKED_AT or steps[-1][2] == len(content.data) - 1)
+    return True
 
 
 def read(content: Content, permission: Permission) -> Any:
