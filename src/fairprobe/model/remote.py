@@ -71,14 +71,10 @@ def connect(
             raise SettingError.about("answers", f"must be names by output, {', '.join(OUTPUTS)}; got {name!r}")
     for setting, number in (("timeout", timeout), ("rate_limit", rate_limit)):
         check_above_0(setting, number)
-    for setting, count, least in (
-        ("connections", connections, 1),
-        ("retries", retries, 0),
-        ("cache_rows", cache_rows, 0),
-    ):
-        checked_count(setting, count, at_least=least)
-    if batch_rows is not None:
-        checked_count("batch_rows", batch_rows)
+    for setting, count in (("retries", retries), ("cache_rows", cache_rows)):
+        checked_count(setting, count, at_least=0)
+    for setting, count in (("connections", connections), ("batch_rows", 1 if batch_rows is None else batch_rows)):
+        checked_count(setting, count)
     headers = tuple((header_from_env or {}).items())
     patience = Persistence(connections, timeout, retries, rate_limit, ca_file, batch_rows, cache_rows, headers)
     service = service_at(url, protocol)
