@@ -237,6 +237,7 @@ def test_its_end_is_the_end_of_its_processes(tmp_path):
         assert gone(group)
 
 
+@pytest.mark.slow
 def test_modules_of_the_current_folder_are_not_imported(tmp_path, monkeypatch, trees):
     """A json.py beside the file is no module of ours."""
     for name in ("json", "skops", "orjson", "cupy", "contextlib"):

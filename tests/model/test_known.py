@@ -37,6 +37,7 @@ NEEDS = {
     "VotingClassifier": {"estimators": [("a", DecisionTreeClassifier()), ("b", LogisticRegression())]},
     "VotingRegressor": {"estimators": [("a", DecisionTreeRegressor()), ("b", SVR())]},
     "NuSVC": {"nu": 0.1},
+    **{name: {"n_estimators": 3, "n_jobs": 1} for name in ("LGBMClassifier", "XGBClassifier")},
     "Pipeline": {"steps": [("a", StandardScaler()), ("b", LogisticRegression())]},
     "FeatureUnion": {"transformer_list": [("a", StandardScaler())]},
     "ColumnTransformer": {"transformers": [("a", StandardScaler(), [0, 1])], "remainder": "passthrough"},

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -135,8 +135,7 @@ def adapter_for(model: Any) -> Adapter:
     if isinstance(model, Adapter):
         return model
     for path in ADAPTERS.values():
-        module, _, name = path.partition(":")
-        kind: type[Adapter] = getattr(import_module(module), name)
+        kind: type[Adapter] = resolve_name(path)
         if kind.accepts(model):
             return kind(model)
     raise SettingError(f"a model must have predict or be callable, got {type(model).__name__}: {model!r:.80}")
@@ -193,6 +192,11 @@ def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
     probabilities = np.asarray(ask(batch))
     is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
     return probabilities[:, 1] if is_pair else probabilities
+
+
+def margin(scores: Any) -> Any:
+    """Return the second of two columns of scores minus the first; other scores are returned unchanged."""
+    return scores[:, 1] - scores[:, 0] if scores.shape[1:] == (2,) else scores
 
 
 class Elsewhere(Adapter):

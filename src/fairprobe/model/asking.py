@@ -140,6 +140,10 @@ class Asker:
             raw = self.careful(self.form.of_frame(frame))
         return self._checked(raw, len(frame), lambda row: _words(frame.iloc[row]))
 
+    def ask_any(self, rows: Codes | pd.DataFrame) -> NDArray[Any]:
+        """Return one answer for each row, given as codes or as a DataFrame."""
+        return self.ask(rows) if isinstance(rows, np.ndarray) else self.ask_frame(rows)
+
     def ask_gradients(self, codes: Codes) -> tuple[Floats, Floats] | None:
         """Return the scores and their gradients, both by input; None for scores of more than two classes.
 

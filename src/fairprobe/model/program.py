@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.checks import checked_count, is_number, nearest
+from fairprobe.checks import checked_choice, checked_count, is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
@@ -77,9 +77,7 @@ def start(
             raise SettingError(f"a command must be words as in a shell, got {command!r}: {error}") from None
     if not command:
         raise SettingError("a command must name a program, got nothing")
-    if protocol not in FORMATS:
-        rule = f"of a program must be one of {', '.join(FORMATS)}; got {protocol!r}{nearest(protocol, FORMATS)}"
-        raise SettingError.about("protocol", rule)
+    checked_choice("protocol", protocol, FORMATS)
     if not is_number(timeout) or timeout <= 0:
         raise SettingError.about("timeout", f"must be a number above 0, got {timeout!r}")
     if shutil.which(command[0]) is None:

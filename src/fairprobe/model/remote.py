@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arguments import SecretHeaders, TrustedFile
-from fairprobe.checks import check_above_0, checked_count
+from fairprobe.checks import check_above_0, checked_choice, checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
@@ -67,8 +67,7 @@ def connect(
     if not re.fullmatch(ADDRESS, url, re.IGNORECASE):
         raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
     for name in answers or {}:
-        if name not in OUTPUTS:
-            raise SettingError.about("answers", f"must be names by output, {', '.join(OUTPUTS)}; got {name!r}")
+        checked_choice("answers", name, OUTPUTS)
     for setting, number in (("timeout", timeout), ("rate_limit", rate_limit)):
         check_above_0(setting, number)
     for setting, count in (("retries", retries), ("cache_rows", cache_rows)):

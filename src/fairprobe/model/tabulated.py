@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Parameter, Real
-from fairprobe.domain.values import is_missing
 from fairprobe.model.categories import category_places
 from fairprobe.model.forms import FrameForm
-from fairprobe.model.known import known_kind, own_kind
-from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, parts_of, passes, positions
+from fairprobe.model.known import own_kind
+from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, keeps_order, parts_of, passes, positions
 
 TRIED: Final = 256
 """Number of random inputs on which tables and preprocessing must agree bit by bit. Also the number of levels of a
@@ -248,8 +247,7 @@ def _keeps_numbers(part: Any) -> bool:
 
     Such a column differs between its ends if it changes at all.
     """
-    is_known = known_kind(part) in ("identity", "monotone") or type(part).__name__ in ONE_FOR_EACH
-    return is_known and is_missing(getattr(part, "missing_values", None))
+    return keeps_order(part) or type(part).__name__ in ONE_FOR_EACH
 
 
 def _through(part: Any, base: Floats, place: int, weight: float, kind: Parameter, codes: Codes) -> Floats:

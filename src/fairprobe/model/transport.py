@@ -23,6 +23,7 @@ import numpy as np
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import redaction
 from fairprobe.model.background import run
+from fairprobe.model.measuring import differ, tolerance
 from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, checked_answers, decoded
 
 FIRST_DELAY: Final = 0.1
@@ -66,10 +67,6 @@ ADVICE: Final = {
     **dict.fromkeys((400, 404, 405, 415, 422), "; are the address, the protocol and the columns those of the service?"),
 }
 """Advice for the error message when a service refuses a request, by HTTP status."""
-
-SAME: Final = 1e-6
-"""Largest difference of two answers that rounding explains, as a fraction of the largest answer. Chosen: sums over
-batches of other sizes differ by this much."""
 
 Answer = TypeVar("Answer")
 
@@ -414,6 +411,5 @@ def _differ(before: list[Any], now: list[Any]) -> bool:
         one, other = np.array(before), np.array(now)
     except ValueError:  # lists of several lengths
         return True
-    if one.dtype.kind != "f" or other.dtype.kind != "f" or one.shape != other.shape:
-        return True
-    return bool((np.abs(one - other) > SAME * np.abs(one).max()).any())
+    is_alike = one.dtype.kind == other.dtype.kind == "f" and one.shape == other.shape
+    return not is_alike or bool(differ(one, other, tolerance(one, 0.0)).any())

@@ -13,6 +13,7 @@ import sys
 import traceback
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -96,8 +97,7 @@ def load_model(
 
 
 def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> Any:
-    module, _, function = SCHEMES[scheme].partition(":")
-    called = getattr(import_module(module), function)
+    called = resolve_name(SCHEMES[scheme])
     for name in options:
         if name not in inspect.signature(called).parameters:
             raise SettingError.about(name, f"is not for a model of the kind {scheme}:..., got it with one")

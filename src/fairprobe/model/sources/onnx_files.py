@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
+from fairprobe.model.adapters import margin
 from fairprobe.model.categories import own_name
 from fairprobe.model.sources.reading import Content, Permission, SavedModel, imported, likeliest, two_columns
 
@@ -239,8 +240,8 @@ def _scores(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
 
 def _margins(ask: Callable[[Any], Floats], batch: Any) -> Floats:
     """Return scores with one column per class; for two classes, the second score minus the first."""
-    given = ask(batch)
-    return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
+    made: Floats = margin(ask(batch))
+    return made
 
 
 def _as_taken(values: NDArray[Any], taken: Any) -> NDArray[Any]:
