@@ -171,9 +171,9 @@ def _whole(tree: dict[str, str], *names: str) -> list[NDArray[np.int64]]:
 def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
     columns, left, right = _whole(tree, "split_feature", "left_child", "right_child")
     n_inner = n_leaves - 1
-    lengths = {len(tree[name].split()) for name in tree if name.startswith(("split_", "internal_"))}
-    lengths |= {len(tree[name].split()) for name in ("left_child", "right_child", "threshold", "decision_type")}
-    must(lengths == {n_inner}, f"a tree of {n_leaves} leaves has {n_inner} nodes")
+    told = ["left_child", "right_child", "threshold", "decision_type"]
+    told += [name for name in tree if name.startswith(("split_", "internal_"))]
+    must({len(tree[name].split()) for name in told} == {n_inner}, f"a tree of {n_leaves} leaves has {n_inner} nodes")
     # Leaves are counted downwards from -1: they are nodes after the others.
     left, right = (np.where(side < 0, n_inner - 1 - side, side) for side in (left, right))
     leaves = np.full(n_leaves, -1)
