@@ -19,7 +19,6 @@ from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.redaction import shortened
 from fairprobe.model.remote import connect
-from fairprobe.model.transport import BatchSize
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -372,22 +371,7 @@ def test_settings_that_are_wrong(options, said):
         connect("http://127.0.0.1:1/", **options)
 
 
-# Pacing
-
-
-def test_the_batch_grows_while_requests_are_quick():
-    def grown(seconds_a_row, n_rows=100_000):
-        size = BatchSize()
-        for _ in range(20):
-            n_sent = len(size.parts(list(range(n_rows)))[0])
-            size.answered(n_sent, n_sent * seconds_a_row)
-        return size.rows
-
-    assert grown(1e-3) == 512
-    assert grown(0.1) == 64
-    assert grown(1e-6) == 16_384
-    assert grown(1e-6, n_rows=200) == 512
-    assert [len(part) for part in BatchSize(100).parts(list(range(250)))] == [83, 83, 84]
+# What is sent
 
 
 @pytest.mark.filterwarnings("error")
