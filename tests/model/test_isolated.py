@@ -205,9 +205,9 @@ def test_a_process_that_says_what_it_likes(tmp_path, number, monkeypatch):
     ],
 )
 def test_a_model_that_does_not_come_back(tmp_path, monkeypatch, code, loading, message):
-    monkeypatch.setattr(isolated, "PATIENCE", 3.0)
-    if "while" in loading:
-        monkeypatch.setattr(isolated, "SECONDS", 30.0)
+    for limit, seconds, what in (("PATIENCE", 3.0, code), ("SECONDS", 30.0, loading)):
+        if "while" in what:
+            monkeypatch.setattr(isolated, limit, seconds)
     before = set(all_groups())
     path = write_pickle(tmp_path / "model", code, loading)
     with pytest.raises((ModelError, DataError, MemoryError, RuntimeError), match=message):
