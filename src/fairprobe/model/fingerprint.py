@@ -206,13 +206,10 @@ def _found(module: str, name: str) -> Any:
     return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
 
 
+@cache
 def _release(module: str) -> str | None:
     """Return the version of the installed package that a module belongs to; None for the user's own code."""
-    return _release_of(package_of(module))
-
-
-@cache
-def _release_of(package: str) -> str | None:
+    package = package_of(module)
     if package == package_of(__name__):
         return __version__
     try:

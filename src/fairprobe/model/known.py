@@ -76,10 +76,11 @@ REPEATABLE = frozenset(
 """Kinds of classifiers that always give the same row the same label."""
 
 
-def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
+def known_kind(model: Any, seen: dict[Any, Any] | None = None, *, with_parts: bool = True) -> str | None:
     """Return the kind of a model or transformer, such as "tree", if it and all its parts are known; otherwise None.
 
-    To check many models, pass one dictionary as `seen` to all calls; it caches what was found about each class.
+    To check many models, pass one dictionary as `seen` to all calls; it caches what was found about each class. Without
+    `with_parts`, the parts of the model may be of any class.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> known_kind(DecisionTreeClassifier())
@@ -88,12 +89,16 @@ def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
     >>> known_kind(Own()) is None
     True
     """
-    return _kind(model, {} if seen is None else seen)
+    seen = {} if seen is None else seen
+    path = _path(type(model))
+    if path is None or is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
+        return None
+    return KINDS[path] if not with_parts or all(known_kind(part, seen) for part in _parts(model)) else None
 
 
 def own_kind(model: Any) -> str | None:
     """Return the kind of a model or transformer, such as "tree", by its own class alone; None if it is not known."""
-    return _kind(model, {}, with_parts=False)
+    return known_kind(model, with_parts=False)
 
 
 def is_repeatable(model: Any) -> bool:
@@ -148,14 +153,6 @@ def why_unknown(model: Any) -> str:
     if part is None:
         return f"{name} works by a function that was given to it, and no function is known exactly"
     return f"a part of {name} is not known: {why_unknown(part)}"
-
-
-def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str | None:
-    """Return the kind of a model, such as "tree"; None if it or a part is not known. `seen` caches known classes."""
-    path = _path(type(model))
-    if path is None or is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
-        return None
-    return KINDS[path] if not with_parts or all(_kind(part, seen) for part in _parts(model)) else None
 
 
 def _path(cls: type) -> str | None:

@@ -149,22 +149,13 @@ class _Inert:
         made.arguments = arguments
         return made
 
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        pass
-
     def __call__(self, *arguments: Any, **keywords: Any) -> _Inert:
         return self
 
+    append = extend = add = __setitem__ = __call__
+
     def __setstate__(self, state: Any) -> None:
         self.state = state
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        pass
-
-    def append(self, value: Any) -> None:
-        """Do nothing."""
-
-    extend = add = append
 
 
 _InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -88,19 +87,16 @@ class Content:
             self.data = b""
             return
         try:
-            with opened_regular(path, MOST_BYTES) as file:
-                self.head = file.read(HEAD)
-                self._number = os.dup(file.fileno())
+            self._file = opened_regular(path, MOST_BYTES)
+            weakref.finalize(self, self._file.close)
+            self.head = self._file.read(HEAD)
         except OSError as error:
             raise DataError(f"{what} must be a file that can be read, got {error.strerror}: {path}") from None
-        weakref.finalize(self, os.close, self._number)
 
     @cached_property
     def data(self) -> bytes:
         """All bytes of the file; they are read when first needed, after the first bytes were recognised."""
-        with os.fdopen(os.dup(self._number), "rb") as file:
-            file.seek(len(self.head))
-            return self.head + file.read(MOST_BYTES)
+        return self.head + self._file.read(MOST_BYTES)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "head": self.head, "data": self.data}
