@@ -170,6 +170,7 @@ def written(array):
         ({}, written(np.array([0xFFFFFFFF], dtype=np.uint32)).replace(b"<u4", b"<U1")),
         ({"labels": ["a"], "is_text": True, "shape": [2]}, b""),
         ({"labels": ["a"]}, b""),
+        ({"labels": ["", "a" * 10**4], "is_text": True, "shape": [2]}, b""),
         ({"labels": [{"__reduce__": 1}], "is_text": False, "shape": [1]}, b""),
         ({"labels": ["\ud800"], "is_text": True, "shape": [1]}, b""),
     ],

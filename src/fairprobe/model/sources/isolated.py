@@ -63,7 +63,7 @@ ANSWER_BYTES_A_ROW: Final = 2**13
 probabilities."""
 
 LONGEST: Final = 2000
-"""Largest number of characters of a message that an isolated model's process may pass on. Chosen."""
+"""Largest number of characters of a message, or of a label, that an isolated model's process may pass on. Chosen."""
 
 WARNINGS: Final = 10
 """Largest number of warnings that an isolated model's process may pass on. Chosen."""
@@ -340,9 +340,11 @@ def _labels(values: Any) -> NDArray[Any]:
 
 
 def _checked_label(value: Any) -> Any:
-    """Return a label after checking that it is text, a number, a truth value or None."""
+    """Return a label after checking that it is a text that is not too long, a number, a truth value or None."""
     if isinstance(value, str):
         value.encode()  # otherwise it is no text
+        if len(value) > LONGEST:  # an array of texts takes as much for each as for the longest
+            raise ValueError("no label")
     elif value is not None and not isinstance(value, (bool, int, float)):
         raise TypeError("no label")
     return value
