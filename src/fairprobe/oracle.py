@@ -21,8 +21,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families, Members, comparable
 from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
-from fairprobe.model.answers import checked_output
-from fairprobe.model.asking import Answering, Asker
+from fairprobe.model.asking import Answering, Asker, checked_output
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import tolerance
 

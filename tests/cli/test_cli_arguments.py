@@ -23,7 +23,7 @@ from fairprobe.cli.options import NOT_SETTINGS, declared_name
 from fairprobe.cli.words import flag, help_of
 from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
-from fairprobe.model.answers import OUTPUTS
+from fairprobe.model.asking import OUTPUTS
 from fairprobe.model.remote import connect
 
 ASKED = ("output", "threshold", "seed", "batch")

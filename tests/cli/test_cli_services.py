@@ -90,7 +90,7 @@ def test_a_program_is_searched(search, folder):
 @pytest.mark.parametrize(
     ("model", "options", "code", "said"),
     [
-        ("https://127.0.0.1:1/", (), 2, "--protocol of a service must be one of"),
+        ("https://127.0.0.1:1/", (), 2, "--protocol must be one of"),
         ("http://127.0.0.1:1/", ("--protocol", "mlflow"), 3, "must answer"),
         ("http://127.0.0.1:1/", ("--protocol", "mlflow", "--answer", "label"), 2, "--answer must be NAME=VALUE"),
         (

@@ -56,21 +56,6 @@ class Written:
     """What to load, if it is not the path."""
 
 
-def skops_forest(folder):
-    X, y = encoded()
-    return written_by_skops(RandomForestClassifier(10, random_state=0), folder, X, y)
-
-
-def skops_histogram(folder):
-    model = HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype", random_state=0)
-    return written_by_skops(model, folder, *categorical())
-
-
-def skops_pipeline(folder):
-    X, y, texts = natural()
-    return written_by_skops(pipeline(texts), folder, X, y)
-
-
 def pipeline(texts):
     encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), texts), remainder=StandardScaler())
     return make_pipeline(encode, LogisticRegression(max_iter=300))
@@ -107,27 +92,11 @@ def written_by(folder, content, model, rows):
     return Written(folder / "model.bin", model, rows)
 
 
-def lightgbm_numbers(folder):
-    return boosted_by_lightgbm(folder, *encoded())
-
-
-def lightgbm_categories(folder):
-    return boosted_by_lightgbm(folder, *categorical())
-
-
 def boosted_by_lightgbm(folder, X, y):
     lightgbm = pytest.importorskip("lightgbm")
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1).fit(X[:N_TRAIN], y[:N_TRAIN])
     model.booster_.save_model(folder / "model.bin")
     return Written(folder / "model.bin", model, X)
-
-
-def xgboost_json(folder):
-    return boosted_by_xgboost(folder, *encoded(), "json")
-
-
-def xgboost_ubj(folder):
-    return boosted_by_xgboost(folder, *categorical(), "ubj")
 
 
 def boosted_by_xgboost(folder, X, y, form):
@@ -184,16 +153,21 @@ def mlflow_folder(folder):
     return Written(folder / "mlflow", made.original, made.rows)
 
 
+def skops_histogram(folder):
+    model = HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype", random_state=0)
+    return written_by_skops(model, folder, *categorical())
+
+
 SAFE = {
-    "skops-forest": skops_forest,
+    "skops-forest": lambda folder: written_by_skops(RandomForestClassifier(10, random_state=0), folder, *encoded()),
     "skops-histogram": skops_histogram,
-    "skops-pipeline": skops_pipeline,
+    "skops-pipeline": lambda folder: written_by_skops(pipeline(natural()[2]), folder, *natural()[:2]),
     "onnx-network": onnx_network,
     "onnx-columns": onnx_columns,
-    "lightgbm-numbers": lightgbm_numbers,
-    "lightgbm-categories": lightgbm_categories,
-    "xgboost-json": xgboost_json,
-    "xgboost-ubj": xgboost_ubj,
+    "lightgbm-numbers": lambda folder: boosted_by_lightgbm(folder, *encoded()),
+    "lightgbm-categories": lambda folder: boosted_by_lightgbm(folder, *categorical()),
+    "xgboost-json": lambda folder: boosted_by_xgboost(folder, *encoded(), "json"),
+    "xgboost-ubj": lambda folder: boosted_by_xgboost(folder, *categorical(), "ubj"),
     "torch": torch_weights,
 }
 UNSAFE = {"pickle": pickled, "mlflow": mlflow_folder}

@@ -330,14 +330,14 @@ def test_a_sparse_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        b"(" * 30_000_000,
-        b"(" * 30_000_000 + b".",
-        b"]" * 30_000_000 + b".",
-        b'{"learner":' + b"[" * 30_000_000,
-        b'{"version":' + b'{"a":' * 6_000_000,
-        b"\x80\x04" + b"(" * 30_000_000 + b".",
-        b"\x08\x07\x3a" + b"\xff" * 30_000_000,
-        b"tree\nversion=v4\n" + b"(" * 30_000_000,
+        b"(" * 5_000_000,
+        b"(" * 5_000_000 + b".",
+        b"]" * 5_000_000 + b".",
+        b'{"learner":' + b"[" * 5_000_000,
+        b'{"version":' + b'{"a":' * 1_000_000,
+        b"\x80\x04" + b"(" * 5_000_000 + b".",
+        b"\x08\x07\x3a" + b"\xff" * 5_000_000,
+        b"tree\nversion=v4\n" + b"(" * 5_000_000,
     ],
     ids=range(8),
 )

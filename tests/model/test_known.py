@@ -37,6 +37,7 @@ NEEDS = {
     "VotingClassifier": {"estimators": [("a", DecisionTreeClassifier()), ("b", LogisticRegression())]},
     "VotingRegressor": {"estimators": [("a", DecisionTreeRegressor()), ("b", SVR())]},
     "NuSVC": {"nu": 0.1},
+    **{name: {"n_estimators": 3, "n_jobs": 1} for name in ("LGBMClassifier", "XGBClassifier")},
     "Pipeline": {"steps": [("a", StandardScaler()), ("b", LogisticRegression())]},
     "FeatureUnion": {"transformer_list": [("a", StandardScaler())]},
     "ColumnTransformer": {"transformers": [("a", StandardScaler(), [0, 1])], "remainder": "passthrough"},
@@ -179,9 +180,7 @@ WRAPPED = [
     ("tree", "sklearn.tree:DecisionTreeClassifier", "__getattribute__"),
     ("forest", "sklearn.tree:DecisionTreeClassifier", "predict_proba"),
     ("forest", "sklearn.ensemble:RandomForestClassifier", "predict_proba"),
-    ("forest", "sklearn.ensemble._forest", "_accumulate_prediction"),
     ("histograms", "sklearn.ensemble._hist_gradient_boosting.predictor:TreePredictor", "predict"),
-    ("linear", "sklearn.utils.validation", "check_array"),
     ("vote", "sklearn.preprocessing:LabelEncoder", "inverse_transform"),
     ("pipeline", "sklearn.pipeline:Pipeline", "_iter"),
 ]

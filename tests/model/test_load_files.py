@@ -63,6 +63,7 @@ def test_it_answers_as_the_original(loaded):
         np.testing.assert_allclose(said, expected, atol=1e-5)
 
 
+@pytest.mark.thinned(3)
 def test_it_keeps_the_contract(loaded):
     _, made, model = loaded
     model_contract(model, Domain.from_frame(made.rows[:2000], ["sex"]))

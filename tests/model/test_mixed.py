@@ -53,6 +53,7 @@ def ordinal(X):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("make", [one_hot, ordinal, None])
+@pytest.mark.thinned(2)
 def test_all_the_way(make, census):
     X, y = census
     if make is None:  # as boosters take them

@@ -166,7 +166,7 @@ def test_numbers_probabilities_and_labels_that_are_numbers(program):
         ("", {}, "must name a program"),
         ("./no-such-program --flag", {}, "can be run, got './no-such-program'"),
         ("'unclosed", {}, "words as in a shell"),
-        ([sys.executable], {"protocol": "xml"}, "protocol of a program must be one of csv, jsonl; got 'xml'"),
+        ([sys.executable], {"protocol": "xml"}, "protocol must be one of csv, jsonl; got 'xml'"),
         ([sys.executable], {"timeout": -1}, "timeout must be a number above 0"),
     ],
 )

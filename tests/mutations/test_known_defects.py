@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, estimate
 from fairprobe.estimation.exact import walk
-from fairprobe.model import shipped, tables
+from fairprobe.model import known, tables
 
 DOMAIN = Domain([Integer("x", 0, 60_000), Integer("z", 0, 10**4), Integer("s", 0, 1)], ["s"])
 ROWS = DOMAIN.sample(2_000, seed=0).to_numpy()
@@ -63,9 +63,7 @@ def check_wrapped():
 
 def put_back_trust(patch):
     """A function is believed to be what it says of itself, which `functools.wraps` copies."""
-    patch.setattr(
-        shipped, "is_shipped", lambda function, place: shipped.package_of(function.__module__) in shipped.PACKAGES
-    )
+    patch.setattr(known, "is_shipped", lambda function, place: known.package_of(function.__module__) in known.PACKAGES)
 
 
 def test_a_wrapped_method_taken_for_the_original_is_caught(is_caught):
@@ -81,7 +79,7 @@ def check_rare_answers():
         return original(self, rows) ^ ((rows[:, 2] == 1) & (rows[:, 1] % 3 == 0))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shipped, "_is_class_altered", lambda cls: False)
+        patch.setattr(known, "_is_class_altered", lambda cls: False)
         patch.setattr(DecisionTreeClassifier, "predict", predict)
         with pytest.warns(Warning, match="not-exact"):
             share = estimate(model, DOMAIN)

@@ -21,7 +21,7 @@ from fairprobe.estimation.exact import solving, walk
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Survey
 from fairprobe.estimation.verdict import Gate
-from fairprobe.model import known, shipped
+from fairprobe.model import known
 from fairprobe.oracle import Oracle
 from fairprobe.searching import start_rows
 from fairprobe.store import distinct
@@ -265,7 +265,7 @@ def what_is_derived_does_not_follow_its_source_in_rows(patch):
 def a_subclass_is_taken_for_its_base(patch):
     path = known._path
     patch.setattr(known, "_path", lambda cls: next(filter(None, map(path, cls.__mro__)), None))
-    patch.setattr(shipped, "_is_class_altered", lambda cls: False)
+    patch.setattr(known, "_is_class_altered", lambda cls: False)
 
 
 @mutation(seed=94)

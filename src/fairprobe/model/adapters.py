@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.model.answers import last_class
 from fairprobe.model.categories import own_name
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm, natural_dtype
 
@@ -135,8 +135,7 @@ def adapter_for(model: Any) -> Adapter:
     if isinstance(model, Adapter):
         return model
     for path in ADAPTERS.values():
-        module, _, name = path.partition(":")
-        kind: type[Adapter] = getattr(import_module(module), name)
+        kind: type[Adapter] = resolve_name(path)
         if kind.accepts(model):
             return kind(model)
     raise SettingError(f"a model must have predict or be callable, got {type(model).__name__}: {model!r:.80}")
@@ -186,6 +185,18 @@ class FunctionAdapter(Adapter):
         """Return the model itself, which is called for every output."""
         function: Callable[[Any], Any] = self.model
         return function
+
+
+def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
+    """Return the second of two probability columns as each row's score; other answers of `ask` are unchanged."""
+    probabilities = np.asarray(ask(batch))
+    is_pair = probabilities.ndim == 2 and probabilities.shape[1] == 2
+    return probabilities[:, 1] if is_pair else probabilities
+
+
+def margin(scores: Any) -> Any:
+    """Return the second of two columns of scores minus the first; other scores are returned unchanged."""
+    return scores[:, 1] - scores[:, 0] if scores.shape[1:] == (2,) else scores
 
 
 class Elsewhere(Adapter):

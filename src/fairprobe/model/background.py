@@ -24,19 +24,9 @@ CLOSING_SECONDS: Final = 2.0
 Result = TypeVar("Result")
 
 
-class _Background:
-    """A background thread that runs an asyncio loop."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=self.loop.run_forever, name="fairprobe-background", daemon=True)
-        thread.start()
-        weakref.finalize(self, _end, self.loop, thread, os.getpid())
-
-
-_backgrounds: dict[int, _Background] = {}
-"""Background threads by process id. A forked copy keeps the entries of its parent process, so that it closes nothing
-that belongs to the parent."""
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""Loops of background threads by process id. A forked copy keeps the entries of its parent process, so that it closes
+nothing that belongs to the parent."""
 
 
 def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
@@ -83,10 +73,15 @@ class PerProcess:
 
 
 def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop of this process's background thread, which is started on first use."""
     pid = os.getpid()
-    if pid not in _backgrounds:
-        _backgrounds.setdefault(pid, _Background())  # of two threads that come at once, one makes it in vain
-    return _backgrounds[pid].loop
+    if pid not in _loops:
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="fairprobe-background", daemon=True)
+        thread.start()
+        weakref.finalize(thread, _end, loop, thread, pid)  # at the end of the process, as it holds the thread itself
+        _loops.setdefault(pid, loop)  # of two threads that come at once, one makes it in vain
+    return _loops[pid]
 
 
 def _close(made: Any, pid: int) -> None:

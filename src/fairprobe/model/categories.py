@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 Categories = dict[str, tuple[Any, ...]]
 """Values of each pandas categorical column, by column name, in the order on which the model was fitted."""
-
-FITTED_ON = "one of the categories that the model was fitted on"
 
 SHOWN = 5
 """Largest number of categories that a message names. Chosen."""
@@ -117,10 +115,7 @@ def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
     places = _places(values, categories)
     if (places < 0).any():
         value = values.iloc[int(np.argmax(places < 0))]
-        rule = (
-            f"every value must be {FITTED_ON}, {_brief(categories)}; got {plain(value)!r}: leave it out of the domain"
-        )
-        raise DomainError(f"parameter {parameter.name!r}: {rule}")
+        raise DomainError(f"parameter {parameter.name!r}: {_rule(value, categories)}: leave it out of the domain")
     return np.append(places, -1)
 
 
@@ -131,8 +126,7 @@ def as_fitted(values: pd.Series[Any], categories: Sequence[Any]) -> pd.Series[An
     places = _places(values, categories)
     odd = np.flatnonzero((places < 0) & values.notna().to_numpy())
     if len(odd):
-        got = f"{plain(values.iloc[odd[0]])!r}: leave such rows out"
-        raise DataError(f"column {values.name!r}: every value must be {FITTED_ON}, {_brief(categories)}; got {got}")
+        raise DataError(f"column {values.name!r}: {_rule(values.iloc[odd[0]], categories)}: leave such rows out")
     fitted = pd.Categorical.from_codes(places, categories=list(categories))
     return pd.Series(fitted, index=values.index, name=values.name)
 
@@ -145,26 +139,8 @@ def _places(values: pd.Series[Any], categories: Sequence[Any]) -> Codes:
     return np.append(known, -1)[codes].astype(np.int64)
 
 
-def _brief(categories: Sequence[Any]) -> str:
-    shown = ", ".join(map(repr, categories[:SHOWN]))
-    return shown if len(categories) <= SHOWN else f"{shown} and {len(categories) - SHOWN:,} more"
-
-
-def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a model's method wrapped so that its errors about categories end with advice."""
-
-    def ask(batch: Any) -> Any:
-        try:
-            return function(batch)
-        except Exception as error:
-            if "categor" not in str(error):
-                raise
-            raise ValueError(f"{str(error).strip().rstrip('.')}: {ADVICE}") from error
-
-    return ask
-
-
-def may_need_advice(model: Any, domain: Domain, known: Mapping[str, Any]) -> bool:
-    """Return True if a model outside scikit-learn gets text columns whose fitted categories are not known."""
-    is_other = not type(model).__module__.startswith("sklearn.")
-    return is_other and any(not p.is_numeric and p.name not in known for p in domain.parameters)
+def _rule(value: Any, categories: Sequence[Any]) -> str:
+    """Return the rule that a value breaks which is none of the categories, for messages."""
+    more = f" and {len(categories) - SHOWN:,} more" if len(categories) > SHOWN else ""
+    known = ", ".join(map(repr, categories[:SHOWN])) + more
+    return f"every value must be one of the categories that the model was fitted on, {known}; got {plain(value)!r}"

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe._version import __version__
-from fairprobe.model.shipped import codes_of, package_of
+from fairprobe.model.known import package_of
 
 SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 UNTOLD: Final = "untold"
@@ -142,7 +142,7 @@ class _Walk:
     def _worked_with(self, part: types.FunctionType) -> Iterator[bytes]:
         """Yield the hashes of a function's code, of the globals that it names, and of the modules that it imports."""
         yield self.of(part.__code__)
-        known, codes = part.__globals__, list(codes_of(part.__code__))
+        known, codes = part.__globals__, list(_codes(part.__code__))
         names = {name for code in codes for name in code.co_names}
         for step in (step for code in codes for step in dis.get_instructions(code)):
             if step.opname == "IMPORT_NAME":
@@ -193,18 +193,23 @@ class _Walk:
             yield self.of(vars(part))
 
 
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield a code object and, recursively, the code objects of the functions defined in it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _codes(each)
+
+
 def _found(module: str, name: str) -> Any:
     """Return the object with a dotted name in an imported module; None if there is none."""
     return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
 
 
+@cache
 def _release(module: str) -> str | None:
     """Return the version of the installed package that a module belongs to; None for the user's own code."""
-    return _release_of(package_of(module))
-
-
-@cache
-def _release_of(package: str) -> str | None:
+    package = package_of(module)
     if package == package_of(__name__):
         return __version__
     try:

@@ -1,16 +1,16 @@
 """Known models: classes whose answers can be computed from their fitted attributes, and the check for them.
 
-A subclass may predict otherwise. So a model is known only if it is of exactly such a class, as it was shipped
-(`shipped.py`), and so are all its parts.
+A subclass may predict otherwise. So a model is known only if it is of exactly such a class, as it was shipped, and so
+are all its parts. It is not as it was shipped if a method was replaced or wrapped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from importlib import import_module
-from typing import Any, Literal
-
-from fairprobe.model.shipped import is_altered, package_of
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, Final, Literal
 
 _TABLE = """
 tree                          sklearn.tree                DecisionTreeClassifier ExtraTreeClassifier
@@ -76,10 +76,11 @@ REPEATABLE = frozenset(
 """Kinds of classifiers that always give the same row the same label."""
 
 
-def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
+def known_kind(model: Any, seen: dict[Any, Any] | None = None, *, with_parts: bool = True) -> str | None:
     """Return the kind of a model or transformer, such as "tree", if it and all its parts are known; otherwise None.
 
-    To check many models, pass one dictionary as `seen` to all calls; it caches what was found about each class.
+    To check many models, pass one dictionary as `seen` to all calls; it caches what was found about each class. Without
+    `with_parts`, the parts of the model may be of any class.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> known_kind(DecisionTreeClassifier())
@@ -88,12 +89,16 @@ def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
     >>> known_kind(Own()) is None
     True
     """
-    return _kind(model, {} if seen is None else seen)
+    seen = {} if seen is None else seen
+    path = _path(type(model))
+    if path is None or is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
+        return None
+    return KINDS[path] if not with_parts or all(known_kind(part, seen) for part in _parts(model)) else None
 
 
 def own_kind(model: Any) -> str | None:
     """Return the kind of a model or transformer, such as "tree", by its own class alone; None if it is not known."""
-    return _kind(model, {}, with_parts=False)
+    return known_kind(model, with_parts=False)
 
 
 def is_repeatable(model: Any) -> bool:
@@ -150,14 +155,6 @@ def why_unknown(model: Any) -> str:
     return f"a part of {name} is not known: {why_unknown(part)}"
 
 
-def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str | None:
-    """Return the kind of a model, such as "tree"; None if it or a part is not known. `seen` caches known classes."""
-    path = _path(type(model))
-    if path is None or is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
-        return None
-    return KINDS[path] if not with_parts or all(_kind(part, seen) for part in _parts(model)) else None
-
-
 def _path(cls: type) -> str | None:
     """Return the key in `KINDS` ("module:Class") of exactly this class; None if it is not listed."""
     ending = f":{cls.__name__}"
@@ -199,3 +196,88 @@ def _with_parts(model: Any) -> Iterator[Any]:
     yield model
     for part in _parts(model):
         yield from _with_parts(part)
+
+
+# As it was shipped
+
+PACKAGES: Final = frozenset(
+    {"fairprobe", "joblib", "lightgbm", "narwhals", "numpy", "pandas", "scipy", "sklearn", "threadpoolctl", "xgboost"}
+) | (sys.stdlib_module_names - {"unittest"})
+"""Packages that define the known classes of models, and packages whose functions these classes call."""
+
+_IMMUTABLE: Final = 1 << 8
+"""Flag of classes whose attributes cannot be replaced: Py_TPFLAGS_IMMUTABLETYPE of Python's C API."""
+
+_DATA: Final = frozenset({bool, bytes, dict, float, int, str, type(None)})
+"""Types of values that contain no function, so they need not be followed."""
+
+
+def is_altered(thing: Any, seen: dict[Any, Any]) -> bool:
+    """Return True if a method of an object, or of an object fitted in it, was replaced.
+
+    Only attributes with a leading or trailing underscore are followed, because settings are copied before they are
+    fitted. `seen` collects what was looked at.
+    """
+    cls = type(thing)
+    if cls not in seen:
+        seen[cls] = _is_class_altered(cls)
+    mine = {} if isinstance(thing, type | FunctionType) or id(thing) in seen else getattr(thing, "__dict__", {})
+    seen[id(thing)] = True
+    if seen[cls] or any(hasattr(getattr(cls, name, None), "__get__") for name in mine):
+        return True
+    fitted = _flat(value for name, value in mine.items() if "_" in (name[:1], name[-1:]))
+    return any(is_altered(each, seen) for each in fitted if type(each) not in _DATA)
+
+
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        yield from _flat(value) if type(value) in (list, tuple) else (value,)
+
+
+def _is_class_altered(cls: type) -> bool:
+    """Return True if an attribute of a class or of its bases was replaced, or comes from outside `PACKAGES`."""
+    bases = [base for base in cls.__mro__ if not base.__flags__ & _IMMUTABLE]
+    if any(package_of(each.__module__) not in PACKAGES for base in bases for each in (base, type(base))):
+        return True
+    return any(_is_foreign(value, base, name) for base in bases for name, value in vars(base).items())
+
+
+def _is_foreign(value: Any, owner: type, name: str = "") -> bool:
+    """Return True if an attribute of the class `owner` is not the one that its package defined under this name.
+
+    Without a name, the value is a part of an attribute, such as the function in a property.
+    """
+    if isinstance(value, FunctionType):
+        mangled = f"_{owner.__name__.lstrip('_')}__"
+        return not is_shipped(value, name and f"{owner.__qualname__}.{name.replace(mangled, '__')}")
+    if isinstance(value, type):
+        return package_of(value.__module__) not in PACKAGES
+    if not (callable(value) or hasattr(value, "__get__")):
+        return False
+    is_misplaced = isinstance(value, BuiltinFunctionType) and name != value.__name__
+    if is_misplaced or package_of(type(value).__module__) not in PACKAGES:
+        return True
+    inner = (getattr(value, part, None) for part in ("__func__", "__wrapped__", "fget", "fn", "func", "check"))
+    return any(_is_foreign(each, owner) for each in inner if each is not None)
+
+
+def is_shipped(function: FunctionType, place: str) -> bool:
+    """Return True if a function was defined in one of `PACKAGES`, and as the method named by `place`.
+
+    `place` is a qualified name such as "Tree.predict". With "", or for a function outside classes, any name is
+    accepted.
+
+    `__module__` and `__wrapped__` prove nothing, because `functools.wraps` copies them. The function's globals and the
+    file of its code are checked instead.
+    """
+    names, file, own = function.__globals__, function.__code__.co_filename, function.__code__.co_qualname
+    if names is not getattr(sys.modules.get(names.get("__name__", "")), "__dict__", None):
+        return False
+    is_as_written = file == names.get("__file__") or file.startswith("<frozen")
+    is_in_place = not place or own == place or "." not in own or "<" in own
+    return package_of(names["__name__"]) in PACKAGES and is_as_written and is_in_place
+
+
+def package_of(module: Any) -> str:
+    """Return the top-level package of a module's dotted name; "" if the name is not a string."""
+    return module.partition(".")[0] if isinstance(module, str) else ""

@@ -64,6 +64,13 @@ GROWTH: Final = 4
 """Factor between the sizes of successive batches when a model is timed. Chosen."""
 
 
+Ask = Callable[[Codes], NDArray[Any]]
+"""Function from row numbers to outputs."""
+
+Numbered = Callable[[Codes], "Codes | pd.DataFrame"]
+"""Function from row numbers to rows, as codes or as a DataFrame."""
+
+
 def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
     """Return the numerical resolution: twice the largest difference of a row's output over batch sizes.
 
@@ -73,34 +80,26 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
     n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
     if asker.output == "label" or not n or (rows is not None and not len(rows)):
         return 0.0
-    ask = _Rows(asker, n, np.random.default_rng(0), rows)
+    at = _numbered(asker, n, np.random.default_rng(0), rows)
     apart = [0.0]
     with asker.afresh():
-        whole = ask(np.arange(n))
+        whole = asker.ask_any(at(np.arange(n)))
         for size in SIZES[1:]:
             for first in range(0, min(n, FEW * size), size):
                 part = np.arange(first, min(n, first + size))
-                apart.append(float(np.abs(ask(part) - whole[part]).max()))
+                apart.append(float(np.abs(asker.ask_any(at(part)) - whole[part]).max()))
     return SAFETY * max(number for number in apart if number <= ROUNDING * float(np.abs(whole).max()))
 
 
-class _Rows:
-    """Function from row numbers to the model's answers, for given rows or random inputs of the domain.
+def _numbered(asker: Asker, n: int, rng: np.random.Generator, given: pd.DataFrame | None) -> Numbered:
+    """Return the function from row numbers to rows: given ones, or else n random inputs of the domain.
 
     If there are fewer given rows than numbers, they are repeated in turn.
     """
-
-    def __init__(self, asker: Asker, n: int, rng: np.random.Generator, given: pd.DataFrame | None) -> None:
-        self._asker, self._given = asker, given
-        self._codes = asker.domain.sample_codes(n, rng) if given is None else np.empty(0, dtype=np.int64)
-
-    def __call__(self, places: Codes) -> NDArray[Any]:
-        some = self.at(places)
-        return self._asker.ask(some) if isinstance(some, np.ndarray) else self._asker.ask_frame(some)
-
-    def at(self, places: Codes) -> Codes | pd.DataFrame:
-        """Return the rows with these numbers, as codes or as a DataFrame."""
-        return self._codes[places] if self._given is None else self._given.iloc[places % len(self._given)]
+    if given is not None:
+        return lambda places: given.iloc[places % len(given)]
+    codes = asker.domain.sample_codes(n, rng)
+    return lambda places: codes[places]
 
 
 def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> tuple[Remark, ...]:
@@ -118,15 +117,15 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
         rows = rows.iloc[rng.permutation(len(rows))]
         rows = rows.iloc[_in_turn(rows.isna().any(axis=1).to_numpy())]
     try:
-        ask = _Rows(asker, 2 * n, rng, rows)
+        at = _numbered(asker, 2 * n, rng, rows)
         with asker.afresh():
-            other, again = _compared(ask, n, rng, is_label=asker.output == "label")
+            other, again = _compared(lambda places: asker.ask_any(at(places)), n, rng, is_label=asker.output == "label")
     except FairprobeError:
         return ()
     if again:
         text = f"{again:,} of {n:,} rows got another answer when the same batch was asked again"
         return (Remark("stochastic-model", f"the model answers the same row differently: {text}"),)
-    if not len(other) or (asker.output == "label" and are_ties(asker.model, asker.domain, None, ask.at(other))):
+    if not len(other) or (asker.output == "label" and are_ties(asker.model, asker.domain, None, at(other))):
         return ()
     text = (
         f"the model's answer to a row depends on the rows that it is asked with: {len(other):,} of {n:,} rows got "
@@ -135,7 +134,7 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
     return (Remark("batch-dependent-model", text),)
 
 
-def _compared(ask: _Rows, n: int, rng: np.random.Generator, *, is_label: bool) -> tuple[Codes, int]:
+def _compared(ask: Ask, n: int, rng: np.random.Generator, *, is_label: bool) -> tuple[Codes, int]:
     """Return the numbers of the rows whose output differs in another batch, and a count of unstable rows.
 
     A row is unstable if its output also differs when the same batch is asked again.
@@ -191,7 +190,7 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
         asker = Asker(model, domain, output="score", batch=batch)
         if asker.adapter.is_function:
             return False  # it answers with labels, whatever it is asked for
-        scores = asker.ask(rows[:MOST_TIES]) if isinstance(rows, np.ndarray) else asker.ask_frame(rows[:MOST_TIES])
+        scores = asker.ask_any(rows[:MOST_TIES])
         usual = asker.ask(domain.sample_codes(MOST_TIES, np.random.default_rng(0)))
     except FairprobeError:
         return False  # without scores there is no telling

@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import shutil
-from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.checks import checked_count, is_number, nearest
+from fairprobe.checks import checked_choice, checked_count, is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
@@ -77,9 +77,7 @@ def start(
             raise SettingError(f"a command must be words as in a shell, got {command!r}: {error}") from None
     if not command:
         raise SettingError("a command must name a program, got nothing")
-    if protocol not in FORMATS:
-        rule = f"of a program must be one of {', '.join(FORMATS)}; got {protocol!r}{nearest(protocol, FORMATS)}"
-        raise SettingError.about("protocol", rule)
+    checked_choice("protocol", protocol, FORMATS)
     if not is_number(timeout) or timeout <= 0:
         raise SettingError.about("timeout", f"must be a number above 0, got {timeout!r}")
     if shutil.which(command[0]) is None:
@@ -206,29 +204,30 @@ class Program:
 
 async def _started(command: Sequence[str], timeout: float) -> _Running:
     """Start a program without a shell and return its running process."""
-    loop = asyncio.get_running_loop()
-    make = partial(SubprocessStreamProtocol, limit=PIECE_BYTES, loop=loop)
     try:
-        transport, protocol = await loop.subprocess_exec(make, *command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=PIECE_BYTES
+        )
     except OSError as error:
         raise SettingError(f"a command must name a program that can be run, got {command[0]!r}: {error}") from None
-    return _Running(transport, Process(transport, protocol, loop), timeout)
+    return _Running(process, timeout)
 
 
 class _Running:
     """A running process of a program, with its output lines that were not used yet."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, process: Process, timeout: float) -> None:
-        self._transport, self._process, self._timeout = transport, process, timeout
+    def __init__(self, process: Process, timeout: float) -> None:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: PT018
+        self._process, self._timeout = process, timeout
+        self._in, self._out, self._err = process.stdin, process.stdout, process.stderr
         self._lines: list[str] = []
         self._rest, self._errors = b"", b""
         self._listening = asyncio.ensure_future(self._listen())
 
     async def ask(self, text: str, n_rows: int) -> list[str]:
         """Send rows, given as text, and return one answer line per row; raise a DiedError if the program fails."""
-        assert self._process.stdin is not None
         await self.refuse_more(0.0)
-        self._process.stdin.write(text.encode())
+        self._in.write(text.encode())
         while (n_lines := len(self._lines)) < n_rows:
             got = f"{n_lines:,} lines for {n_rows:,} rows"
             try:
@@ -257,17 +256,15 @@ class _Running:
 
     async def end(self) -> None:
         """End the process: close its input, kill it if it does not end, and wait for it."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._in.close()
         await self._exit(ENDING_SECONDS)
         self._listening.cancel()
-        self._transport.close()  # which kills it, if it still runs
+        self._process._transport.close()  # type: ignore[attr-defined]  # which kills it, if it still runs
         await self._process.wait()
 
     async def _more(self) -> bool:
         """Wait for more of the process's standard output; return False once it has ended."""
-        assert self._process.stdout is not None
-        data = await self._process.stdout.read(PIECE_BYTES)
+        data = await self._out.read(PIECE_BYTES)
         *lines, self._rest = (self._rest + data.replace(b"\r", b"")).split(b"\n")
         if not data and self._rest:  # a last line that has no end
             lines, self._rest = [self._rest], b""
@@ -276,8 +273,7 @@ class _Running:
 
     async def _listen(self) -> None:
         """Read the process's standard error until it ends, keeping the last `KEPT_BYTES` bytes."""
-        assert self._process.stderr is not None
-        while data := await self._process.stderr.read(PIECE_BYTES):
+        while data := await self._err.read(PIECE_BYTES):
             self._errors = (self._errors + data)[-KEPT_BYTES:]
 
     async def _exit(self, seconds: float) -> None:

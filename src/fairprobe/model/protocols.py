@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.checks import nearest
+from fairprobe.checks import checked_choice
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.redaction import shortened, shown_source
 
@@ -217,11 +217,7 @@ def service_at(url: str, protocol: str | None) -> Instances:
     if protocol is None:
         path = _path(url)
         protocol = "mlflow" if path.endswith("/invocations") else "oip" if "/v2/models/" in path else None
-    if protocol is None or protocol not in PROTOCOLS:
-        got = "none" if protocol is None else repr(protocol)
-        rule = f"must be one of {', '.join(PROTOCOLS)}; got {got}{nearest(protocol, PROTOCOLS)}"
-        raise SettingError.about("protocol", f"of a service {rule}")
-    return PROTOCOLS[protocol](url)
+    return PROTOCOLS[checked_choice("protocol", protocol, PROTOCOLS)](url)
 
 
 def decoded(data: bytes) -> Any:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arguments import SecretHeaders, TrustedFile
-from fairprobe.checks import check_above_0, checked_count
+from fairprobe.checks import check_above_0, checked_choice, checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
-from fairprobe.model.answers import OUTPUTS
+from fairprobe.model.asking import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
 from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, decoded, joined, service_at
 from fairprobe.model.redaction import hiding, shown_source
@@ -67,20 +67,15 @@ def connect(
     if not re.fullmatch(ADDRESS, url, re.IGNORECASE):
         raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
     for name in answers or {}:
-        if name not in OUTPUTS:
-            raise SettingError.about("answers", f"must be names by output, {', '.join(OUTPUTS)}; got {name!r}")
+        checked_choice("answers", name, OUTPUTS)
     for setting, number in (("timeout", timeout), ("rate_limit", rate_limit)):
         check_above_0(setting, number)
-    patience = Persistence(
-        connections=checked_count("connections", connections),
-        timeout=timeout,
-        retries=checked_count("retries", retries, at_least=0),
-        rate_limit=rate_limit,
-        ca_file=ca_file,
-        batch_rows=None if batch_rows is None else checked_count("batch_rows", batch_rows),
-        cache_rows=checked_count("cache_rows", cache_rows, at_least=0),
-        headers=tuple((header_from_env or {}).items()),
-    )
+    for setting, count in (("retries", retries), ("cache_rows", cache_rows)):
+        checked_count(setting, count, at_least=0)
+    for setting, count in (("connections", connections), ("batch_rows", 1 if batch_rows is None else batch_rows)):
+        checked_count(setting, count)
+    headers = tuple((header_from_env or {}).items())
+    patience = Persistence(connections, timeout, retries, rate_limit, ca_file, batch_rows, cache_rows, headers)
     service = service_at(url, protocol)
     model = RemoteModel(service, answers or {}, partial(Transport, service, patience))
     model.look()

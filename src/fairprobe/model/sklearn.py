@@ -11,9 +11,8 @@ import numpy as np
 
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.model.adapters import Adapter
-from fairprobe.model.answers import last_class
-from fairprobe.model.categories import advised, fitted_categories, fitted_columns, may_need_advice
+from fairprobe.model.adapters import Adapter, last_class
+from fairprobe.model.categories import fitted_categories, fitted_columns
 from fairprobe.model.forms import (
     ArrayForm,
     Form,
@@ -76,17 +75,14 @@ class EstimatorAdapter(Adapter):
         return ArrayForm(domain, np.float64 if hasattr(model, "n_features_in_") else natural_dtype(domain), columns)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
-        """Return the model's own method for an output, wrapped so that errors about categories give advice.
+        """Return the model's own method for an output.
 
         Raises a SettingError for the labels of a regressor, which are continuous numbers.
         """
         if output == "label" and is_regressor(self.model):  # nearly every input would be a case
             got = f"the regressor {self.name}: say output='value' and the threshold that a gap must exceed"
             raise SettingError(f"output='label' is for labels, which are names, got {got}")
-        method = method_for(self.model, output)
-        if isinstance(form, FrameForm) and may_need_advice(self.model, form.domain, form.categories):
-            return advised(method)
-        return method
+        return method_for(self.model, output)
 
     def fast(self, method: Callable[[Any], Any], output: str, form: Form) -> Callable[[Any], Any]:
         """Return `method`, for a tree that gets float32 batches without its check of the input."""

@@ -243,11 +243,7 @@ class Seen:
         # Behind the first step its columns may be anywhere, so all parts must keep their order.
         column = self.order.index(kind.name)
         met = [part for i, step in enumerate(self.steps) for part in parts_of(step, None if i else column)]
-        # An imputer that puts a number in the place of another keeps no order.
-        return all(
-            known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
-            for part in met
-        )
+        return all(map(keeps_order, met))
 
     def _table(self, rows: NDArray[Any], wanted: Mask) -> Table:
         changed = np.flatnonzero(self._changed(rows) & wanted)
@@ -261,6 +257,11 @@ class Seen:
 def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
     # Two missing values are equal here, unlike NaN with NaN.
     return np.asarray((rows == others) | ((rows != rows) & (others != others)))
+
+
+def keeps_order(part: Any) -> bool:
+    """Return True if a transformer never makes a larger number a smaller one, and puts none in another's place."""
+    return known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
 
 
 def split(model: Any) -> tuple[list[Any], Any]:

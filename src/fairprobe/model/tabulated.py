@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Parameter, Real
-from fairprobe.domain.values import is_missing
 from fairprobe.model.categories import category_places
 from fairprobe.model.forms import FrameForm
-from fairprobe.model.known import known_kind, own_kind
-from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, parts_of, passes, positions
+from fairprobe.model.known import own_kind
+from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, keeps_order, parts_of, passes, positions
 
 TRIED: Final = 256
 """Number of random inputs on which tables and preprocessing must agree bit by bit. Also the number of levels of a
@@ -35,7 +34,8 @@ LOOKED_UP: Final = 200_000
 Chosen: larger tables do not fit into the processor's cache."""
 
 ONE_FOR_EACH: Final = ("Binarizer", "PowerTransformer", "QuantileTransformer")
-"""Names of transformers that compute one column from each column, in addition to those known to keep its order."""
+"""Names of transformers that compute one column from each column, in addition to those known to keep its order. Such a
+column differs between its ends if it changes at all."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def _numbers(seen: Seen, parameter: int) -> list[Slot]:
         names = [seen.order[place] for place in positions(step, mine)]
         if kind.name not in names or (passes(part) and part != "passthrough"):
             continue
-        if not all(map(_keeps_numbers, parts_of(part))):
+        if not all(keeps_order(each) or type(each).__name__ in ONE_FOR_EACH for each in parts_of(part)):
             raise UnfitError(f"what {type(part).__name__} makes of {kind.name!r} is not known number by number")
         base = [seen.domain[each].numbers(np.zeros(1, dtype=np.int64))[0] for each in names]
         weight = (step.transformer_weights or {}).get(name, 1)
@@ -241,15 +241,6 @@ def _numbers(seen: Seen, parameter: int) -> list[Slot]:
         changed = np.flatnonzero((rows != rows[0]).any(axis=0)).tolist()
         slots += [_number(parameter, first + i, kind, partial(_column, made, i)) for i in changed]
     return slots
-
-
-def _keeps_numbers(part: Any) -> bool:
-    """Return True if a transformer computes one column from each column and its first and last level show a change.
-
-    Such a column differs between its ends if it changes at all.
-    """
-    is_known = known_kind(part) in ("identity", "monotone") or type(part).__name__ in ONE_FOR_EACH
-    return is_known and is_missing(getattr(part, "missing_values", None))
 
 
 def _through(part: Any, base: Floats, place: int, weight: float, kind: Parameter, codes: Codes) -> Floats:

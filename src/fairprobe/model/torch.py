@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.model.adapters import Adapter
+from fairprobe.model.adapters import Adapter, margin
 from fairprobe.model.forms import ArrayForm, Form
 
 
@@ -68,7 +68,7 @@ def ask_module(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
         answers = model(_moved(model, torch.from_numpy(np.ascontiguousarray(batch)))).cpu().double().numpy()
     if output == "label":
         return answers.argmax(axis=1) if answers.ndim == 2 and answers.shape[1] > 1 else (answers > 0).astype(np.int64)
-    return answers[:, 1] - answers[:, 0] if output == "score" and answers.shape[1:] == (2,) else answers
+    return margin(answers) if output == "score" else answers
 
 
 def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
@@ -79,7 +79,7 @@ def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
         answers = model(rows)
         if answers.ndim == 2 and answers.shape[1] > 2:
             return None
-        scores = answers[:, 1] - answers[:, 0] if answers.shape[1:] == (2,) else answers.reshape(-1)
+        scores = margin(answers).reshape(-1)
         (gradients,) = torch.autograd.grad(scores.sum(), rows)
     return scores.detach().cpu().double().numpy(), gradients.cpu().double().numpy()
 

@@ -12,18 +12,18 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import redaction
-from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.background import run
+from fairprobe.model.measuring import differ, tolerance
 from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, checked_answers, decoded
 
 FIRST_DELAY: Final = 0.1
@@ -357,3 +357,59 @@ def _seconds(retry_after: str | None) -> float:
         except (TypeError, ValueError):
             pass
     return 0.0
+
+
+class AnswerCache:
+    """Keeps the answers to the last `capacity` different rows. The key is a row as the bytes that are sent."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._known: dict[bytes, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def is_off(self) -> bool:
+        """True if the cache keeps no answers."""
+        return self._capacity < 1
+
+    def answer(self, keys: Sequence[bytes], ask: Callable[[list[int]], list[Any]], *, afresh: bool) -> list[Any]:
+        """Return one answer per key, from the cache or from `ask`, which maps positions in `keys` to answers.
+
+        With `afresh`, `ask` is called for every key. If it contradicts a cached answer, the cache is disabled.
+        """
+        every = list(range(len(keys)))
+        if self.is_off:
+            return ask(every)
+        answers = [self._known.get(key) for key in keys]
+        if afresh:
+            now = ask(every)
+            known = [place for place in every if answers[place] is not None]
+            if known and _differ([answers[place] for place in known], [now[place] for place in known]):
+                self._capacity, self._known = 0, {}
+            self._add(keys, now)
+            return now
+        places = {key: place for place, key in enumerate(keys) if answers[place] is None}
+        if places:
+            new = dict(zip(places, ask(list(places.values())), strict=True))
+            answers = [new[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
+            self._add(list(new), list(new.values()))
+        return answers
+
+    def _add(self, keys: Sequence[bytes], answers: Sequence[Any]) -> None:
+        self._known.update(zip(keys, answers, strict=True))
+        for key in list(islice(self._known, max(0, len(self._known) - self._capacity))):
+            del self._known[key]  # the oldest
+
+
+def _differ(before: list[Any], now: list[Any]) -> bool:
+    """Return True if two lists of answers differ. Floating-point numbers must differ by more than rounding."""
+    if before == now:
+        return False
+    try:
+        one, other = np.array(before), np.array(now)
+    except ValueError:  # lists of several lengths
+        return True
+    is_alike = one.dtype.kind == other.dtype.kind == "f" and one.shape == other.shape
+    return not is_alike or bool(differ(one, other, tolerance(one, 0.0)).any())

@@ -12,7 +12,7 @@ from scipy.special import bdtr, bdtrc
 
 from chance import SURPRISING
 from fairprobe import Category, Domain, Integer, Ordinal, Real
-from fairprobe.model import Asker, known, shipped
+from fairprobe.model import Asker, known
 from fairprobe.oracle import Oracle
 
 
@@ -39,7 +39,7 @@ def known_as(**kinds):
         for name, place in kinds.items():
             module, kind = place.split(":")
             patch.setitem(known.KINDS, f"{module}:{name}", kind)
-            patch.setattr(shipped, "PACKAGES", shipped.PACKAGES | {module})
+            patch.setattr(known, "PACKAGES", known.PACKAGES | {module})
         yield
 
 

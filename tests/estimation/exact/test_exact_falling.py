@@ -82,7 +82,7 @@ def test_a_model_that_answers_otherwise_is_sampled_with_a_remark(final, monkeypa
     def altered(self, batch):
         return predict(self, batch) ^ ((np.asarray(batch)[:, 0] == 1) & (np.asarray(batch)[:, 2] > 0.75))
 
-    monkeypatch.setattr("fairprobe.model.shipped._is_class_altered", lambda cls: False)
+    monkeypatch.setattr("fairprobe.model.known._is_class_altered", lambda cls: False)
     monkeypatch.setattr(type(model), "predict", altered)
     with pytest.warns(HealthWarning, match="^not-exact: the model's labels"):
         share = estimate(model, WIDE)

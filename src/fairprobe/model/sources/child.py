@@ -124,20 +124,14 @@ def _message(asked: IO[bytes]) -> bytes:
 
 
 def _packed(answer: Any) -> tuple[dict[str, Any], bytes]:
-    """Return an answer as two parts: a dictionary for JSON, and a NumPy array as bytes.
-
-    An array of objects is sent as its distinct values in the dictionary, and their positions in the array.
-    """
+    """Return an answer as two parts: a dictionary for JSON, with all labels, and a NumPy array of numbers as bytes."""
     array = np.asarray(answer.to_numpy() if hasattr(answer, "to_numpy") else answer)
-    said: dict[str, Any] = {}
     if array.dtype.kind not in PLAIN:
-        places: dict[Any, int] = {}
-        codes = [places.setdefault((type(each), each), len(places)) for each in array.ravel().tolist()]
-        said = {"values": [_plain_label(value) for _, value in places]}
-        array = np.array(codes, dtype=np.int64).reshape(array.shape)
+        labels = list(map(_plain_label, array.ravel().tolist()))
+        return {"labels": labels, "is_text": array.dtype.kind == "U", "shape": array.shape}, b""
     file = io.BytesIO()
     np.lib.format.write_array(file, array, allow_pickle=False)
-    return said, file.getvalue()
+    return {}, file.getvalue()
 
 
 def _plain_label(value: Any) -> Any:

@@ -63,7 +63,7 @@ ANSWER_BYTES_A_ROW: Final = 2**13
 probabilities."""
 
 LONGEST: Final = 2000
-"""Largest number of characters of a message that an isolated model's process may pass on. Chosen."""
+"""Largest number of characters of a message, or of a label, that an isolated model's process may pass on. Chosen."""
 
 WARNINGS: Final = 10
 """Largest number of warnings that an isolated model's process may pass on. Chosen."""
@@ -79,9 +79,8 @@ METHODS: Final = ("predict", "predict_proba", "decision_function")
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Names of the environment variables that are passed to the process of an isolated model."""
 
-PLAIN: Final = "biufUSMm"
-"""Kinds of NumPy dtypes whose arrays are sent unchanged; of others, the distinct values and their positions are
-sent."""
+PLAIN: Final = "biufMm"
+"""Kinds of NumPy dtypes whose arrays are sent unchanged; others are sent as lists of labels."""
 
 
 def isolated(job: Mapping[str, Any], n_bytes: int = 0) -> IsolatedModel:
@@ -324,17 +323,12 @@ def _wait(number: int, event: int, clock: Clock) -> None:
 def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
     """Return an isolated model's answer, sent as bytes, as an array; raise a DiedError if it is not valid."""
     try:
+        if "labels" in said:
+            labels = np.array(list(map(_checked_label, said["labels"])), dtype=str if said["is_text"] else object)
+            return labels.reshape(said["shape"])
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
         if array.dtype.kind not in PLAIN:
             raise ValueError("no plain array")
-        if array.dtype.kind == "U":
-            letters = np.ascontiguousarray(array).view(np.uint32)
-            if ((letters > sys.maxunicode) | ((letters >= 0xD800) & (letters < 0xE000))).any():
-                raise ValueError("no text")
-        if "values" in said:
-            values = np.empty(len(said["values"]), dtype=object)
-            values[:] = list(map(_checked_label, said["values"]))
-            return values[array]
         return array.view(np.uint8) != 0 if array.dtype.kind == "b" else array
     except Exception as error:
         raise DiedError(f"an answer that is no array: {type(error).__name__}") from None
@@ -346,9 +340,11 @@ def _labels(values: Any) -> NDArray[Any]:
 
 
 def _checked_label(value: Any) -> Any:
-    """Return a label after checking that it is text, a number, a truth value or None."""
+    """Return a label after checking that it is a text that is not too long, a number, a truth value or None."""
     if isinstance(value, str):
         value.encode()  # otherwise it is no text
+        if len(value) > LONGEST:  # an array of texts takes as much for each as for the longest
+            raise ValueError("no label")
     elif value is not None and not isinstance(value, (bool, int, float)):
         raise TypeError("no label")
     return value

@@ -13,6 +13,7 @@ import sys
 import traceback
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -96,8 +97,7 @@ def load_model(
 
 
 def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> Any:
-    module, _, function = SCHEMES[scheme].partition(":")
-    called = getattr(import_module(module), function)
+    called = resolve_name(SCHEMES[scheme])
     for name in options:
         if name not in inspect.signature(called).parameters:
             raise SettingError.about(name, f"is not for a model of the kind {scheme}:..., got it with one")
@@ -137,16 +137,14 @@ def _with_weights(named: Any, path: Path, source: str) -> Any:
 
 
 def _made(maker: Any, source: str) -> Any:
-    if not callable(maker):
-        got = f"{source}: {type(maker).__name__}"
-        raise SettingError.about("weights", f"is for a torch module, or what makes one, got {got}")
+    """Return the torch module that `maker` returns when it is called; a SettingError if there is none."""
+    rule = f"is for a torch module, or what makes one when it is called; {source}"
     try:
         module = maker()
     except Exception as error:
-        rule = f"is for a torch module, or what makes one when it is called; {source} gave {what_happened(error)}"
-        raise SettingError.about("weights", rule) from error
+        raise SettingError.about("weights", f"{rule} gave {what_happened(error)}") from error
     if not TorchAdapter.accepts(module):
-        raise SettingError.about("weights", f"is for a torch module, got {source}, which makes {type(module).__name__}")
+        raise SettingError.about("weights", f"{rule} makes {type(module).__name__}")
     return module
 
 

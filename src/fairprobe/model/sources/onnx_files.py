@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
+from fairprobe.model.adapters import margin
 from fairprobe.model.categories import own_name
 from fairprobe.model.sources.reading import Content, Permission, SavedModel, imported, likeliest, two_columns
 
@@ -41,19 +42,17 @@ def read(content: Content, permission: Permission) -> SavedModel:
     data = model.SerializeToString()
     if len(data) != size:
         raise DataError("an ONNX file must have the fields that onnx knows, got others: install a newer onnx")
-    return _model_of(_Graph(data), _made_by(model))
+    operations = {output: node.op_type for node in model.graph.node for output in node.output}
+    return _model_of(_Graph(data), operations, _named_classes(model))
 
 
-def _made_by(model: Any) -> MadeBy:
-    """Return the operation that computes each output of a node and the classes that it names, by the output's name."""
-    made: dict[str, tuple[str, tuple[Any, ...] | None]] = {}
-    for node in model.graph.node:
-        classes: tuple[Any, ...] = ()
-        for attribute in node.attribute:
-            if attribute.name.startswith("classlabels_"):
-                classes = tuple(each.decode() for each in attribute.strings) or tuple(attribute.ints) or classes
-        made |= dict.fromkeys(node.output, (node.op_type, classes or None))
-    return made
+def _named_classes(model: Any) -> tuple[Any, ...]:
+    """Return the classes that the last operation naming some names; an empty tuple if none does."""
+    classes: tuple[Any, ...] = ()
+    for attribute in (each for node in model.graph.node for each in node.attribute):
+        if attribute.name.startswith("classlabels_"):
+            classes = tuple(each.decode() for each in attribute.strings) or tuple(attribute.ints) or classes
+    return classes
 
 
 def _tensors(model: Any) -> Iterator[Any]:
@@ -95,9 +94,6 @@ NUMBERS: Final = ("tensor(float", "tensor(double)", "seq(map(")
 
 SLACK: Final = 1e-4
 """Largest difference of the sum of probabilities from 1, and of a probability below 0. Chosen: for single precision."""
-
-MadeBy = Mapping[str, tuple[str, tuple[Any, ...] | None]]
-"""The operation that computes an output, and the classes that it names or None, by the output's name."""
 
 
 class _Graph:
@@ -174,8 +170,11 @@ def _columns(inputs: Any) -> tuple[int | None, list[str] | None]:
     return (widths[0] if isinstance(widths[0], int) and widths[0] > 0 else None), None
 
 
-def _model_of(graph: _Graph, made_by: MadeBy) -> SavedModel:
+def _model_of(graph: _Graph, operations: Mapping[str, str], named: tuple[Any, ...]) -> SavedModel:
     """Return the model of an ONNX graph, whose methods follow from the graph's outputs.
+
+    `operations` are the names of operations by the outputs that they compute, and `named` are the classes that the
+    graph names.
 
     An output of whole numbers or texts holds labels. An output of numbers holds probabilities if a softmax or sigmoid
     computes it or its name says so. Other outputs with several numbers per row are scores, and the highest gives the
@@ -186,10 +185,10 @@ def _model_of(graph: _Graph, made_by: MadeBy) -> SavedModel:
         got = ", ".join(each.type for each in graph.outputs)
         raise DataError(f"an ONNX model must give labels or numbers, got {got}")
     width = None if numbers is None else _width(numbers.shape or [])
-    classes = _classes(made_by, labels, width)
+    classes = _classes(named, labels, width)
     methods: dict[str, Any] = {} if labels is None else {"predict": partial(graph.labels, labels.name)}
     if numbers is not None:
-        operation = made_by.get(numbers.name, ("", None))[0]
+        operation = operations.get(numbers.name)
         is_likely = operation in ("Softmax", "ZipMap") or "prob" in numbers.name
         rows = partial(graph.numbers, numbers.name)
         if is_likely or (operation == "Sigmoid" and width == 1):
@@ -209,16 +208,15 @@ def _width(shape: Any) -> int | None:
     return width if isinstance(width, int) else None
 
 
-def _classes(made_by: MadeBy, labels: Any, width: int | None) -> NDArray[Any] | None:
-    """Return the classes of a graph's labels: those of the last operation that names some, if they fit; else None.
+def _classes(named: tuple[Any, ...], labels: Any, width: int | None) -> NDArray[Any] | None:
+    """Return the classes of a graph's labels: those that it names, if they fit; else None.
 
     Without labels or named classes, they are the numbers from 0.
     """
-    told = [classes for _, classes in made_by.values() if classes]
-    if not told or width not in (None, 1, len(told[-1])):
+    if not named or width not in (None, 1, len(named)):
         return np.arange(max(2, width)) if labels is None and width is not None else None
-    is_alike = labels is None or (labels.type == "tensor(string)") == isinstance(told[-1][0], str)
-    return np.array(told[-1]) if is_alike else None
+    is_alike = labels is None or (labels.type == "tensor(string)") == isinstance(named[0], str)
+    return np.array(named) if is_alike else None
 
 
 def _probabilities(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
@@ -239,8 +237,8 @@ def _scores(ask: Callable[[Any], Floats], output: str, batch: Any) -> Floats:
 
 def _margins(ask: Callable[[Any], Floats], batch: Any) -> Floats:
     """Return scores with one column per class; for two classes, the second score minus the first."""
-    given = ask(batch)
-    return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
+    made: Floats = margin(ask(batch))
+    return made
 
 
 def _as_taken(values: NDArray[Any], taken: Any) -> NDArray[Any]:

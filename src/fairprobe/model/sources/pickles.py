@@ -11,9 +11,7 @@ import io
 import lzma
 import math
 import pickle
-import pickletools
 import warnings
-from itertools import islice
 from typing import IO, Any, ClassVar, Final, cast
 
 import numpy as np
@@ -24,10 +22,6 @@ from fairprobe.model.sources.reading import Content, Permission
 
 SHOWN: Final = 20
 """Largest number of imported names that a message lists. Chosen."""
-
-LOOKED_AT: Final = 20_000
-"""Number of first steps that are checked to recognise a pickle of the oldest protocol. Chosen: they take hundredths of
-a second."""
 
 USUAL: Final = ("joblib", "lightgbm", "numpy", "pandas", "scipy", "sklearn", "xgboost")
 """Packages that models usually consist of; messages list names from other packages first."""
@@ -66,7 +60,7 @@ _COMPUTED: Final = "something whose name is computed as it is loaded"
 def knows(content: Content) -> bool:
     """Return True if a file's content is a pickle, compressed or not.
 
-    One of the oldest protocol must also end as pickles do.
+    One of the oldest protocol begins with one of a few letters, and ends with a full stop.
     """
     head = content.head
     if head.startswith(tuple(MAGICS)):
@@ -77,15 +71,7 @@ def knows(content: Content) -> bool:
             return False  # something else is compressed, or it is broken
     if head[:1] == b"\x80":
         return len(head) > 1 and head[1] <= 5
-    return head[:1] in (b"(", b"c", b"]", b"}") and _is_old_pickle(content)
-
-
-def _is_old_pickle(content: Content) -> bool:
-    try:
-        steps = list(islice(pickletools.genops(io.BytesIO(content.data)), LOOKED_AT))
-    except Exception:
-        return False
-    return content.data[-1:] == b"." and (len(steps) == LOOKED_AT or steps[-1][2] == len(content.data) - 1)
+    return head[:1] in (b"(", b"c", b"]", b"}") and content.data[-1:] == b"."
 
 
 def read(content: Content, permission: Permission) -> Any:
@@ -163,22 +149,13 @@ class _Inert:
         made.arguments = arguments
         return made
 
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        pass
-
     def __call__(self, *arguments: Any, **keywords: Any) -> _Inert:
         return self
 
+    append = extend = add = __setitem__ = __call__
+
     def __setstate__(self, state: Any) -> None:
         self.state = state
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        pass
-
-    def append(self, value: Any) -> None:
-        """Do nothing."""
-
-    extend = add = append
 
 
 _InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]

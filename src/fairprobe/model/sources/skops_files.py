@@ -28,34 +28,36 @@ from fairprobe.model.sources.reading import Content, Permission, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-_HARMLESS: Final = (
-    ("numpy", "dtype"),
-    ("builtins", "slice"),
-    ("collections", "OrderedDict"),
-    ("functools", "partial"),
-    ("fairprobe.subjects.fair_svm", "FairSVM"),
-    ("sklearn._loss.link", "HalfLogitLink IdentityLink Interval LogitLink LogLink MultinomialLogit"),
-    ("sklearn._loss.loss", "AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss HalfMultinomialLoss"),
-    ("sklearn._loss.loss", "HalfPoissonLoss HalfSquaredError HalfTweedieLoss HalfTweedieLossIdentity HuberLoss"),
-    ("sklearn._loss.loss", "PinballLoss"),
-    ("sklearn._loss._loss", "CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHuberLoss"),
-    ("sklearn._loss._loss", "CyHalfMultinomialLoss CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss"),
-    ("sklearn._loss._loss", "CyHalfTweedieLossIdentity CyPinballLoss"),
-    ("sklearn.calibration", "_CalibratedClassifier _SigmoidCalibration"),
-    ("sklearn.compose._column_transformer", "_RemainderColsList"),
-    ("sklearn.ensemble._hist_gradient_boosting.binning", "_BinMapper"),
-    ("sklearn.ensemble._hist_gradient_boosting.predictor", "TreePredictor"),
-    ("sklearn.feature_selection._univariate_selection", "chi2 f_classif f_regression r_regression"),
-    ("sklearn.feature_selection._mutual_info", "mutual_info_classif mutual_info_regression"),
-    ("sklearn.gaussian_process._gpc", "_BinaryGaussianProcessClassifierLaplace"),
-    ("sklearn.gaussian_process.kernels", "CompoundKernel ConstantKernel DotProduct Exponentiation ExpSineSquared"),
-    ("sklearn.gaussian_process.kernels", "Matern Product RationalQuadratic RBF Sum WhiteKernel"),
-    ("sklearn.neural_network._stochastic_optimizers", "AdamOptimizer SGDOptimizer"),
-    ("sklearn.tree._tree", "Tree"),
-    ("sklearn.utils._bunch", "Bunch"),
-    ("sklearn.utils.validation", "check_array"),
+_HARMLESS: Final = """
+numpy dtype
+builtins slice
+collections OrderedDict
+functools partial
+fairprobe.subjects.fair_svm FairSVM
+sklearn._loss.link HalfLogitLink IdentityLink Interval LogitLink LogLink MultinomialLogit
+sklearn._loss.loss AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss HalfMultinomialLoss
+sklearn._loss.loss HalfPoissonLoss HalfSquaredError HalfTweedieLoss HalfTweedieLossIdentity HuberLoss
+sklearn._loss.loss PinballLoss
+sklearn._loss._loss CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHuberLoss
+sklearn._loss._loss CyHalfMultinomialLoss CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss
+sklearn._loss._loss CyHalfTweedieLossIdentity CyPinballLoss
+sklearn.calibration _CalibratedClassifier _SigmoidCalibration
+sklearn.compose._column_transformer _RemainderColsList
+sklearn.ensemble._hist_gradient_boosting.binning _BinMapper
+sklearn.ensemble._hist_gradient_boosting.predictor TreePredictor
+sklearn.feature_selection._univariate_selection chi2 f_classif f_regression r_regression
+sklearn.feature_selection._mutual_info mutual_info_classif mutual_info_regression
+sklearn.gaussian_process._gpc _BinaryGaussianProcessClassifierLaplace
+sklearn.gaussian_process.kernels CompoundKernel ConstantKernel DotProduct Exponentiation ExpSineSquared
+sklearn.gaussian_process.kernels Matern Product RationalQuadratic RBF Sum WhiteKernel
+sklearn.neural_network._stochastic_optimizers AdamOptimizer SGDOptimizer
+sklearn.tree._tree Tree
+sklearn.utils._bunch Bunch
+sklearn.utils.validation check_array
+"""
+HARMLESS: Final = frozenset(
+    f"{module}.{name}" for module, *names in map(str.split, _HARMLESS.strip().splitlines()) for name in names
 )
-HARMLESS: Final = frozenset(f"{module}.{name}" for module, names in _HARMLESS for name in names.split())
 """Names of types that are allowed in addition to those that skops trusts. Creating one runs no code that a file could
 choose.
 

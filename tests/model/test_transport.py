@@ -1,9 +1,13 @@
+"""What a service is spared: rows that it answered before, and requests of a size that it cannot take."""
+
+from __future__ import annotations
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.protocols import Batch
+from fairprobe.model.transport import AnswerCache, BatchSize
 
 
 def ask(cache, rows, function, *, afresh=False):
@@ -62,3 +66,21 @@ def test_rounding_is_no_other_answer(form, factor, is_other):
     ask(cache, range(5), lambda row: form(row / 3))
     ask(cache, range(5), lambda row: form(row / 3 * factor), afresh=True)
     assert cache.is_off == is_other
+
+
+# Pacing
+
+
+def test_the_batch_grows_while_requests_are_quick():
+    def grown(seconds_a_row, n_rows=100_000):
+        size = BatchSize()
+        for _ in range(20):
+            n_sent = len(size.parts(list(range(n_rows)))[0])
+            size.answered(n_sent, n_sent * seconds_a_row)
+        return size.rows
+
+    assert grown(1e-3) == 512
+    assert grown(0.1) == 64
+    assert grown(1e-6) == 16_384
+    assert grown(1e-6, n_rows=200) == 512
+    assert [len(part) for part in BatchSize(100).parts(list(range(250)))] == [83, 83, 84]
