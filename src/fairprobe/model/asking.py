@@ -22,6 +22,7 @@ from fairprobe.errors import FairprobeError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.categories import ADVICE
 from fairprobe.model.forms import ArrayForm, FrameForm
+from fairprobe.model.threads import Threads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,6 +106,7 @@ class Asker:
         self.function = adapter.fast(self.careful, output, self.form)
         """Function from a batch to the model's raw answers, for inputs of the domain, which need fewer checks."""
         self._names = LabelNames(adapter.classes) if output == "label" else None
+        self._threads = Threads()
         self.n_queries = 0
         self.limit: int | None = None
         """Largest total number of rows to send; None for no limit. Only the search for the row that the model fails on
@@ -206,7 +208,8 @@ class Asker:
         """Within the context, a batch is sent: its rows are counted, and an error of the model becomes a ModelError."""
         self.n_queries += n_rows
         try:
-            yield
+            with self._threads.limited(n_rows):
+                yield
         except FairprobeError:
             raise
         except Exception as error:
