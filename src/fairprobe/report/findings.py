@@ -29,6 +29,9 @@ from fairprobe.wording import POPULATION_TITLES, answer, between, closed, counte
 MOST_CASES = 20
 """Largest number of cases, or of rows with another answer, in a table; chosen. A page lists all of them."""
 
+MOST_ANSWERS = 4
+"""Largest number of combinations of sensitive values whose answers a table lists one by one; chosen."""
+
 MOST_PROXIES = 12
 """Largest number of columns in the table of proxies; chosen. `audit.json` has all of them."""
 
@@ -51,13 +54,20 @@ def rows(content: Content) -> Iterator[Block]:
     columns: Columns = {
         "Row": ("row", value),
         "What differs": ("changes", changes_words),
-        "Answers": ("answers", _answers),
+        "Answers": _answers,
     }
     yield from table_of(flips, columns, text, most=MOST_CASES, name="flips")
 
 
-def _answers(given: Mapping[str, Any]) -> str:
-    return ", ".join(f"{value(who)}: {value(answer(output))}" for who, output in given.items())
+def _answers(flip: Mapping[str, Any]) -> str:
+    """Return what each combination of sensitive values gets; of many, what the person gets and how many differ."""
+    answers, own = flip["answers"], flip["own"]
+    if len(answers) <= MOST_ANSWERS or own not in answers:
+        return ", ".join(f"{value(who)}: {value(answer(output))}" for who, output in answers.items())
+    n = sum(output != answers[own] for output in answers.values())
+    return (
+        f"{value(own)}: {value(answer(answers[own]))}; another answer in {n} of {len(answers) - 1} other combinations"
+    )
 
 
 def shares(content: Content) -> Iterator[Block]:
