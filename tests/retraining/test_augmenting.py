@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, augmenter_of, cells, rows, task_of
+from planted import DOMAIN, Planted, augmented_rows, cells, rows, task_of
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.retraining.augmenting import CasePool, checked_cases, distinct
-from fairprobe.retraining.labels import by_function
+from fairprobe.retraining.labels import by_vote
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
 from random_domains import domains
@@ -35,15 +35,15 @@ class Setting:
         )
         self.cases = distinct(domain, domain.sample_codes(n_cases, rng))
         self.key = rng.integers(1, 1000, len(domain.names))
-        self.labeller = by_function(self.label, domain, CLASSES)
+        self.labeller = by_vote([self.label], domain, CLASSES, batch="frame")
 
     def label(self, frame):
         return CLASSES[(self.domain.encode(frame) @ self.key) // 7 % len(CLASSES)]
 
     def augmented(self, parts, percent=50.0, copies=1, seed=0):
         recipe = Recipe(parts, percent, percent, copies)
-        augmenter = augmenter_of(self.domain, self.rows, self.cases, self.labeller)
-        return augmenter.rows(recipe, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        return augmented_rows(self.domain, self.rows, recipe, rng, self.cases, self.labeller)
 
     def added(self, parts, percent=50.0, seed=0):
         """The rows added as codes, their labels and their weights."""
@@ -183,7 +183,7 @@ def test_rows_outside_the_domain_are_flipped_as_they_are():
     rows = LabelledRows(
         domain, pd.DataFrame({"age": [100, 30, -1], "sex": [0, 9, 1]}), np.array(["high", "low", "mid"])
     )
-    made = augmenter_of(domain, rows).rows(Recipe(("flip",), 1.0), np.random.default_rng(0))
+    made = augmented_rows(domain, rows, Recipe(("flip",), 1.0), np.random.default_rng(0))
     added = list(zip(made.frame["age"][3:], made.frame["sex"][3:], made.labels[3:], strict=True))
     assert sorted(added) == [(-1, 0, "mid"), (30, 0, "low"), (30, 1, "low"), (100, 1, "high")]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +16,7 @@ from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import in_dtype
 from fairprobe.errors import DataError, HealthWarning
-from fairprobe.retraining.labels import Labeller, chosen
+from fairprobe.retraining.labels import Labeller, Votes, chosen
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.retraining.recipes import Recipe
 from fairprobe.searching import Found, search
@@ -46,6 +48,14 @@ class CasePool:
         limit = task.settings.search_seconds
         self.seconds = math.inf if limit is None else limit
         """Seconds left for all further searches for cases together."""
+
+    def drawn(self, recipe: Recipe, rng: np.random.Generator) -> Codes:
+        """Return the codes of as many random cases as a recipe asks for, or of all if there are no more."""
+        if not recipe.uses_cases:
+            return self.codes[:0]
+        n = recipe.n_cases(len(self.task.parts.fit))
+        cases = self.grow(n)
+        return cases[rng.permutation(len(cases))[:n]]
 
     def grow(self, n: int) -> Codes:
         """Search until the pool has `n` cases, all are found or the time is over; return the codes of all cases."""
@@ -100,85 +110,56 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
 # Rows
 
 
-class Augmenter:
-    """Maker of the rows that a round's model is fitted to: the original rows, and those that one recipe adds.
+def augmented(task: Task, recipe: Recipe, codes: Codes, labeller: Labeller, rng: np.random.Generator) -> LabelledRows:
+    """Return the labelled rows to fit to: those of the fit part, and those that a recipe adds.
 
-    Added rows do not accumulate over rounds.
+    The recipe's cases are the inputs `codes`. Added rows do not accumulate over rounds.
     """
+    import pandas as pd
 
-    def __init__(
-        self, domain: Domain, original: LabelledRows, classes: NDArray[Any], pool: CasePool, labeller: Labeller
-    ) -> None:
-        self.domain = domain
-        """Domain with its links, if any. By it, the rows of the part "linked" get linked twins."""
-        self.plain = original.domain
-        self.original = original
-        self.pool = pool
-        self.labeller = labeller
-        self.classes = classes
-        self.prior = np.asarray((original.labels[:, None] == classes).mean(axis=0))
-        """Fraction of the original training rows with each label, in the order of `classes`."""
+    original, parts = task.parts.fit, [task.parts.fit]
+    if recipe.uses_cases and len(codes):
+        parts += _of_cases(task, recipe, codes, labeller(codes), rng)
+    if recipe.uses_rows:
+        n_flipped = round(recipe.flipped / 100 * len(original))
+        rows = original.take(np.sort(rng.permutation(len(original))[:n_flipped]))
+        for part, domain in (("flip", task.domain), ("linked", task.linked)):
+            parts += _twins_of(rows, domain) if part in recipe.parts else []
+    parts *= recipe.copies
+    frame = pd.concat([part.frame for part in parts if len(part)], ignore_index=True)
+    weights = [part.weights for part in parts if part.weights is not None]
+    labels = np.concatenate([part.labels for part in parts])
+    return LabelledRows(task.domain, frame, labels, np.concatenate(weights) if weights else None)
 
-    def rows(self, recipe: Recipe, rng: np.random.Generator, codes: Codes | None = None) -> LabelledRows:
-        """Return the labelled rows to fit to: the original ones and those that a recipe adds.
 
-        `codes` replaces the cases that would be drawn from the pool.
-        """
-        import pandas as pd
+def _of_cases(
+    task: Task, recipe: Recipe, codes: Codes, votes: Votes, rng: np.random.Generator
+) -> Iterator[LabelledRows]:
+    """Yield the labelled rows that a recipe makes of these cases: single members, or all twins, or both."""
+    original, families, present = task.parts.fit, task.domain.families, task.domain.families.of(codes).allowed
+    prior = np.asarray((original.labels[:, None] == task.classes).mean(axis=0))
 
-        parts, n = [self.original], len(self.original)
-        if recipe.uses_cases:
-            parts += self._of_cases(recipe, rng, self._drawn(recipe.n_cases(n), rng) if codes is None else codes)
-        if recipe.uses_rows:
-            rows = self.original.take(np.sort(rng.permutation(n)[: round(recipe.flipped / 100 * n)]))
-            for part, domain in (("flip", self.plain), ("linked", self.domain)):
-                parts += _twins_of(rows, domain) if part in recipe.parts else []
-        parts *= recipe.copies
-        weights = [part.weights for part in parts if part.weights is not None]
-        return LabelledRows(
-            self.plain,
-            pd.concat([part.frame for part in parts if len(part)], ignore_index=True),
-            np.concatenate([part.labels for part in parts]),
-            np.concatenate(weights) if weights else None,
-        )
-
-    def _drawn(self, n: int, rng: np.random.Generator) -> Codes:
-        """Return the codes of `n` random cases of the pool, or of fewer if there are no more."""
-        cases = self.pool.grow(n)
-        return cases[rng.permutation(len(cases))[:n]]
-
-    def _of_cases(self, recipe: Recipe, rng: np.random.Generator, codes: Codes) -> list[LabelledRows]:
-        """Return the labelled rows that a recipe makes of these cases: single members, or all twins, or both."""
-        if not len(codes):
-            return []
-        parts, votes, present = [], self.labeller(codes), self.plain.families.of(codes).allowed
-        if "case" in recipe.parts:
-            # One member of each, drawn at random: sensitive values that were always equal would be learnt.
-            member = np.where(present, rng.random(present.shape), -1.0).argmax(axis=0)
-            own = votes[member, np.arange(len(codes))]
-            parts.append(self._new(self.plain.families.member(codes, member), self._chosen(own)))
-        if "twins" in recipe.parts:
-            labels = self._chosen(np.where(present[..., None], votes, 0.0).sum(axis=0))
-            members = self.plain.families.members(codes).reshape(*present.shape, -1)
-            parts.append(self._new(members[present], np.broadcast_to(labels, present.shape)[present]))
-        return parts
-
-    def _chosen(self, votes: NDArray[Any]) -> NDArray[Any]:
-        return chosen(votes, self.classes, self.prior)
-
-    def _new(self, codes: Codes, labels: NDArray[Any]) -> LabelledRows:
-        frame, original = self.plain.decode(codes), self.original
+    def labelled(codes: Codes, labels: NDArray[Any]) -> LabelledRows:
+        frame = task.domain.decode(codes)
         columns = {name: in_dtype(frame[name], original.frame[name].dtype) for name in frame.columns}
         weights = None if original.weights is None else np.full(len(codes), original.weights.mean())
-        return LabelledRows(self.plain, frame.assign(**columns), labels, weights)
+        return LabelledRows(task.domain, frame.assign(**columns), labels, weights)
+
+    if "case" in recipe.parts:
+        # One member of each, drawn at random: sensitive values that were always equal would be learnt.
+        member = np.where(present, rng.random(present.shape), -1.0).argmax(axis=0)
+        own = votes[member, np.arange(len(codes))]
+        yield labelled(families.member(codes, member), chosen(own, task.classes, prior))
+    if "twins" in recipe.parts:
+        labels = chosen(np.where(present[..., None], votes, 0.0).sum(axis=0), task.classes, prior)
+        members = families.members(codes).reshape(*present.shape, -1)
+        yield labelled(members[present], np.broadcast_to(labels, present.shape)[present])
 
 
-def _twins_of(rows: LabelledRows, domain: Domain) -> list[LabelledRows]:
-    """Return the twins of rows, as a list of labelled rows; each twin has the label and the weight of its row.
+def _twins_of(rows: LabelledRows, domain: Domain) -> Iterator[LabelledRows]:
+    """Yield the twins of rows that the domain allows, linked ones in a domain with links, else plain ones.
 
-    The twins are those that the domain allows: linked ones in a domain with links, else plain ones.
+    Each twin has the label and the weight of its row.
     """
-    return [
-        LabelledRows(domain, twins, rows.labels[which], None if rows.weights is None else rows.weights[which])
-        for which, twins in domain.families.of_frame(rows.frame).twins()
-    ]
+    for which, twins in domain.families.of_frame(rows.frame).twins():
+        yield replace(rows.take(which), frame=twins)

@@ -119,21 +119,18 @@ def checked_augment(augment: str | Sequence[str], domain: Domain | None = None) 
     """
     if not isinstance(augment, (str, Sequence)):
         raise SettingError.about("augment", f"must be a name or a list of names, got {augment!r:.80}")
-    every = AUTO if domain is None or not domain.links else AUTO_LINKED
-    parts = [
-        checked_parts(name)
-        for name in (every if augment == "auto" else [augment] if isinstance(augment, str) else augment)
-    ]
-    if not parts:
+    names = [augment] if isinstance(augment, str) else augment
+    if augment == "auto":
+        names = AUTO if domain is None or not domain.links else AUTO_LINKED
+    if not names:
         raise SettingError.about("augment", "must name an augmentation at least, got none")
+    parts = list(dict.fromkeys(map(checked_parts, names)))
     linked = next(("+".join(each) for each in parts if "linked" in each), None)
     if linked is not None and domain is not None and not domain.links:
-        raise SettingError.about(
-            "augment",
-            f"must not hold linked where the domain has no links, got {linked!r}: give it some, by Domain.with_links "
-            "or [[link]] in its TOML",
-        )
-    return list(dict.fromkeys(parts))
+        advice = "give it some, by Domain.with_links or [[link]] in its TOML"
+        rule = f"must not hold linked where the domain has no links, got {linked!r}: {advice}"
+        raise SettingError.about("augment", rule)
+    return parts
 
 
 # Amounts

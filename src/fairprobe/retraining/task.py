@@ -18,7 +18,7 @@ from fairprobe.frames import is_array
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status, teller
 from fairprobe.retraining.augmenting import checked_cases
-from fairprobe.retraining.fitting import Fitter, TimeBudget, is_fitted
+from fairprobe.retraining.fitting import Fitter, TimeBudget
 from fairprobe.retraining.labels import check_choice, check_committee, given_labels
 from fairprobe.retraining.parts import check_labels, checked_held_out, checked_rows, classes_of, groups_of, split
 from fairprobe.retraining.recipes import checked_augment
@@ -93,9 +93,7 @@ class Task:
         self.parts = split(rows, unseen, np.random.default_rng(self.streams["split"]))
         names = classes.tolist()
         self.favourable = names[-1] if its.favourable is None else favourable_label(its.favourable, names)
-        self.is_fitted = is_fitted(its.model)
-        """True if the given model is already fitted."""
-        self.refits = its.held_out is None or not self.is_fitted
+        self.refits = its.held_out is None or not self.fitter.is_known
         """True if rounds are compared with a clone: the model given is not fitted, or has seen the rows to judge by."""
         self.n_controls = (4 if self.linked.links else 3) * bool(its.controls)
         """Number of controls (other ways to train, for comparison) that need a fit."""
