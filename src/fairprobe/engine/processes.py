@@ -26,7 +26,7 @@ import numpy as np
 
 from fairprobe._version import __version__
 from fairprobe.clock import Clock
-from fairprobe.engine.base import Counts, LocalEngine, Task, Work
+from fairprobe.engine.base import Counts, Engine, Task, Work
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
@@ -49,7 +49,7 @@ DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
 """Names of the exceptions that report the death of a process of the pool. All running futures then raise one."""
 
 
-class ProcessEngine(LocalEngine):
+class ProcessEngine(Engine):
     """Engine that runs shards in this process, and then in a pool of `n_jobs` others."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
