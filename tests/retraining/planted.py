@@ -11,7 +11,7 @@ from sklearn.base import clone
 from fairprobe import Domain, Integer, retrain
 from fairprobe.arguments import filled
 from fairprobe.retraining.augmenting import augmented
-from fairprobe.retraining.task import Settings, Task
+from fairprobe.retraining.retraining import Settings, Task
 
 SIDE = 20
 DOMAIN = Domain([Integer("x", 0, SIDE - 1), Integer("z", 0, SIDE - 1), Integer("sex", 0, 1)], ["sex"])

@@ -11,9 +11,9 @@ from planted import QUICK, Keeping, Script, augmented_rows, settings_of
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Derived, Domain, Integer, Link, estimate, retrain
+from fairprobe.retraining.augmenting import AUTO, AUTO_LINKED, Recipe, checked_augment, checked_parts
 from fairprobe.retraining.judging import assessed
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import AUTO, AUTO_LINKED, Recipe, checked_augment, checked_parts
 
 SINGLE, HUSBAND, WIFE = 0, 1, 2
 PARAMETERS = [Integer("x", 0, 19), Integer("relation", 0, 2), Integer("sex", 0, 1)]

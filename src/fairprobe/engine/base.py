@@ -155,8 +155,7 @@ def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **mor
         from fairprobe.engine.processes import AsHere
 
         task = AsHere(task, shares_cores=True)
-    made: Engine = getattr(import_module(module), of_class)(Work(task, n_jobs, **more), address)
-    return made
+    return getattr(import_module(module), of_class)(Work(task, n_jobs, **more), address)
 
 
 class Engine:

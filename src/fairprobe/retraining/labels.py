@@ -25,7 +25,7 @@ from fairprobe.retraining.parts import LabelledRows, check_labels
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.retraining.task import Task
+    from fairprobe.retraining.retraining import Task
 
 NAMES: Final = ("vote", "mean", "given")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +19,15 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import in_dtype
 from fairprobe.errors import FairprobeError
 from fairprobe.model.adapters import Wrapper, adapter_for
-from fairprobe.retraining.augmenting import augmented
+from fairprobe.retraining.augmenting import MOST, Recipe, augmented
 from fairprobe.retraining.judging import USUAL, Assessment, by_group, judge_of
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import MOST, Recipe
 from fairprobe.retraining.retrained import CLONE, GIVEN, Control, Retrained, why_none
 from fairprobe.retraining.rounds import Reference, Round, Rounds, round_confidence
-from fairprobe.retraining.task import Task
 from fairprobe.wording import counted, percent
+
+if TYPE_CHECKING:
+    from fairprobe.retraining.retraining import Task
 
 
 def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls: bool) -> Retrained:

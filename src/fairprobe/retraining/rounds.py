@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from fairprobe.clock import Clock
 from fairprobe.errors import ModelError
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
-from fairprobe.retraining.augmenting import CasePool, augmented
+from fairprobe.retraining.augmenting import CasePool, Recipe, augmented, first_tries, less_flipped, neighbours, schedule
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss, inputs_to_judge, judge_of, labels_of
 from fairprobe.retraining.labels import Labeller, labeller_of
-from fairprobe.retraining.recipes import Recipe, first_tries, less_flipped, neighbours, schedule
-from fairprobe.retraining.task import Settings, Task
 from fairprobe.wording import percent
+
+if TYPE_CHECKING:
+    from fairprobe.retraining.retraining import Settings, Task
 
 _LEFT_OUT: Final = 4
 """Number of recipes (amounts of added rows) left out as too slow, at which no further one is tried; chosen."""

@@ -158,8 +158,7 @@ def compiled_for(model: Any, columns: Columns) -> Compiled | None:
     if path is None:
         return None
     module, function = path.split(":")
-    compiled: Compiled | None = getattr(import_module(f"fairprobe.standins.{module}"), function)(model, columns)
-    return compiled
+    return getattr(import_module(f"fairprobe.standins.{module}"), function)(model, columns)
 
 
 def may_screen(model: Any) -> bool:

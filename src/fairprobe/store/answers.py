@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import RunError
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import differ, tolerance
 from fairprobe.store.digests import canary_answers
-from fairprobe.store.run_folder import StoredRun
+from fairprobe.store.run_folder import BEGIN_ANEW, StoredRun, unusable
 from fairprobe.store.shard_file import answers_of, from_bytes, of_answers
 
 if TYPE_CHECKING:
@@ -144,18 +144,13 @@ class Canaries:
             self._answers, self._repeats = answers_of(content), content.arrays["repeats"]
             n = self._n_other()
             if n:
-                raise SettingError.about(
-                    "store",
-                    f"must be a run of the same model, got {run.path}, whose model gave another output for {n:,} of "
-                    f"{len(self._repeats):,} canary inputs: name another folder to begin a new run",
-                )
+                gave = f"whose model gave another output for {n:,} of {len(self._repeats):,} canary inputs"
+                raise unusable(f"must be a run of the same model, got {run.path}, {gave}: {BEGIN_ANEW}")
             return
         if run.entries:
-            raise SettingError.about(
-                "store",
-                f"must have the canaries that it was begun with, got finished shards without them: {run.path}; nothing "
-                "tells whether the model is still the one of these shards: name another folder to begin a new run",
-            )
+            got = f"got finished shards without them: {run.path}"
+            why = "nothing tells whether the model is still the one of these shards"
+            raise unusable(f"must have the canaries that it was begun with, {got}; {why}: {BEGIN_ANEW}")
         self._answers, second = self._ask(), self._ask()
         # Where a model does not repeat itself, another answer shows nothing.
         self._repeats = ~self._differ(self._answers, second)
@@ -166,10 +161,9 @@ class Canaries:
         n = self._n_other()
         if n:
             self._run.note_change()
-            raise RunError(
-                f"a model must stay the same during a run, got another output for {n:,} of {len(self._repeats):,} "
-                f"canary inputs than when {self._run.path} was begun: begin a new run in another folder"
-            )
+            got = f"got another output for {n:,} of {len(self._repeats):,} canary inputs"
+            when = f"than when {self._run.path} was begun"
+            raise RunError(f"a model must stay the same during a run, {got} {when}: {BEGIN_ANEW}")
 
     def _ask(self) -> NDArray[Any]:
         with self._asker.quiet():
