@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from fairprobe.retraining.labels import (
     chosen,
     fitted_members,
     kind_of,
+    labeller_of,
     other_kinds,
 )
 from fairprobe.retraining.parts import LabelledRows
@@ -205,6 +207,17 @@ def test_a_function_gets_frames_of_every_member():
 
     votes = by_vote([label], domain, CLASSES[:2], "frame")(np.array([[0, 0], [3, 0], [4, 1]]))
     assert CLASSES[votes.argmax(axis=2)].tolist() == [["low", "high", "high"], ["low", "low", "low"]]
+
+
+def test_a_function_also_sees_what_is_hidden_from_the_model():
+    domain = Domain([Integer("x", 0, 4), Category("sex", ["F", "M"])], ["sex"], hidden=["sex"])
+    told = {"labels": lambda frame: np.where(frame["sex"] == "F", "high", "low")}
+    parts = SimpleNamespace(fit=None)
+    task = SimpleNamespace(
+        settings=SimpleNamespace(**told), domain=domain, classes=CLASSES, parts=parts, case_labels=None
+    )
+    votes = labeller_of(task, None)(np.array([[0, 0], [3, 0]]))
+    assert CLASSES[votes.argmax(axis=2)].tolist() == [["high", "high"], ["low", "low"]]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,10 @@ def send(process, to_all):
         os.kill(process.pid, signal.SIGINT)
 
 
-@pytest.mark.parametrize(("n_jobs", "to_all"), [(1, True), (2, True), pytest.param(2, False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("n_jobs", "to_all"),
+    [(2, True), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, True), (2, False)))],
+)
 def test_sent_from_outside(n_jobs, to_all):
     process = start(
         f"""

@@ -53,6 +53,7 @@ CUT = Domain(BOX.domain.parameters, ["group"], [lambda rows: (rows["x0"] < 15) |
 
 @pytest.mark.parametrize("domain", [BOX.domain, CUT], ids=["all", "constrained"])
 @pytest.mark.parametrize("limits", SHARDED)
+@pytest.mark.thinned(2)
 def test_two_processes_give_the_same_bytes(warm_workers, limits, domain):
     one, two = (run(BOX.model, domain, n_jobs=n_jobs, **SHARDED[limits]) for n_jobs in (1, 2))
     assert one.n_cases > 100
@@ -151,6 +152,7 @@ def test_a_shard_that_keeps_failing_is_left_out(monkeypatch, shard):
     assert (found.stop_reason, found.n_judged) == ("incomplete", 1200)
 
 
+@pytest.mark.slow
 def test_max_seconds_in_two_processes(warm_workers):
     def slow(X):
         time.sleep(0.05)
@@ -181,6 +183,7 @@ except ArithmeticError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="needs ps")
 def test_no_worker_is_left_behind_when_the_progress_callback_fails():
     process = subprocess.Popen([sys.executable, "-c", LEAK], stdout=subprocess.PIPE, text=True, start_new_session=True)

@@ -62,7 +62,8 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
     if task.case_labels is not None:
         return as_given(task.case_labels, domain, classes)
     if callable(its.labels):
-        return by_vote([its.labels], domain, classes, batch="frame")
+        # A function also sees the columns that the model does not take.
+        return by_vote([its.labels], domain._but(hidden=()), classes, batch="frame")
     members = its.committee or other_kinds(domain, reference, len(rows), task.seed_of("committee") % 2**31)
     return by_vote(fitted_members(members, rows, checked_jobs(its.n_jobs), its.engine), domain, classes)
 
