@@ -135,13 +135,9 @@ class StoredSearch:
     def note_end(self, found: Found, tally: Tally) -> None:
         """Store how a call of `search` ended: its stop reason, its limits, its counts and its seconds."""
         names = ("n_cases", "n_judged", "n_distinct", "n_queries", "seconds")
-        self.run.note_end(
-            **{name: getattr(found, name) for name in names},
-            stop_reason=str(found.stop_reason),
-            limits=self._under,
-            n_shards=tally.n_shards,
-            n_settled=tally.n_cases,
-        )
+        figures = {name: getattr(found, name) for name in names}
+        counts = {"n_shards": tally.n_shards, "n_settled": tally.n_cases}
+        self.run.note(end={**figures, "stop_reason": str(found.stop_reason), "limits": self._under, **counts})
 
     def checked(self, found: Found) -> Found:
         """Return the result with the remarks on the stored run, after a check that the model has not changed.

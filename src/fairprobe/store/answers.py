@@ -45,7 +45,7 @@ class AnswerLog:
 
     def load(self, shard: int) -> list[Call] | None:
         """Return the stored model calls of a shard (part of a run), in order; None if there are none."""
-        data = self._run.read(self._name(shard))
+        data = self._run.read(f"{self._prefix}{shard:06d}")
         if data is None:
             return None
         content = from_bytes(data)
@@ -58,10 +58,8 @@ class AnswerLog:
             return
         asked, answers = zip(*calls, strict=True)
         n_rows = np.array(list(map(len, answers)))
-        self._run.save(self._name(shard), of_answers(np.concatenate(answers), asked=np.array(asked), n_rows=n_rows))
-
-    def _name(self, shard: int) -> str:
-        return f"{self._prefix}{shard:06d}"
+        content = of_answers(np.concatenate(answers), asked=np.array(asked), n_rows=n_rows)
+        self._run.save(f"{self._prefix}{shard:06d}", content)
 
 
 class NotKeptError(Exception):
@@ -160,7 +158,7 @@ class Canaries:
         """Raise a RunError if the model answers the canaries differently than at the beginning of the run."""
         n = self._n_other()
         if n:
-            self._run.note_change()
+            self._run.note(is_changed=True)
             got = f"got another output for {n:,} of {len(self._repeats):,} canary inputs"
             when = f"than when {self._run.path} was begun"
             raise RunError(f"a model must stay the same during a run, {got} {when}: {BEGIN_ANEW}")

@@ -203,17 +203,9 @@ class StoredRun(RunReader):
         if entry is not None:
             entry.path.unlink(missing_ok=True)
 
-    def note_end(self, **figures: Any) -> None:
-        """Store figures about how the present call ended."""
-        self.end = figures
-        self._write_end()
-
-    def note_change(self) -> None:
-        """Store that the model has changed, so that later calls refuse to resume the run."""
-        self.is_changed = True
-        self._write_end()
-
-    def _write_end(self) -> None:
+    def note(self, *, end: dict[str, Any] | None = None, is_changed: bool = False) -> None:
+        """Store figures about how the present call ended, or that the model has changed, so that no call resumes it."""
+        self.end, self.is_changed = end or self.end, is_changed or self.is_changed
         write_whole(self.path / END, canonical({"end": self.end, "is_changed": self.is_changed}))
 
 
@@ -272,12 +264,7 @@ def _differences(ours: Any, theirs: Any, name: str = "") -> Iterator[str]:
             label = mine.get("name", place) if isinstance(mine, Mapping) else place
             yield from _differences(mine, other, f"{name}.{label}")
     elif ours != theirs:
-        yield f"{name} is {_short(theirs)}, not {_short(ours)}"
-
-
-def _short(value: Any) -> str:
-    text = "not there" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        yield f"{name} is {theirs!r:.60}, not {ours!r:.60}"
 
 
 def recorded_settings(path: str | PathLike[str] | None) -> dict[str, Any]:
