@@ -197,9 +197,7 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        with pytest.raises(
-            RunError, match=f"a Dask scheduler must answer within 1 s, got no answer from 127.0.0.1:{port}"
-        ):
+        with pytest.raises(RunError, match=f"must answer within 1 s, got no answer from 127.0.0.1:{port}"):
             search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{port}", **SETTINGS)
     with pytest.raises(RunError, match="a Dask scheduler must answer within 1 s, got no answer from"):
         search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{free_port()}", **SETTINGS)
@@ -211,24 +209,14 @@ def test_a_cluster_without_workers(cluster, monkeypatch):
         search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
 
 
-def test_workers_with_another_version_of_what_models_hang_on(cluster, tmp_path):
-    """A worker whose package calls itself another version, as soon as it is imported."""
-    hook = "import importlib\nimportlib.import_module('sklearn').__version__ = '0.0.7'\n"
-    (tmp_path / "sitecustomize.py").write_text(hook)
-    cluster.start_worker(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    with pytest.raises(RunError, match=r"a worker must have version .* of sklearn, got 0\.0\.7"):
-        search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
-
-
+@pytest.mark.slow
 def test_a_worker_with_another_version_that_joins_later(cluster, tmp_path):
     (tmp_path / "fairprobe").mkdir()
     (tmp_path / "fairprobe" / "__init__.py").write_text('__version__ = "0.0.7"\n')
     cluster.start_worker()
     watch, acted = once_begun(100, lambda: cluster.start_worker(PYTHONPATH=str(tmp_path)))
     model = slow(0.05)
-    with pytest.raises(
-        RunError, match=r"a worker must have the packages that are here, got version 0\.0\.7 of fairprobe"
-    ):
+    with pytest.raises(RunError, match=r"must have the packages that are here, got version 0\.0\.7 of fairprobe"):
         search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS | {"max_inputs": 64_000})
     assert acted
 
@@ -239,6 +227,7 @@ def test_an_estimate_is_the_same(two_workers):
     assert {**one.jsonable(), "seconds": 0} == {**two.jsonable(), "seconds": 0}
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_started_again(cluster, tmp_path):
     """The run has failed, with what was found; with a store it goes on where it was."""
     store = tmp_path / "run"
@@ -249,12 +238,7 @@ def test_a_scheduler_that_is_started_again(cluster, tmp_path):
         search(model, BOX.domain, engine=cluster.engine, progress=watch, store=store, **SETTINGS)
     assert acted
     cluster.scheduler.wait()
-    n_kept = (
-        len(list((store / "shards").iterdir()))
-        if (store / "shards").exists()
-        else len(list(store.glob("**/*.parquet")))
-    )
-    assert n_kept > 0
+    assert list((store / "shards").glob("*.parquet"))
     cluster.start_scheduler()
     cluster.start_worker()
     (tmp_path / "pace").touch()

@@ -50,6 +50,7 @@ def same(model):
     return one.to_frame().equals(search(model, DOMAIN, n_jobs=2, **SETTINGS).to_frame())
 
 
+@pytest.mark.slow
 def test_our_processes_are_not_those_that_joblib_keeps_for_all(at_once):
     """A model may want them, and would then end a run of ours, or be ended."""
     kept = reusable_executor._executor

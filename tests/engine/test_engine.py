@@ -123,6 +123,7 @@ def test_a_worker_that_dies_once_costs_nothing(engines, tmp_path):
     assert (tmp_path / "died").exists()
 
 
+@pytest.mark.slow
 def test_a_shard_that_kills_its_workers_is_left_out_and_no_other(engines, tmp_path, monkeypatch):
     """With others under way beside it: they are run again, and only the guilty one is left out."""
     monkeypatch.setattr("fairprobe.engine.base.TRIES", 2)  # to start processes takes long

@@ -171,8 +171,8 @@ def test_a_run_without_cases_passes_nothing(replay):
         (["nowhere"], "must be a folder or a file that exists"),
         (["empty"], "with audit.json, with run.toml or with saved cases (.json), got none of them in empty"),
         (["replayed_models.py"], "must be a .csv, .csv.gz or .parquet file"),
-        (["broken.json"], "broken.json must be JSON"),
-        (["broken"], "must be of the format fairprobe-audit"),
+        (["broken.json"], "broken.json must be as fairprobe writes it, got JSONDecodeError"),
+        (["broken"], "must be as fairprobe writes it, got no"),
         ([".fairprobe", "--domain", "domain.toml", "--sensitive", "age"], "found with sensitive sex, not age"),
         ([".fairprobe", "--output", "proba"], "found with output label, not proba"),
         ([".fairprobe", "--out", "what.txt"], "--out must end in .csv or .parquet"),
@@ -196,7 +196,7 @@ def test_an_audit_cut_short_is_said(replay):
     del content["cases"][0]["case"]
     file.write_text(json.dumps(content))
     code, _, err = replay("run")
-    assert (code, "must be as an audit writes it" in err) == (2, True)
+    assert (code, "must be as fairprobe writes it" in err) == (2, True)
 
 
 def test_a_model_that_fails(replay, here):

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from fairprobe import Domain, Integer, retrain
 from fairprobe.arguments import filled
-from fairprobe.retraining.augmenting import Augmenter
-from fairprobe.retraining.task import Settings, Task
+from fairprobe.retraining.augmenting import augmented
+from fairprobe.retraining.retraining import Settings, Task
 
 SIDE = 20
 DOMAIN = Domain([Integer("x", 0, SIDE - 1), Integer("z", 0, SIDE - 1), Integer("sex", 0, 1)], ["sex"])
@@ -25,9 +25,13 @@ def settings_of(**given):
     return Settings(**filled(retrain, given))
 
 
-def augmenter_of(domain, rows, cases=None, labeller=None):
-    pool = SimpleNamespace(grow=lambda n: cases)
-    return Augmenter(domain, rows, np.unique(rows.labels), pool, labeller)
+def augmented_rows(domain, rows, recipe, rng, cases=(), labeller=None):
+    """The rows that a recipe makes of training rows, with as many of the cases as it asks for."""
+    its = {"domain": rows.domain, "linked": domain, "classes": np.unique(rows.labels)}
+    task = SimpleNamespace(parts=SimpleNamespace(fit=rows), **its)
+    if recipe.uses_cases:
+        cases = cases[rng.permutation(len(cases))[: recipe.n_cases(len(rows))]]
+    return augmented(task, recipe, cases, labeller, rng)
 
 
 def task_of(model, X, y, **given):

@@ -1,7 +1,8 @@
-"""Augmenting: the rows that a recipe adds, and the cases that are given or searched for on demand."""
+"""Augmenting: recipes, the rows that they add, and the cases that are given or searched for on demand."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -9,14 +10,26 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, augmenter_of, cells, rows, task_of
+from planted import DOMAIN, Planted, augmented_rows, cells, rows, task_of
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
-from fairprobe.retraining.augmenting import CasePool, checked_cases, distinct
-from fairprobe.retraining.labels import by_function
+from fairprobe.errors import SettingError
+from fairprobe.retraining.augmenting import (
+    AUTO,
+    CasePool,
+    Recipe,
+    checked_augment,
+    checked_cases,
+    checked_parts,
+    distinct,
+    first_tries,
+    neighbours,
+    schedule,
+)
+from fairprobe.retraining.augmenting import PARTS as KINDS
+from fairprobe.retraining.labels import by_vote
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import Recipe
 from random_domains import domains
 
 CLASSES = np.array(["high", "low", "mid"])
@@ -35,15 +48,15 @@ class Setting:
         )
         self.cases = distinct(domain, domain.sample_codes(n_cases, rng))
         self.key = rng.integers(1, 1000, len(domain.names))
-        self.labeller = by_function(self.label, domain, CLASSES)
+        self.labeller = by_vote([self.label], domain, CLASSES, batch="frame")
 
     def label(self, frame):
         return CLASSES[(self.domain.encode(frame) @ self.key) // 7 % len(CLASSES)]
 
     def augmented(self, parts, percent=50.0, copies=1, seed=0):
         recipe = Recipe(parts, percent, percent, copies)
-        augmenter = augmenter_of(self.domain, self.rows, self.cases, self.labeller)
-        return augmenter.rows(recipe, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        return augmented_rows(self.domain, self.rows, recipe, rng, self.cases, self.labeller)
 
     def added(self, parts, percent=50.0, seed=0):
         """The rows added as codes, their labels and their weights."""
@@ -183,7 +196,7 @@ def test_rows_outside_the_domain_are_flipped_as_they_are():
     rows = LabelledRows(
         domain, pd.DataFrame({"age": [100, 30, -1], "sex": [0, 9, 1]}), np.array(["high", "low", "mid"])
     )
-    made = augmenter_of(domain, rows).rows(Recipe(("flip",), 1.0), np.random.default_rng(0))
+    made = augmented_rows(domain, rows, Recipe(("flip",), 1.0), np.random.default_rng(0))
     added = list(zip(made.frame["age"][3:], made.frame["sex"][3:], made.labels[3:], strict=True))
     assert sorted(added) == [(-1, 0, "mid"), (30, 0, "low"), (30, 1, "low"), (100, 1, "high")]
 
@@ -225,3 +238,58 @@ def test_cases_as_found_or_as_a_frame_or_as_an_array():
     np.testing.assert_array_equal(codes, DOMAIN.encode(found.cases))
     np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.assign(label=1)), codes)
     np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.to_numpy()), codes)
+
+
+# Recipes
+
+NAMES = [parts for n in (1, 2, 3) for parts in itertools.combinations(KINDS, n)]
+
+
+def percents(seed):
+    return [recipe.percent for recipe in schedule(("case",), np.random.default_rng(seed))]
+
+
+@given(SEEDS)
+def test_the_schedule_is_the_papers(seed):
+    drawn = percents(seed)
+    assert len(drawn) in (6, 7)
+    for i, percent in enumerate(drawn, start=2):
+        assert 2 ** (i - 2) <= percent <= min(100, 2 ** (i - 1))
+
+
+@given(st.sampled_from(NAMES).flatmap(lambda parts: st.permutations(parts)))
+def test_names_may_be_joined_in_any_order(parts):
+    parsed = checked_parts("+".join(parts))
+    assert set(parsed) == set(parts)
+    assert list(parsed) == sorted(parsed, key=KINDS.index)
+    assert checked_parts(Recipe(parsed, 1.0).augment) == parsed
+
+
+@pytest.mark.parametrize("name", ["", "+", "twin", "twins+", "twins+twins", "case, flip", "auto+flip", "Case"])
+def test_other_names_are_refused(name):
+    with pytest.raises(SettingError, match="must be auto, or case, twins, flip, linked or several joined by") as error:
+        checked_augment(name)
+    assert repr(name) in str(error.value)
+
+
+def test_several_augmentations():
+    assert checked_augment("auto") == [checked_parts(name) for name in AUTO]
+    assert checked_augment(["flip+twins", "case", "twins+flip"]) == [("twins", "flip"), ("case",)]
+    with pytest.raises(SettingError, match="at least, got none"):
+        checked_augment([])
+    with pytest.raises(SettingError, match="got 'auto'"):
+        checked_augment(["auto", "flip"])
+
+
+@pytest.mark.parametrize("parts", NAMES)
+def test_a_search_comes_to_an_end_and_tries_nothing_twice(parts):
+    reached, waiting = set(), first_tries([parts])
+    while waiting:
+        recipe = waiting.pop()
+        if recipe not in reached:
+            reached.add(recipe)
+            waiting += neighbours(recipe)
+    assert 3 <= len(reached) <= 100
+    tried = np.array([[recipe.percent, recipe.flipped, recipe.copies] for recipe in reached])
+    near = np.isclose(tried[:, None], tried[None], rtol=1e-6).all(axis=2)
+    assert near.sum() == len(tried), "two recipes differ by rounding alone"

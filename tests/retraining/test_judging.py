@@ -65,8 +65,7 @@ def test_shares_are_those_of_estimate(name, toy, with_constraint):
         assert len(judged.hits[population]) == share.n
 
 
-@pytest.mark.parametrize("confidence", [0.95, 0.999])
-@pytest.mark.parametrize("with_constraint", [False, True])
+@pytest.mark.parametrize(("confidence", "with_constraint"), [(0.95, False), (0.999, True)])
 def test_changes_are_those_of_compare(confidence, with_constraint):
     domain = limited(DOMAIN) if with_constraint else DOMAIN
     own = part(domain, 400)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,13 +30,13 @@ from fairprobe import Category, Domain, Integer, Real
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.retraining.labels import (
     as_given,
-    by_function,
     by_mean,
     by_vote,
     check_committee,
     chosen,
     fitted_members,
     kind_of,
+    labeller_of,
     other_kinds,
 )
 from fairprobe.retraining.parts import LabelledRows
@@ -204,19 +205,29 @@ def test_a_function_gets_frames_of_every_member():
     def label(frame):
         return np.where((frame["sex"] == "F") & (frame["x"] > 2), "high", "low")
 
-    votes = by_function(label, domain, CLASSES[:2])(np.array([[0, 0], [3, 0], [4, 1]]))
+    votes = by_vote([label], domain, CLASSES[:2], "frame")(np.array([[0, 0], [3, 0], [4, 1]]))
     assert CLASSES[votes.argmax(axis=2)].tolist() == [["low", "high", "high"], ["low", "low", "low"]]
+
+
+def test_a_function_also_sees_what_is_hidden_from_the_model():
+    domain = Domain([Integer("x", 0, 4), Category("sex", ["F", "M"])], ["sex"], hidden=["sex"])
+    told = {"labels": lambda frame: np.where(frame["sex"] == "F", "high", "low")}
+    parts = SimpleNamespace(fit=None)
+    task = SimpleNamespace(
+        settings=SimpleNamespace(**told), domain=domain, classes=CLASSES, parts=parts, case_labels=None
+    )
+    votes = labeller_of(task, None)(np.array([[0, 0], [3, 0]]))
+    assert CLASSES[votes.argmax(axis=2)].tolist() == [["high", "high"], ["low", "low"]]
 
 
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (lambda frame: "high", ModelError, r"one label a row, got the shape \(\) for 45 rows"),
-        (lambda frame: np.full((len(frame), 1), "high"), ModelError, r"got the shape \(45, 1\) for 45 rows"),
-        (lambda frame: np.array(["high", 3, 4] * 15, dtype=object), DataError, "'mid'; got 3 from labels"),
-        (lambda frame: frame["absent"], ModelError, "label a frame of inputs, got KeyError: 'absent'"),
+        (lambda frame: "high", ModelError, r"labels must give one label a row: .* of the shape \(45,\), got \(\)"),
+        (lambda frame: np.array(["high", 3, 4] * 15, dtype=object), DataError, "'mid'; got 3 from"),
+        (lambda frame: frame["absent"], ModelError, "labels must give one label a row: .*got KeyError: 'absent'"),
     ],
 )
 def test_a_function_that_answers_what_it_may_not(function, error, message):
     with pytest.raises(error, match=message):
-        by_function(function, DOMAIN, CLASSES)(FAMILIES)
+        by_vote([function], DOMAIN, CLASSES, "frame")(FAMILIES)

@@ -202,17 +202,6 @@ def test_a_summary_is_ready_for_json(result):
     assert summary["seed"] == 0
 
 
-def test_tables_of_rounds(result):
-    assert result.front["round"].tolist() == [2]
-    wide = run_of_rounds(
-        *[Planted(cells(0, 100 - 20 * i), wrong=cells(200, 200 + 40 * i)) for i in range(4)], max_accuracy_loss=1
-    )
-    front = wide.front
-    assert len(front) == 4
-    assert front["left"].is_monotonic_increasing
-    assert front["accuracy"].is_monotonic_increasing
-
-
 def test_the_sentence_has_points_with_their_intervals_and_no_relative_change(result):
     change = result.changes["domain"]
     value, low, high = (signed(-100 * number) for number in (change.difference, change.high, change.low))

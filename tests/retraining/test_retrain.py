@@ -176,7 +176,7 @@ def test_a_search_compares_all_with_the_first():
     assert [round(each.left, 1) for each in result.rounds] == [0.3, 0.6, 0.2, 0.4]
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
 def test_the_model_is_that_of_the_best_round(order):
     """Each is nearly level with the next, the first and the last are not; in whatever order they come, one is kept."""
     every = [planted(40), planted(37, n_wrong=4), planted(34, n_wrong=10)]
@@ -186,22 +186,6 @@ def test_the_model_is_that_of_the_best_round(order):
     best = best_of(result.rounds)
     assert result.chosen is best
     assert result.model is models[best.number - 1] is every[2]
-
-
-def test_the_papers_own_rule():
-    """The estimate of the domain's share is a little lower: not shown, but enough for the paper."""
-    models = [planted(199, n_wrong=60), planted(198, n_wrong=90), planted(198)]
-    options = {"augment": "flip", "n_select": 3000, "max_rounds": 3}
-    papers = scripted(*models, accept="paper", max_accuracy_loss=1.0, **options)
-    assert [each.accepted for each in papers.rounds] == [True, True, False]
-    assert papers.model is models[1]
-    assert papers.loss.value > 0.1
-    assert "whatever other shares did, and if the accuracy lost" in " ".join(papers.how)
-    limited = scripted(*models, accept="paper", max_accuracy_loss=0.05, **options)
-    assert not limited.accepted
-    assert "points of accuracy are lost, above the limit of 5" in limited.rounds[0].why
-    ours = scripted(*models, **options)
-    assert [each.accepted for each in ours.rounds] == [False]
 
 
 # Accuracy

@@ -9,9 +9,9 @@ from planted import DOMAIN, QUICK, Keeping, Planted, Script, cells, noisy_rows, 
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, estimate, retrain
-from fairprobe.retraining.controls import commonest, held_constant
+from fairprobe.retraining.augmenting import Recipe, checked_parts
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import Recipe, checked_parts
+from fairprobe.retraining.report import commonest, held_constant
 
 X, y = noisy_rows(600, 1)
 HELD_OUT = noisy_rows(1500, 2)

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from planted import QUICK, Keeping, Script, augmenter_of, settings_of
+from planted import QUICK, Keeping, Script, augmented_rows, settings_of
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Derived, Domain, Integer, Link, estimate, retrain
+from fairprobe.retraining.augmenting import AUTO, AUTO_LINKED, Recipe, checked_augment, checked_parts
 from fairprobe.retraining.judging import assessed
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import AUTO, AUTO_LINKED, Recipe, checked_augment, checked_parts
 
 SINGLE, HUSBAND, WIFE = 0, 1, 2
 PARAMETERS = [Integer("x", 0, 19), Integer("relation", 0, 2), Integer("sex", 0, 1)]
@@ -137,7 +137,7 @@ def test_a_share_is_to_be_lower_and_none_higher_the_linked_one_too(before, after
 
 def test_rows_with_their_linked_twins_under_one_label():
     rows = LabelledRows(PLAIN, X, y, np.arange(len(X), dtype=float))
-    made = augmenter_of(LINKED, rows).rows(Recipe(("linked",), 10.0), np.random.default_rng(0))
+    made = augmented_rows(LINKED, rows, Recipe(("linked",), 10.0), np.random.default_rng(0))
     added = made.frame.iloc[len(X) :].assign(label=made.labels[len(X) :], weight=made.weights[len(X) :])
     expected = as_linked(X).assign(label=y, weight=rows.weights)
     pd.testing.assert_frame_equal(added.set_index("weight").sort_index(), expected.set_index("weight"))

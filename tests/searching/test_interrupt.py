@@ -60,29 +60,6 @@ def shown(n_jobs):
     return "compared" if n_jobs == 1 else ""
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_raised_inside_the_model(n_jobs):
-    process = start(
-        f"""
-        calls = 0
-        def model(X):
-            global calls
-            calls += 1
-            if calls == 300:
-                if threading.current_thread() is not threading.main_thread():
-                    raise KeyboardInterrupt  # where there are no signals
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-                signal.raise_signal(signal.SIGINT)
-            return BOX.model(X)
-        report({shown(n_jobs)}(search(model, BOX.domain, n_jobs={n_jobs}, **SETTINGS)))
-        """
-    )
-    result = outcome(process)
-    assert result["reason"] == "interrupted"
-    assert result["n_cases"] > 100
-    assert result["n_judged"] > 5_000
-
-
 def send(process, to_all):
     """Wait until the search runs, then press Ctrl-C: a terminal sends it to all processes, `kill` to one."""
     assert process.stdout.readline().startswith("running")  # two processes may say so at once, on one line
@@ -93,7 +70,10 @@ def send(process, to_all):
         os.kill(process.pid, signal.SIGINT)
 
 
-@pytest.mark.parametrize(("n_jobs", "to_all"), [(1, True), (2, True), pytest.param(2, False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("n_jobs", "to_all"),
+    [(2, True), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, True), (2, False)))],
+)
 def test_sent_from_outside(n_jobs, to_all):
     process = start(
         f"""

@@ -53,6 +53,7 @@ CUT = Domain(BOX.domain.parameters, ["group"], [lambda rows: (rows["x0"] < 15) |
 
 @pytest.mark.parametrize("domain", [BOX.domain, CUT], ids=["all", "constrained"])
 @pytest.mark.parametrize("limits", SHARDED)
+@pytest.mark.thinned(2)
 def test_two_processes_give_the_same_bytes(warm_workers, limits, domain):
     one, two = (run(BOX.model, domain, n_jobs=n_jobs, **SHARDED[limits]) for n_jobs in (1, 2))
     assert one.n_cases > 100
@@ -141,27 +142,6 @@ def test_a_constraint_that_fails_midway():
     assert caught.value.found.n_cases > 0
 
 
-def test_a_worker_that_dies_again_and_again(monkeypatch):
-    """What this process has found is kept."""
-    here = os.getpid()
-
-    def deadly(X):
-        if os.getpid() != here:
-            os._exit(9)
-        return BOX.model(X)
-
-    settings = {"max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
-    foreseen = iter([0.0])  # the first shard runs here
-    monkeypatch.setattr(running.Run, "_foreseen", lambda *_: next(foreseen, 100.0))
-    monkeypatch.setattr("fairprobe.engine.processes.LOOK_SECONDS", 0.0)
-    monkeypatch.setattr("fairprobe.engine.base.TRIES", 1)  # to start processes takes long
-    with pytest.raises(RunError, match="got 3 in a row: shard 3 failed 1 times: TerminatedWorkerError") as caught:
-        run(deadly, BOX.domain, n_jobs=2, **settings)
-    found = caught.value.found
-    assert found.n_judged == 400
-    assert found.to_frame().equals(run(BOX.model, BOX.domain, **settings).to_frame().head(found.n_cases))
-
-
 @pytest.mark.parametrize("shard", [0, 2])
 def test_a_shard_that_keeps_failing_is_left_out(monkeypatch, shard):
     run_shard = running.run_shard
@@ -172,6 +152,7 @@ def test_a_shard_that_keeps_failing_is_left_out(monkeypatch, shard):
     assert (found.stop_reason, found.n_judged) == ("incomplete", 1200)
 
 
+@pytest.mark.slow
 def test_max_seconds_in_two_processes(warm_workers):
     def slow(X):
         time.sleep(0.05)
@@ -202,6 +183,7 @@ except ArithmeticError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="needs ps")
 def test_no_worker_is_left_behind_when_the_progress_callback_fails():
     process = subprocess.Popen([sys.executable, "-c", LEAK], stdout=subprocess.PIPE, text=True, start_new_session=True)

@@ -27,6 +27,7 @@ def mean_log_ratio(better, worse):
     return np.log(better / worse).mean()
 
 
+@pytest.mark.slow
 def test_directed_beats_random_beats_uniform_on_the_census_tree(census_tree):
     """1,000 walkers x 300 trials, ten paired seeds. Over 800 other seeds the logarithm of the ratio of yields was
 

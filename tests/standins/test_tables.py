@@ -124,19 +124,6 @@ def test_a_wide_number_in_columns_of_its_own_is_refused():
     assert compile_stand_in(fitted(columns(one_hot(), KBinsDiscretizer(**BINS)), LAST["tree"]), DOMAIN) is None
 
 
-def test_scores_of_exactly_0_are_summed_as_the_model_does():
-    domain = Domain(
-        [Category("sex", ["f", "m"]), Category("a", ["x", "y", "z"]), Integer("b", -3, 3)], sensitive=["sex"]
-    )
-    model = fitted(
-        make_column_transformer((OneHotEncoder(), ["sex", "a"]), remainder="passthrough"), LAST["logistic"], domain
-    )
-    last = model[-1]
-    last.coef_, last.intercept_ = np.array([[0.1, 0.3, -0.1, 0.2, 0.3, 0.1]]), np.array([-0.3])
-    auto, _ = found_both_ways(model, domain, max_inputs=2000)
-    assert "accelerate-off" not in dict(auto.health)
-
-
 def test_a_missing_value_among_many_is_no_finite_number():
     domain = Domain([Integer("weight", 0, 10**6, missing=True), Category("sex", ["f", "m"])], sensitive=["sex"])
     steps = make_column_transformer((one_hot(), ["sex"]), remainder="passthrough")

@@ -23,7 +23,7 @@ SLOW = "0.01"
 WITHIN = 0.5
 """Seconds after the search has begun within which it is ended: some shards."""
 
-CASES = {3: 6000, 4: 6000, 50: 60_000}
+CASES = {2: 6000, 3: 6000, 50: 60_000}
 """By how often a run is ended, cases enough for it to last."""
 
 
@@ -60,8 +60,8 @@ def end_often(command, run, number, times, rng):
 @pytest.mark.parametrize(
     ("number", "times"),
     [
-        (signal.SIGKILL, 4),
-        (signal.SIGTERM, 3),
+        (signal.SIGKILL, 3),
+        (signal.SIGTERM, 2),
         pytest.param(signal.SIGKILL, 50, marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, 50, marks=pytest.mark.slow),
     ],

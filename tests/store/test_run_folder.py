@@ -19,7 +19,7 @@ import fairprobe
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.searching import run as running
 from fairprobe.searching.stored_search import StoredCases, merged
-from fairprobe.store import shard_file, whole_files
+from fairprobe.store import run_folder, shard_file
 from fairprobe.store.run_folder import FORMAT, RunReader
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
 
@@ -196,7 +196,7 @@ def test_a_model_that_changes_under_way_is_found_out_at_the_end(tmp_path):
     with pytest.raises(RunError, match=r"got another output for 1,000 of 1,000 canary inputs") as caught:
         search(tmp_path / "run", model=Counting(changes_after=20_000))
     assert caught.value.found.n_cases
-    with pytest.raises(SettingError, match="whose model became another: begin a new one"):
+    with pytest.raises(SettingError, match="whose model became another: name another folder"):
         search(tmp_path / "run", model=Counting())
 
 
@@ -220,7 +220,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 
 
 def test_two_at_one_run_and_a_dead_one(run, whole):
-    code = "import sys,time\nfrom fairprobe.store.whole_files import locked\nfrom pathlib import Path\n"
+    code = "import sys,time\nfrom fairprobe.store.run_folder import locked\nfrom pathlib import Path\n"
     code += f"with locked(Path({str(run)!r})):\n    print('held', flush=True)\n    time.sleep(60)"
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"held\n"
@@ -242,7 +242,7 @@ def test_a_run_that_is_refused_is_let_go(run):
             search(run, **options)
         refused.append(error)
         assert (run / "lock").read_bytes() == b""
-        code = "from fairprobe.store.whole_files import locked\nfrom pathlib import Path\n"
+        code = "from fairprobe.store.run_folder import locked\nfrom pathlib import Path\n"
         code += f"with locked(Path({str(run)!r})): pass"
         assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -376,7 +376,7 @@ def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypat
         raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr(os, "fsync", fails)
-    monkeypatch.setattr(whole_files.fcntl, "flock", fails)
+    monkeypatch.setattr(run_folder.fcntl, "flock", fails)
     found = search(tmp_path / "run")
     assert [name for name, _ in found.health] == ["no-fsync", "no-lock"]
     assert bytes_of(found) == whole

@@ -23,8 +23,7 @@ from fairprobe.model.sources.load import SUBJECT
 from fairprobe.model.sources.skops_files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.retraining import Retrained, retrain
 from fairprobe.retraining.judging import USUAL
-from fairprobe.retraining.retraining import plan
-from fairprobe.retraining.task import Settings
+from fairprobe.retraining.retraining import Settings, plan
 
 EXAMPLE = "--model subject:decision-tree"
 

@@ -15,9 +15,8 @@ from fairprobe.cli import options as o
 from fairprobe.cli.files import TABLES, Destination, for_parquet
 from fairprobe.cli.words import note, say, say_blocks
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.store.run_folder import ABOUT, RunReader
+from fairprobe.store.run_folder import ABOUT, RunReader, as_written, read_own
 from fairprobe.store.shard_file import summary_of
-from fairprobe.store.whole_files import as_written, read_own
 from fairprobe.wording import between, counted
 
 ACTIONS = ("list", "show", "merge", "export")

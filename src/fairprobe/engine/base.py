@@ -3,8 +3,8 @@
 Each shard runs as a future. Results are returned in the order of shards, even if the shards end in another order. They
 are stored as soon as they arrive.
 
-A new engine is one new module with a class that is made from a `Work` and an address, as `LocalEngine` is, and one line
-in `ENGINES`. `tests/engine/conformance.py` has its tests.
+A new engine is one new module with a subclass of `Engine`, which is made from a `Work` and an address, and one line in
+`ENGINES`. `tests/engine/conformance.py` has its tests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import itertools
 import math
 import operator
 import os
-from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -26,7 +25,7 @@ from fairprobe.engine.interrupts import interruptible
 from fairprobe.errors import FairprobeError, RunError, SettingError
 
 ENGINES: dict[str, str] = {
-    "local": "fairprobe.engine.base:LocalEngine",
+    "local": "fairprobe.engine.base:Engine",
     "processes": "fairprobe.engine.processes:ProcessEngine",
     "dask": "fairprobe.engine.dask:DaskEngine",
 }
@@ -156,21 +155,22 @@ def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **mor
         from fairprobe.engine.processes import AsHere
 
         task = AsHere(task, shares_cores=True)
-    made: Engine = getattr(import_module(module), of_class)(Work(task, n_jobs, **more), address)
-    return made
+    return getattr(import_module(module), of_class)(Work(task, n_jobs, **more), address)
 
 
-class Engine(ABC):
-    """Base class of engines, which run shards 0, 1, 2, ... and return their results in order.
+class Engine:
+    """Engine that runs shards 0, 1, 2, ... each in the calling thread, and returns their results in order.
 
-    A subclass starts, counts and stops the shards.
+    It is the base class of the others, which start, count and stop the shards elsewhere.
     """
 
     address: str | None = None
     """Address of a web page that shows the engine's work; None if there is none."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, address: str | None = None) -> None:
         self._work = work
+        self._here: Counts | None = None
+        """Progress of the shard that runs in this thread; None if there is none."""
         self._waiting: deque[int] = deque()
         """Numbers of the shards that wait to be started."""
         self._under_way: dict[int, Future[Any]] = {}
@@ -182,29 +182,43 @@ class Engine(ABC):
 
     # For subclasses
 
-    @abstractmethod
     def _most_ahead(self) -> int:
         """Return how many shards to plan ahead, from the next one whose result is wanted, including finished ones."""
+        return 1
 
-    @abstractmethod
     def _may_start(self, shard: int) -> bool:
         """Return True if the engine has room to start this shard (part of a run) now."""
+        return self._here is None and not self._under_way
 
-    @abstractmethod
     def _start(self, shard: int) -> Future[Any]:
-        """Start a shard (part of a run) and return the future of its result."""
+        """Start a shard (part of a run) and return the future of its result; in this thread it is done by then."""
+        self._here, future = Counts(0, 0, 0), Future[Any]()
+        report = None if self._work.watch is None and self._work.n_jobs == 1 else self._report
+        try:
+            future.set_result(self._work.task(shard, self._work.seconds_left(), report))
+        except Exception as error:
+            future.set_exception(error)
+        finally:
+            self._here = None
+        return future
 
-    @abstractmethod
+    def _report(self, counts: Counts) -> bool:
+        self._here = counts
+        self._fill()  # a subclass may start others now
+        if self._work.watch is not None:
+            self._work.watch(self._counts())
+        return False
+
     def _counts(self) -> list[Counts]:
         """Return the progress of each running shard: cases found, inputs judged and rows sent."""
+        return [] if self._here is None else [self._here]
 
-    @abstractmethod
     def _stop(self) -> None:
-        """Tell all running shards to stop."""
+        """Tell all running shards to stop; in this thread, none is running between two results."""
 
-    @abstractmethod
     def close(self) -> None:
         """Stop the running shards and discard their results."""
+        self._stop()
 
     def _failed(self, shard: int, error: BaseException) -> int:
         """Return the number of tries by which to count a shard's failure; raise an error if it must end the run."""
@@ -282,46 +296,3 @@ class Engine(ABC):
             if future.done() and not future.cancelled() and future.exception() is None and future.result() is not None:
                 self._take(shard, future.result())
         return [result for _, result in sorted(self._results.items()) if not isinstance(result, Skipped)]
-
-
-class LocalEngine(Engine):
-    """Engine that runs each shard in the calling thread when its result is wanted."""
-
-    def __init__(self, work: Work, address: str | None = None) -> None:
-        super().__init__(work)
-        self._here: Counts | None = None
-        """Progress of the shard that runs in this thread; None if there is none."""
-
-    def _most_ahead(self) -> int:
-        return 1
-
-    def _may_start(self, shard: int) -> bool:
-        return self._here is None and not self._under_way
-
-    def _start(self, shard: int) -> Future[Any]:
-        """Run a shard (part of a run) in this thread, and return the future of its result, which is already done."""
-        self._here, future = Counts(0, 0, 0), Future[Any]()
-        report = None if self._work.watch is None and self._work.n_jobs == 1 else self._report
-        try:
-            future.set_result(self._work.task(shard, self._work.seconds_left(), report))
-        except Exception as error:
-            future.set_exception(error)
-        finally:
-            self._here = None
-        return future
-
-    def _report(self, counts: Counts) -> bool:
-        self._here = counts
-        self._fill()  # a subclass may start others now
-        if self._work.watch is not None:
-            self._work.watch(self._counts())
-        return False
-
-    def _counts(self) -> list[Counts]:
-        return [] if self._here is None else [self._here]
-
-    def _stop(self) -> None:
-        """Do nothing: a shard in this thread cannot be running while this is called."""
-
-    def close(self) -> None:
-        """Do nothing: in this thread, no shard is running between two results."""

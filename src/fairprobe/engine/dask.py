@@ -49,9 +49,8 @@ class DaskEngine(Engine):
         try:
             import distributed
         except ImportError as error:
-            raise SettingError(
-                "engine='dask' needs the package dask.distributed, got none: pip install 'fairprobe[dask]'"
-            ) from error
+            rule = "engine='dask' needs the package dask.distributed"
+            raise SettingError(f"{rule}, got none: pip install 'fairprobe[dask]'") from error
         content = as_content(work.task, "engine='dask'", "use engine='local'")
         self._run = uuid.uuid4().hex
         self._progress: dict[int, Counts] = {}
@@ -127,8 +126,7 @@ class DaskEngine(Engine):
     def _start(self, shard: int) -> Future[Any]:
         self._progress[shard] = Counts(0, 0, 0)
         arguments = (self._content, self._run, shard, self._work.seconds_left())
-        future: Future[Any] = self._executor.submit(_sent(), __version__, arguments)
-        return future
+        return self._executor.submit(_sent(), __version__, arguments)
 
     def _failed(self, shard: int, error: BaseException) -> int:
         if isinstance(error, CancelledError):

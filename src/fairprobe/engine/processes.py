@@ -26,7 +26,7 @@ import numpy as np
 
 from fairprobe._version import __version__
 from fairprobe.clock import Clock
-from fairprobe.engine.base import Counts, LocalEngine, Task, Work
+from fairprobe.engine.base import Counts, Engine, Task, Work
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
@@ -49,7 +49,7 @@ DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
 """Names of the exceptions that report the death of a process of the pool. All running futures then raise one."""
 
 
-class ProcessEngine(LocalEngine):
+class ProcessEngine(Engine):
     """Engine that runs shards in this process, and then in a pool of `n_jobs` others."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
@@ -59,7 +59,8 @@ class ProcessEngine(LocalEngine):
         self._folder = TemporaryDirectory(prefix="fairprobe-", ignore_cleanup_errors=True)
         self._path = str(Path(self._folder.name) / "board")
         shape = (self._most_ahead() + 1, len(Counts._fields))
-        self._board = _Board(np.memmap(self._path, dtype=np.int64, mode="w+", shape=shape))
+        self._board: Any = np.memmap(self._path, dtype=np.int64, mode="w+", shape=shape)
+        """Table in shared memory: row 0 is the stop signal, and each other row has the progress of one shard."""
         self._pool: Any = None
         self._limited: Any = None
         """Context that limits this process's numeric libraries to one thread while the pool uses the other cores."""
@@ -92,7 +93,7 @@ class ProcessEngine(LocalEngine):
     def _start(self, shard: int) -> Future[Any]:
         if self._pool is None:
             return super()._start(shard)
-        self._board.row(shard)[:] = 0
+        _row(self._board, shard)[:] = 0
         try:
             future: Future[Any] = self._pool.submit(_run, shard, self._work.seconds_left())
         except Exception as error:  # a process has just died
@@ -124,10 +125,10 @@ class ProcessEngine(LocalEngine):
         return 1 if was_alone else 0
 
     def _counts(self) -> list[Counts]:
-        return [*super()._counts(), *(Counts(*self._board.row(shard).tolist()) for shard in self._under_way)]
+        return [*super()._counts(), *(Counts(*_row(self._board, shard).tolist()) for shard in self._under_way)]
 
     def _stop(self) -> None:
-        self._board.stop()
+        self._board[0, 0] = 1
 
     def close(self) -> None:
         """Stop the running shards and discard their results."""
@@ -139,25 +140,9 @@ class ProcessEngine(LocalEngine):
         self._folder.cleanup()
 
 
-class _Board:
-    """Table in shared memory: row 0 is the stop signal, and each other row has the progress of one shard."""
-
-    def __init__(self, cells: Any) -> None:
-        self._cells = cells
-
-    def row(self, shard: int) -> Any:
-        return self._cells[1 + shard % (len(self._cells) - 1)]
-
-    def stop(self) -> None:
-        self._cells[0, 0] = 1
-
-    @property
-    def is_stopped(self) -> bool:
-        return bool(self._cells[0, 0])
-
-    def report(self, shard: int, counts: Counts) -> bool:
-        self.row(shard)[:] = counts
-        return self.is_stopped
+def _row(board: Any, shard: int) -> Any:
+    """Return the row of the board that has the progress of a shard (part of a run)."""
+    return board[1 + shard % (len(board) - 1)]
 
 
 def as_content(task: Task, who: str, instead: str) -> bytes:
@@ -168,13 +153,10 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
     import cloudpickle
 
     try:
-        content: bytes = pickle.dumps(versions()) + cloudpickle.dumps(task)
+        return pickle.dumps(versions()) + cloudpickle.dumps(task)
     except Exception as error:
-        raise SettingError(
-            f"{who} needs a model and constraints that can be sent to another process, "
-            f"got {type(error).__name__}: {error}; {instead}"
-        ) from error
-    return content
+        rule = f"{who} needs a model and constraints that can be sent to another process"
+        raise SettingError(f"{rule}, got {type(error).__name__}: {error}; {instead}") from error
 
 
 def versions() -> dict[str, str]:
@@ -243,7 +225,7 @@ def _set_up(content: bytes, board: str) -> None:
     _worker["parent"] = os.getppid()
     _worker["task"] = task_of(content)
     threadpool_limits(1)  # after the model has brought its libraries along: the processes share the cores already
-    _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, len(Counts._fields)))
+    _worker["board"] = np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, len(Counts._fields))
 
 
 def task_of(content: bytes) -> Task:
@@ -252,14 +234,10 @@ def task_of(content: bytes) -> Task:
     If a version differs from the sender's, it is a task that raises a RunError.
     """
     stream, here = io.BytesIO(content), versions()
-    others = [
-        f"version {there} of {name}, got {here[name]}"
-        for name, there in pickle.load(stream).items()
-        if here[name] != there
-    ]
+    wanted = pickle.load(stream)
+    others = [f"version {wanted[name]} of {name}, got {here[name]}" for name in wanted if here[name] != wanted[name]]
     if not others:
-        task: Task = pickle.load(stream)
-        return task
+        return pickle.load(stream)
 
     def refuse(*_: Any) -> Any:
         raise RunError(f"a worker must have {'; and '.join(others)}: install what the process that began the run has")
@@ -268,13 +246,14 @@ def task_of(content: bytes) -> Task:
 
 
 def _run(shard: int, seconds: float | None) -> Any:
-    board: _Board = _worker["board"]
-    if board.is_stopped:
+    board = _worker["board"]
+    if board[0, 0]:
         return None
 
     def report(counts: Counts) -> bool:
         if os.getppid() != _worker["parent"]:  # it was killed: nobody wants the result
             os._exit(1)
-        return board.report(shard, counts)
+        _row(board, shard)[:] = counts
+        return bool(board[0, 0])
 
     return _worker["task"](shard, seconds, report)

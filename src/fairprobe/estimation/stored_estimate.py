@@ -49,7 +49,7 @@ def stored_shares(
         found = [each.shares() for each in runs]
         canaries.check()
         figures = [share.jsonable() for shares in found for share in shares]
-        run.note_end(shares=[{name: each[name] for name in FIGURES} for each in figures])
+        run.note(end={"shares": [{name: each[name] for name in FIGURES} for each in figures]})
     return [[replace(share, health=(*run.remarks, *share.health)) for share in shares] for shares in found]
 
 

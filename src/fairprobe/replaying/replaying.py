@@ -184,9 +184,8 @@ def replay(
     health: tuple[Remark, ...] = ()
     if len(asked):
         statuses[asked], health = _asked_again(oracle, asker, codes[asked], batch)
-    why = {**REASONS}
-    if dropped:
-        why[CaseStatus.UNASKABLE] = f"the model no longer takes {', '.join(dropped)}"
+    gone = {CaseStatus.UNASKABLE: f"the model no longer takes {', '.join(dropped)}"} if dropped else {}
+    why = {**REASONS, **gone}
     for place in asked.tolist():
         reasons[place] = why.get(statuses[place], "")
     for name, message in health:

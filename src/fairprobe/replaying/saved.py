@@ -6,7 +6,8 @@ A file of saved cases is JSON. It is written atomically, and every value is chec
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -24,8 +25,7 @@ from fairprobe.files import write_results
 from fairprobe.oracle import checked_threshold
 from fairprobe.searching.stored_search import StoredCases, merged
 from fairprobe.store.digests import hash_of_data
-from fairprobe.store.run_folder import ABOUT
-from fairprobe.store.whole_files import as_written
+from fairprobe.store.run_folder import ABOUT, as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,17 +161,13 @@ class SavedCases:
         """Return the cases in a file of saved cases; any fault in it raises a DataError."""
         import pandas as pd
 
-        content = _read_json(path, FORMAT, FORMAT_VERSION)
-        try:
+        with _json_of(path, FORMAT, FORMAT_VERSION) as content:
             question = Question.told(content["question"], content["question"]["links"])
             text, cases = content["domain"], content["cases"]
             if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
                 raise ValueError("cases that are no list of objects")
             domain = None if text is None else Domain._of(parse(parsed_toml(text)))
             return cls(_named(pd.DataFrame(cases)), question, domain, str(content["about"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:  # DomainError is a ValueError
-            what = f"no {error}" if isinstance(error, KeyError) else f"{error}"
-            raise DataError(f"{path} must hold saved cases, got {what}") from None
 
 
 def read_run(path: str) -> list[SavedCases]:
@@ -220,11 +216,9 @@ def _of_search(folder: Path) -> SavedCases:
 def _of_audit(folder: Path) -> SavedCases:
     import pandas as pd
 
-    file = folder / AUDIT
-    content = _read_json(file, audit_content.FORMAT, audit_content.FORMAT_VERSION)
     domain = Domain.from_toml(folder / DOMAIN) if (folder / DOMAIN).exists() else None
-    try:
-        about, asked = content["about"], content["question"]
+    with _json_of(folder / AUDIT, audit_content.FORMAT, audit_content.FORMAT_VERSION) as content:
+        about = content["about"]
         links = [] if about["config"]["linked"] is False else content["domain"]["links"]
         n_parameters, is_masked = len(content["domain"]["parameters"]), bool(about["masked"])
         whole, in_part, rows = {}, [], []
@@ -237,32 +231,34 @@ def _of_audit(folder: Path) -> SavedCases:
                 rows.append(None if is_masked else each["origin"]["row"])
         return SavedCases(
             pd.DataFrame(list(whole.values()), index=list(whole)),
-            Question.told(asked, links),
+            Question.told(content["question"], links),
             domain,
             command=None if is_masked else about["command"],
             in_part=pd.DataFrame(in_part, index=[f"{ROW} {row}" for row in rows], dtype=object),
             rows=None if is_masked else rows,
             data_hash=str(about["data"]["hash"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{file} must be as an audit writes it, got {type(error).__name__}: {error}") from None
 
 
-def _read_json(path: str | PathLike[str], form: str, newest: int) -> Mapping[str, Any]:
-    """Return the object in a JSON file after checking its fields "format" and "format_version".
+@contextmanager
+def _json_of(path: str | PathLike[str], form: str, newest: int) -> Iterator[dict[str, Any]]:
+    """Within the context, hold the object in a JSON file; any fault in the file, or met in reading it, is a DataError.
 
-    Another format than `form`, or a version above `newest`, raises a DataError.
+    So is another "format" than `form`, and a "format_version" above `newest`.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if content["format"] != form:
+            raise DataError(f"{path} must be of the format {form}, got {content['format']!r}")
+        version = content["format_version"]
+        if not isinstance(version, int) or not 1 <= version <= newest:
+            rule = f"{path} must be of a version up to {newest}"
+            raise DataError(f"{rule}, got {version!r}: a newer fairprobe may read it")
+        yield content
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} must be JSON, got {type(error).__name__}: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != form:
-        got = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise DataError(f"{path} must be of the format {form}, got {got!r}")
-    version = content.get("format_version")
-    if not isinstance(version, int) or not 1 <= version <= newest:
-        raise DataError(f"{path} must be of a version up to {newest}, got {version!r}: a newer fairprobe may read it")
-    return content
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        raise DataError(f"{path} must be as fairprobe writes it, got {what}") from None

@@ -50,15 +50,15 @@ class Fitter:
             raise SettingError.about("trainer", f"must be a function (X, y, sample_weight=None), got {train!r:.80}")
         self._train = train or _cloner(model, is_weighted=is_weighted)
         self._rule = "the model must fit the rows" if train is None else "the trainer must give a model"
-        known = is_fitted(model)
-        self._columns = columns_of(model, domain) if known else None
+        self.is_known = is_fitted(model)
+        """True if the model given is already fitted."""
+        self._columns = columns_of(model, domain) if self.is_known else None
         absent = ", ".join(name for name in self._columns or () if name not in domain.names)
         if absent:
-            raise DataError(
-                f"every column the model was fitted on must be a parameter, got no {absent}: add the column"
-            )
-        self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
-        self._as_frame = self._columns is not None if known and train is None else as_frame
+            rule = "every column the model was fitted on must be a parameter"
+            raise DataError(f"{rule}, got no {absent}: add the column")
+        self._categories = fitted_categories(model, domain, self._columns or domain.names) if self.is_known else {}
+        self._as_frame = self._columns is not None if self.is_known and train is None else as_frame
         self.warned: Counter[str] = Counter()
         """Number of fits that gave each warning, by the text of the warning."""
         self.times: list[tuple[int, float]] = []
@@ -82,7 +82,7 @@ class Fitter:
                 got = f"{type(error).__name__}: {str(error).rstrip('.')}{f': {ADVICE}' if is_about_text else ''}"
                 raise ModelError(f"{self._rule}, got {got}") from error
         self.warned.update({f"{each.category.__name__}: {_first_sentence(each.message)}" for each in caught})
-        if not (callable(getattr(fitted, "predict", None)) or callable(fitted)):
+        if not is_model(fitted):
             raise ModelError(f"the trainer must give a model with predict, got {type(fitted).__name__}")
         self.times.append((len(rows), max(clock.seconds, 1e-6)))
         return fitted
@@ -100,8 +100,7 @@ class Fitter:
         if not self.times:
             return 0.0
         rows, seconds = self.times[-1]
-        (few, quick), (many, slow) = min(self.times), max(self.times)
-        power = _UNKNOWN
+        power, (few, quick), (many, slow) = _UNKNOWN, min(self.times), max(self.times)
         if many >= _APART * few:
             power = min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
         return float(seconds * (n_rows / rows) ** power)
@@ -145,8 +144,12 @@ class TimeBudget:
 
 def is_fitted(model: Any) -> bool:
     """Return True if a model is fitted or is a plain callable, so that it can predict without a fit."""
-    is_model = callable(getattr(model, "predict", None)) or callable(model)
-    return is_model and not isinstance(model, type) and is_fitted_estimator(model)
+    return is_model(model) and is_fitted_estimator(model)
+
+
+def is_model(model: Any) -> bool:
+    """Return True if an object has `predict` or is a plain callable; False for a class."""
+    return not isinstance(model, type) and (callable(getattr(model, "predict", None)) or callable(model))
 
 
 _TRAINER = "give trainer= in Python, a function (X, y, sample_weight=None) that returns a fitted model"
@@ -168,9 +171,8 @@ def _cloner(model: Any, *, is_weighted: bool) -> Train:
         clone(model)
     except (TypeError, RuntimeError) as error:
         got = f"got {name} ({_first_sentence(error)})"
-        raise SettingError(
-            f"a model that is retrained must be one that scikit-learn can clone, {got}: {_TRAINER}"
-        ) from None
+        rule = "a model that is retrained must be one that scikit-learn can clone"
+        raise SettingError(f"{rule}, {got}: {_TRAINER}") from None
     if is_regressor(model):
         raise SettingError(f"a model that is retrained must be a classifier, got the regressor {name}")
     if is_weighted:

@@ -28,7 +28,7 @@ from fairprobe.wording import POPULATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.retraining.task import Settings, Task
+    from fairprobe.retraining.retraining import Settings, Task
 
 
 JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +19,13 @@ from fairprobe.frames import as_pandas, is_array
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import kin
-from fairprobe.retraining.fitting import is_fitted
+from fairprobe.retraining.fitting import is_fitted, is_model
 from fairprobe.retraining.parts import LabelledRows, check_labels
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.retraining.task import Task
+    from fairprobe.retraining.retraining import Task
 
 NAMES: Final = ("vote", "mean", "given")
 
@@ -56,22 +57,26 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
     A committee is fitted to the fit part.
     """
     its, domain, classes, rows = task.settings, task.domain, task.classes, task.parts.fit
-    if callable(its.labels):
-        return by_function(its.labels, domain, classes)
     if its.labels == "mean":
         return by_mean(reference, domain, classes)
     if task.case_labels is not None:
         return as_given(task.case_labels, domain, classes)
+    if callable(its.labels):
+        # A function also sees the columns that the model does not take.
+        return by_vote([its.labels], domain._but(hidden=()), classes, batch="frame")
     members = its.committee or other_kinds(domain, reference, len(rows), task.seed_of("committee") % 2**31)
     return by_vote(fitted_members(members, rows, checked_jobs(its.n_jobs), its.engine), domain, classes)
 
 
-def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller:
-    """Return a labeller by a committee of fitted models: each gives the class that it predicts one vote."""
-    askers = [Asker(member, domain) for member in members]
+def by_vote(members: Sequence[Any], domain: Domain, classes: Labels, batch: str | None = None) -> Labeller:
+    """Return a labeller by a committee of fitted models or functions: each gives the class that it says one vote."""
+    askers = [Asker(member, domain, batch=batch) for member in members]
 
     def votes(codes: Codes) -> Votes:
-        every = [marks(asker.ask_families(codes), classes, asker.adapter.name) for asker in askers]
+        try:
+            every = [marks(asker.ask_families(codes), classes, asker.adapter.name) for asker in askers]
+        except ModelError as error:
+            raise ModelError(f"labels must give one label a row: {error}") from error
         return np.asarray(np.sum(every, axis=0))
 
     return votes
@@ -124,7 +129,7 @@ def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> FamilyLabe
     """
     names = [name for name in (getattr(y, "name", None), "label") if name is not None]
     table: Any = {} if is_array(cases) else as_pandas(cases)
-    column = next((name for name in names if name in table), None)
+    column = next(filter(table.__contains__, names), None)
     if column is None:
         raise DataError(f"labels='given' needs cases with a column {' or '.join(map(repr, names))}, got none")
     labels: FamilyLabels = {}
@@ -136,23 +141,6 @@ def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> FamilyLabe
                 f"{', '.join(domain.sensitive)}; got {label!r} in row {row:,} and {labels[family]!r} in another row"
             )
     return labels
-
-
-def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes: Labels) -> Labeller:
-    """Return a labeller by the caller's function, which takes a frame of inputs and returns their labels."""
-
-    def votes(codes: Codes) -> Votes:
-        members = domain.families.members(codes)
-        try:
-            labels = np.asarray(function(domain.decode(members)))
-        except Exception as error:
-            raise ModelError(f"labels must label a frame of inputs, got {type(error).__name__}: {error}") from error
-        if labels.shape != (len(members),):
-            got = f"got the shape {labels.shape} for {len(members):,} rows"
-            raise ModelError(f"labels must give one label a row, {got}")
-        return marks(labels, classes, "labels").reshape(-1, len(codes), len(classes))
-
-    return votes
 
 
 def marks(labels: Labels, classes: Labels, who: str) -> Votes:
@@ -173,14 +161,12 @@ def check_choice(labels: Any, committee: Any) -> None:
     if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
         rule = f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
         raise SettingError.about("labels", rule)
-    if committee is None:
-        return
-    if labels != "vote":
+    if committee is not None and labels != "vote":
         raise SettingError(f"a committee is for labels='vote', got labels={labels!r}")
-    if isinstance(committee, str) or not isinstance(committee, Sequence) or not committee:
+    if committee is not None and (isinstance(committee, str) or not isinstance(committee, Sequence) or not committee):
         raise SettingError.about("committee", f"must be a list of models, got {committee!r:.80}")
-    for member in committee:
-        if isinstance(member, type) or not (callable(member) or callable(getattr(member, "predict", None))):
+    for member in committee or ():
+        if not is_model(member):
             raise SettingError(f"a member of the committee must be a model, got {member!r:.80}")
 
 
@@ -237,13 +223,9 @@ def kind_of(model: Any) -> str:
 
 def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
     """Return the members of a committee, fitted to rows by `n_jobs` processes; fitted members stay as they are."""
-    made = make_engine(
-        partial(_fitted_shard, list(members), rows.frame, rows.labels), n_jobs, engine=engine, n_shards=len(members)
-    )
-    try:
+    fit = partial(_fitted_shard, list(members), rows.frame, rows.labels)
+    with closing(make_engine(fit, n_jobs, engine=engine, n_shards=len(members))) as made:
         fitted = list(made.results())
-    finally:
-        made.close()
     for result in fitted:
         if isinstance(result, Skipped):
             raise _unfit(members[result.shard], result.words())

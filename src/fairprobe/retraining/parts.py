@@ -84,13 +84,13 @@ def checked_rows(
     import pandas as pd
 
     weights, groups = (None if each is None else np.asarray(as_values(each)) for each in (weights, groups))
-    rows = domain.rows(X, y=np.asarray(as_values(y)), sample_weight=weights, groups=groups, called=called)
-    assert rows.labels is not None
-    unknown = int(np.sum(pd.isna(rows.labels)))
+    labels = np.asarray(as_values(y))
+    rows = domain.rows(X, y=labels, sample_weight=weights, groups=groups, called=called)
+    unknown = int(np.sum(pd.isna(labels)))
     if unknown:
         rule = f"must have a known label for every row, got {unknown:,} unknown: leave these rows out"
         raise DataError.about((called or {}).get("y", "y"), rule)
-    return LabelledRows(domain, rows.reindexed().typed, rows.labels, rows.weights, rows.groups)
+    return LabelledRows(domain, rows.reindexed().typed, labels, rows.weights, rows.groups)
 
 
 def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:

@@ -1,28 +1,43 @@
-"""The report: the model before, the model after and the controls, judged on the report part, which is used once."""
+"""The report: the models before and after and the controls, judged on the report part, which is used once.
+
+Controls are other simple ways to train, which are shown beside the result of a retraining.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock
-from fairprobe.retraining.controls import tried_controls
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.values import in_dtype
+from fairprobe.errors import FairprobeError
+from fairprobe.model.adapters import Wrapper, adapter_for
+from fairprobe.retraining.augmenting import MOST, Recipe, augmented
 from fairprobe.retraining.judging import USUAL, Assessment, by_group, judge_of
-from fairprobe.retraining.retrained import CLONE, GIVEN, Retrained, why_none
-from fairprobe.retraining.rounds import Reference, Rounds, round_confidence
-from fairprobe.retraining.task import Task
+from fairprobe.retraining.parts import LabelledRows
+from fairprobe.retraining.retrained import CLONE, GIVEN, Control, Retrained, why_none
+from fairprobe.retraining.rounds import Reference, Round, Rounds, round_confidence
 from fairprobe.wording import counted, percent
+
+if TYPE_CHECKING:
+    from fairprobe.retraining.retraining import Task
 
 
 def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls: bool) -> Retrained:
     """Return the result of a retraining, after the models before and after were judged on the report part."""
-    its, parts, n, chosen = task.settings, task.parts, reference.n_inputs, rounds.chosen
+    its, parts, chosen = task.settings, task.parts, rounds.chosen
     is_given = not task.refits or (chosen is None and reference.given is not None)
     # Without rows held out, the model given has seen the rows of the report.
     knows_report = task.refits and is_given
     model = task.model if chosen is None and is_given else rounds.model
-    judge = judge_of(task, "report", n["report"])
+    judge = judge_of(task, "report", reference.n_inputs["report"])
     before, after, is_reported = _judged(task, reference, rounds, judge, model)
     controls = {}
     if with_controls and is_reported:
@@ -52,8 +67,8 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
         controls=controls,
         stop_reason=rounds.stop_reason,
         n_rows=parts.sizes,
-        n_inputs=n,
-        n_cases=len(reference.augmenter.pool.codes),
+        n_inputs=reference.n_inputs,
+        n_cases=len(reference.pool.codes),
         seconds=task.budget.clock.seconds,
         seed=task.seed,
         how=tuple(_how(task, reference, is_given=is_given, is_reported=is_reported)),
@@ -70,24 +85,27 @@ def _judged(
     After an interruption they are on the select part.
     """
     task.tell("judging the report part")
-    clock = Clock()
+    is_new, clock = rounds.chosen is not None, Clock()
     try:
-        before = judge(model if rounds.chosen is None else reference.model)
+        before = judge(reference.model if is_new else model)
         seconds = clock.seconds
-        after = before if rounds.chosen is None else judge(model)
+        after = judge(model) if is_new else before
     except KeyboardInterrupt:
         rounds.stop_reason = "interrupted"
-        before = reference.judged if rounds.chosen is not None else reference.given or reference.judged
-        return before, before if rounds.chosen is None else rounds.judged, False
+        before = reference.judged if is_new else reference.given or reference.judged
+        return before, rounds.judged if is_new else before, False
     # Only controls follow; each takes a fit and a judgement on this part.
     task.budget.judgement = seconds
     return before, after, True
 
 
+# What is said
+
+
 def _how(task: Task, reference: Reference, *, is_given: bool, is_reported: bool) -> Iterator[str]:
     """Yield sentences on how a retraining measured the improvement of shares and the loss of accuracy."""
     settings, n = task.settings, reference.n_inputs
-    fit, select, report = (f"{len(part):,}" for part in (task.parts.fit, task.parts.select, task.parts.report))
+    fit, select, report = (f"{size:,}" for size in task.parts.sizes.values())
     yield f"Models were fitted to {fit} rows and chosen by {select} rows and {n['select']:,} inputs of the domain."
     if is_reported:
         yield f"For the report, the model itself judged {report} rows and {n['report']:,} fresh inputs."
@@ -138,3 +156,140 @@ def _remarks(
         yield Remark("left-out", f"{counted(n_left_out, 'round')} {longer} and were left out: {recipes}")
     for text, n_fits in task.fitter.warned.most_common(3):
         yield Remark("fit-warning", f"{n_fits} of {len(task.fitter.times)} fits warned: {text}")
+
+
+# Controls
+
+
+Made = tuple[Any, int, str]
+"""Result of a control's fit: the model, the number of added rows, and words to append to its description, or ""."""
+
+
+def tried_controls(
+    task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], *, with_clone: bool
+) -> dict[str, Control]:
+    """Fit and judge each control, and return them by name; one that fails states the reason in `why_not`.
+
+    A clone is judged if the given model has seen the rows of the report and the other models have not.
+    """
+    tied, chosen = _tied(task.linked), rounds.chosen or min(rounds.tried, key=lambda each: each.left, default=None)
+    cases = chosen is None or chosen.recipe.uses_cases
+    random = "as many random inputs instead of cases" if cases else "as many rows of random inputs with twins"
+    ways: dict[str, tuple[str, Callable[[], Made]]] = {
+        "clone": ("a clone of the model given, nothing added", lambda: (reference.model, 0, "")),
+        "constant": ("the sensitive parameters held constant", partial(_held, task, task.domain.sensitive)),
+        "constant-linked": ("the sensitive parameters and what is linked held constant", partial(_held, task, tied)),
+        "random": (random, partial(_random, task, reference, chosen)),
+        "all": ("all cases at once", partial(_all_cases, task, reference)),
+    }
+    left_out = {"clone": not with_clone, "constant-linked": not task.linked.links}
+    controls: dict[str, Control] = {}
+    try:
+        for name, (words, make) in ways.items():
+            if not left_out.get(name):
+                controls[name] = _control(task, judge, Control(name, words), make)
+    except KeyboardInterrupt:
+        rounds.stop_reason = "interrupted"
+    return controls
+
+
+def _control(task: Task, judge: Callable[[Any], Assessment], control: Control, make: Callable[[], Made]) -> Control:
+    if task.budget.foreseen(len(task.parts.fit)) > task.budget.clock.left:
+        return replace(control, why_not="it would not have fitted into the time that was left")
+    task.tell(f"control: {control.words}")
+    clock = Clock()
+    try:
+        model, n_added, how = make()
+        judged = judge(model)
+    except FairprobeError as error:
+        return replace(control, seconds=clock.seconds, why_not=str(error))
+    return Control(control.name, control.words + how, judged.shares, judged.accuracy, n_added, clock.seconds)
+
+
+def _tied(domain: Domain) -> list[str]:
+    """Return the names of the sensitive columns, of those linked to them, and of those derived from linked ones."""
+    linked = dict.fromkeys(link.column for link in domain.links)
+    derived = [domain.names[place] for place, source in domain.derived if domain.names[source] in linked]
+    return [*domain.sensitive, *linked, *derived]
+
+
+def _held(task: Task, names: Sequence[str]) -> Made:
+    rows = task.parts.fit
+    values = commonest(rows, names)
+    model = task.fitter.fit(replace(rows, frame=held_constant(rows.frame, values)))
+    return HeldConstant(model, task.domain, values), 0, ""
+
+
+def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
+    """Return a model fitted with about as many added rows as in the chosen round, but random inputs in place of cases.
+
+    Without a chosen round, it follows the round with the smallest shares. Without any, it fails.
+    """
+    if chosen is None:
+        raise FairprobeError("no round was tried")
+    # Flipped rows alone leave no cases to replace, so inputs come with their twins.
+    recipe = chosen.recipe if chosen.recipe.uses_cases else replace(chosen.recipe, parts=("twins",))
+    seed, n_rows = task.next_stream("rounds"), len(task.parts.fit)
+
+    def rows_with(codes: Codes) -> LabelledRows:
+        return augmented(task, recipe, codes, reference.labeller, np.random.default_rng(seed))
+
+    without = len(rows_with(reference.pool.codes[:0])) // recipe.copies
+    wanted = (n_rows + chosen.n_added) // recipe.copies - without
+    # Each input makes one row at least; whole families come as near as they can to the number wanted.
+    codes = task.domain.sample_codes(max(1, wanted), np.random.default_rng(seed.spawn(1)[0]))
+    of_each = ("case" in recipe.parts) + ("twins" in recipe.parts) * task.domain.families.of(codes).sizes
+    rows = rows_with(codes[: int(np.abs(np.cumsum(of_each) - wanted).argmin()) + 1])
+    n_added = len(rows) - n_rows
+    return task.fitter.fit(rows), n_added, "" if n_added == chosen.n_added else ", as near as whole families allow"
+
+
+def _all_cases(task: Task, reference: Reference) -> Made:
+    """Return a model fitted with as many single cases added as there are training rows, or all cases that there are.
+
+    The paper warns of this.
+    """
+    recipe, rng = Recipe(("case",), MOST), np.random.default_rng(task.next_stream("rounds"))
+    codes = reference.pool.drawn(recipe, rng)
+    if not len(codes):
+        raise FairprobeError("there are no cases")
+    rows = augmented(task, recipe, codes, reference.labeller, rng)
+    return task.fitter.fit(rows), len(rows) - len(task.parts.fit), ""
+
+
+class HeldConstant(Wrapper):
+    """A model that gets constant values of some columns, so that twins in these columns cannot differ.
+
+    The columns stay, because a pipeline that names a column could not be fitted without it.
+    """
+
+    def __init__(self, model: Any, domain: Domain, values: dict[str, Any]) -> None:
+        super().__init__(model)
+        self._values = values
+        adapter = adapter_for(model)
+        self._columns = list(adapter.columns or domain.names)
+        self.categories_in_ = adapter.form(domain, None).categories
+        """Categories that the model was fitted on, by column."""
+
+    def _ask(self, function: Callable[[Any], Any], batch: Any) -> Any:
+        if not isinstance(batch, np.ndarray):
+            return function(held_constant(batch, self._values))
+        held = batch.copy()
+        for name, value in self._values.items():
+            held[:, self._columns.index(name)] = value
+        return function(held)
+
+
+def commonest(rows: LabelledRows, names: Sequence[str]) -> dict[str, Any]:
+    """Return the most common value of each named column, by name; the domain's first value if all are missing."""
+    modes = {name: rows.frame[name].mode().tolist() for name in names}
+    domain = rows.domain
+    return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}
+
+
+def held_constant(frame: Any, values: dict[str, Any]) -> Any:
+    """Return a frame with the given columns set to constant values, in the columns' dtypes if these can hold them."""
+    import pandas as pd
+
+    held = {name: pd.Series([value] * len(frame), index=frame.index) for name, value in values.items()}
+    return frame.assign(**{name: in_dtype(column, frame[name].dtype) for name, column in held.items()})

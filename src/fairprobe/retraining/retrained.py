@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,6 @@ from fairprobe.blocks import Block, Items, Remark, Result, Section, Sentence, Ta
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.drawing import as_shares
 from fairprobe.estimation.share import Share
-from fairprobe.retraining.controls import Control
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss
 from fairprobe.retraining.rounds import Round, front_of
 from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
@@ -60,6 +59,26 @@ def why_none(rounds: list[Round], stop_reason: str) -> str:
     if len(reasons) > 1:
         return f"{len(rounds)} rounds were rejected, the last as {rounds[-1].why}"
     return reasons[0] if reasons else STOPPED[stop_reason].replace("no further round", "no round")
+
+
+@dataclass(frozen=True)
+class Control:
+    """Another way to train, with the figures of its model on the report part."""
+
+    name: str
+    words: str
+    """The way to train, in words."""
+    shares: dict[str, Share] = field(default_factory=dict)
+    accuracy: float | None = None
+    n_added: int = 0
+    seconds: float = 0.0
+    why_not: str = ""
+    """Reason why there are no figures; empty if there are some."""
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures of the control as a dict for JSON."""
+        told = {**vars(self), "shares": {name: share.jsonable() for name, share in self.shares.items()}}
+        return {"control": told.pop("name"), **told}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -146,24 +165,19 @@ class Retrained(Result):
         if self.chosen is None:
             returned = GIVEN if self.before_is == GIVEN else "a clone of the model given"
             return f"{returned} is returned, as no round was accepted: {why_none(self.rounds, self.stop_reason)}"
-        parts = []
+        parts, alone = [], f" by {_sensitive(self)} alone" if "linked" in self.before else ""
         for name, change in self.changes.items():
             moved = " points, ".join(_points(change.difference, change.low, change.high))
-            parts.append(f"{self._title(name)} {percent(change.a.value)} -> {percent(change.b.value)} ({moved})")
+            title = f"rows with {' and '.join(change.a.linked)} changed along" if name == "linked" else f"{name}{alone}"
+            parts.append(f"{title} {percent(change.a.value)} -> {percent(change.b.value)} ({moved})")
         lost = " points, ".join(_points(self.loss.value, self.loss.low, self.loss.high))
-        parts.append(
-            f"accuracy {lost} on {self.loss.n:,} rows; intervals of {percent(self.loss.confidence)} confidence"
-        )
+        parts += [
+            f"accuracy {lost} on {self.loss.n:,} rows",
+            f"intervals of {percent(self.loss.confidence)} confidence",
+        ]
         parts += [] if self.before_is == GIVEN else [f"before is {self.before_is}"]
         parts += ["rows and accuracy are on rows it was fitted to"] if self.on_fitted_rows else []
         return "; ".join(parts)
-
-    def _title(self, population: str) -> str:
-        """The title of a population for a sentence; with links, it says which columns change for its twins."""
-        if population == "linked":
-            return f"rows with {' and '.join(self.before['linked'].linked)} changed along"
-        alone = f" by {_sensitive(self)} alone" if "linked" in self.before else ""
-        return f"{population}{alone}"
 
     def blocks(self) -> list[Block]:
         """The result as blocks of a report, the most important first."""
@@ -184,7 +198,6 @@ class Retrained(Result):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures of the result as a dict for JSON."""
-        change_figures = ("difference", "low", "high", "p_value")
         own = (
             "accepted before_is compared_with is_reported on_fitted_rows accuracy_before accuracy_after favourable "
             "stop_reason n_added n_cases n_rows n_inputs seconds seed failure"
@@ -194,8 +207,8 @@ class Retrained(Result):
             "before": {name: share.jsonable() for name, share in self.before.items()},
             "after": {name: share.jsonable() for name, share in self.after.items()},
             "changes": {
-                name: {figure: getattr(change, figure) for figure in change_figures}
-                for name, change in self.changes.items()
+                name: {"difference": each.difference, "low": each.low, "high": each.high, "p_value": each.p_value}
+                for name, each in self.changes.items()
             },
             "loss": {"value": self.loss.value, "low": self.loss.low, "high": self.loss.high},
             "groups": json.loads(self.groups.reset_index().to_json(orient="records")),
@@ -218,8 +231,8 @@ def _before_and_after(result: Retrained) -> Section:
     for name, change in result.changes.items():
         shares = [(percent(share.value), between(share.low, share.high)) for share in (change.a, change.b)]
         rows.append([name, *shares[0], *shares[1], *_points(change.difference, change.low, change.high)])
-    accuracies = (f"{result.accuracy_before:.2%}", "", f"{result.accuracy_after:.2%}", "")
-    rows.append(["accuracy", *accuracies, *_points(loss.value, loss.low, loss.high)])
+    before, after = f"{result.accuracy_before:.2%}", f"{result.accuracy_after:.2%}"
+    rows.append(["accuracy", before, "", after, "", *_points(loss.value, loss.low, loss.high)])
     columns = ["", "#before", interval, "#after", interval, "#points", f"{interval} (paired)"]
     if not result.accepted:
         rows, columns = [row[:3] for row in rows], ["", "#share", interval]
@@ -229,7 +242,11 @@ def _before_and_after(result: Retrained) -> Section:
         where = "on rows it was fitted to and on fresh inputs of the domain"
     else:
         where = "on rows and inputs that neither fitting nor choosing has seen"
-    return Section(f"Shares and accuracy, {where}", (Table.of(columns, rows), *_about(result)))
+    told = [Sentence(f"The share linked is that of {JUDGED['linked']}.")] if "linked" in result.before else []
+    if not any(share.hits for share in result.after.values()):
+        names = _sensitive(result)
+        told += [Sentence(f"The output never changed with {names}. Another parameter may still stand in for {names}.")]
+    return Section(f"Shares and accuracy, {where}", (Table.of(columns, rows), *told))
 
 
 def _points(difference: float, low: float, high: float) -> list[str]:
@@ -238,20 +255,6 @@ def _points(difference: float, low: float, high: float) -> list[str]:
     The sign is turned: a loss of 0.01 is "-1.00".
     """
     return [signed(-100 * difference), f"{signed(-100 * high)} to {signed(-100 * low)}"]
-
-
-def _about(result: Retrained) -> Iterator[Sentence]:
-    if result.before_is != GIVEN:
-        yield Sentence(f"{'Before' if result.accepted else 'It'} is {result.before_is}.")
-    if "linked" in result.before:
-        columns = " and ".join(result.before["linked"].linked)
-        yield Sentence(f"The share linked is that of {JUDGED['linked']}: {columns}.")
-    if not any(share.hits for share in result.after.values()):
-        names = _sensitive(result)
-        yield Sentence(
-            f"The model's output never changed with {names}. Another parameter may still stand in for {names}: these "
-            "shares cannot show that."
-        )
 
 
 def _sensitive(result: Retrained) -> str:

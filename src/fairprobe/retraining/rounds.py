@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from fairprobe.clock import Clock
 from fairprobe.errors import ModelError
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
-from fairprobe.retraining.augmenting import Augmenter, CasePool
+from fairprobe.retraining.augmenting import CasePool, Recipe, augmented, first_tries, less_flipped, neighbours, schedule
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss, inputs_to_judge, judge_of, labels_of
-from fairprobe.retraining.labels import labeller_of
-from fairprobe.retraining.recipes import Recipe, first_tries, less_flipped, neighbours, schedule
-from fairprobe.retraining.task import Settings, Task
+from fairprobe.retraining.labels import Labeller, labeller_of
 from fairprobe.wording import percent
+
+if TYPE_CHECKING:
+    from fairprobe.retraining.retraining import Settings, Task
 
 _LEFT_OUT: Final = 4
 """Number of recipes (amounts of added rows) left out as too slow, at which no further one is tried; chosen."""
@@ -160,7 +161,8 @@ class Reference:
     """Smallest accuracy of a new model, so that it is no worse than the given model; 0 if unknown."""
     n_inputs: dict[str, int]
     """Number of inputs of the domain judged along with the rows of a part, by its name: "select", "report"."""
-    augmenter: Augmenter
+    pool: CasePool
+    labeller: Labeller
 
 
 @dataclass
@@ -190,7 +192,7 @@ def prepared(task: Task) -> Reference:
     judged = judge(model)
     budget.judgement = clock.seconds
     given, least_accuracy = None if task.refits else judged, 0.0
-    if task.refits and task.is_fitted:
+    if task.refits and task.fitter.is_known:
         with suppress(ModelError):
             given = judge(task.model)
     if task.refits and given is not None:
@@ -199,8 +201,7 @@ def prepared(task: Task) -> Reference:
         own = float((labels_of(model, parts.fit, its) == parts.fit.labels).mean())
         least_accuracy = given.accuracy - max(0.0, own - judged.accuracy) - its.max_accuracy_loss
     pool, labeller = CasePool(task, model), labeller_of(task, model)
-    augmenter = Augmenter(task.linked, parts.fit, task.classes, pool, labeller)
-    return Reference(model, judge, judged, given, least_accuracy, n_inputs, augmenter)
+    return Reference(model, judge, judged, given, least_accuracy, n_inputs, pool, labeller)
 
 
 def run(task: Task, reference: Reference, rounds: Rounds) -> str:
@@ -257,11 +258,12 @@ def _try(task: Task, reference: Reference, rounds: Rounds, recipe: Recipe) -> st
     Returns an empty text if the model was accepted, otherwise "not-better", "no-cases" or "max-seconds". With the last
     two there was no round.
     """
-    its, augmenter, clock = task.settings, reference.augmenter, Clock()
-    rows = augmenter.rows(recipe, np.random.default_rng(task.next_stream("rounds")))
-    if recipe.uses_cases and not len(augmenter.pool.grow(1)):
+    its, clock, rng = task.settings, Clock(), np.random.default_rng(task.next_stream("rounds"))
+    codes = reference.pool.drawn(recipe, rng)
+    if recipe.uses_cases and not len(codes):
         task.tell(f"{recipe.words()}: no case to add")
         return "no-cases"
+    rows = augmented(task, recipe, codes, reference.labeller, rng)
     if its.max_seconds is not None and not task.fitter.times:
         task.fitter.fit_some(rows)
     if task.budget.is_too_short_for(len(rows)):
@@ -277,9 +279,8 @@ def _try(task: Task, reference: Reference, rounds: Rounds, recipe: Recipe) -> st
     changes = (first if its.is_search else rounds.judged).against(new, confidence)
     loss, left = first.loss_to(new, confidence), left_of(first, new)
     accepted, why = decide(its, changes, loss, new.accuracy, reference.least_accuracy)
-    done = Round(
-        number, recipe, n_added, new.shares, changes, new.accuracy, loss, left, accepted, why, clock.seconds
-    )  # fmt: skip
+    figures = (new.shares, changes, new.accuracy, loss, left)
+    done = Round(number, recipe, n_added, *figures, accepted, why, clock.seconds)
     rounds.tried.append(done)
     task.budget.is_first = False
     if accepted and (not its.is_search or best_of(rounds.tried) is done):

@@ -20,8 +20,8 @@ from fairprobe.model.measuring import SAFETY
 from fairprobe.oracle import sets_of
 from fairprobe.searching.job import Cases, Job
 from fairprobe.searching.limits import Limits, SearchSettings, StopReason
+from fairprobe.searching.recorder import Tally
 from fairprobe.searching.start_rows import StartRows, count_changes, fewest_changes
-from fairprobe.searching.tally import Tally
 from fairprobe.wording import answer
 
 if TYPE_CHECKING:

@@ -52,8 +52,7 @@ def strategy_path(name: str) -> str:
 def load_strategy(path: str) -> type[Strategy]:
     """Import a strategy and return its class, given its location as "module:Class"."""
     module, attribute = path.split(":")
-    found: type[Strategy] = getattr(import_module(module), attribute)
-    return found
+    return getattr(import_module(module), attribute)
 
 
 def register(name: str, path: str) -> None:

@@ -23,10 +23,10 @@ from fairprobe.progress import Progress, Status
 from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job, Trace
 from fairprobe.searching.limits import Limits, StopReason
+from fairprobe.searching.recorder import Tally
 from fairprobe.searching.shard import Quota, run_shard
 from fairprobe.searching.start_rows import StartRows
 from fairprobe.searching.stored_search import StoredSearch
-from fairprobe.searching.tally import Tally
 
 CASES_A_CALL = 1000
 """Number of cases that the model is asked about again in one call of it. Chosen."""

@@ -27,7 +27,7 @@ from fairprobe.searching.limits import Limits, SearchSettings, settled
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.run import Run
 from fairprobe.searching.shard import LOOK
-from fairprobe.searching.start_rows import StartRows, start_rows
+from fairprobe.searching.start_rows import start_rows
 from fairprobe.searching.stored_search import StoredSearch
 from fairprobe.searching.strategy import Strategy
 from fairprobe.standins import may_screen
@@ -68,7 +68,19 @@ def _search(**arguments: Any) -> Found:
         start = start_rows(domain, its.start, keep=its.max_changes is not None)
         start = start if its.density is None else start.plausible(its.density, its.min_plausibility)
         remarks += start.remarks
-    job = _job(its, settings, limits, strategy, start, asker)
+    checked_choice("accelerate", its.accelerate, ACCELERATE)
+    job = Job(
+        **{name: getattr(its, name) for name in ("model", "output", "batch", "seed", "density", "min_plausibility")},
+        domain=domain if start is None else start.domain,
+        settings=settings,
+        strategy=strategy,
+        threshold=checked_threshold(its.threshold, its.output),
+        start=None if start is None else start.codes,
+        accelerate=its.accelerate == "auto" and limits.max_queries is None and may_screen(its.model),
+        is_repeatable=is_repeatable(its.model),
+        resolution=resolution_of(asker, limits.max_queries),
+        model_id=checked_id(its.model_id, its.store),
+    )
     if not job.is_repeatable and limits.max_queries is not None:  # without it, it is asked when all found is safe
         remarks += unsteadiness(asker, limits.max_queries)
     remarks += _health_of_budget(job, limits, its.engine)
@@ -87,45 +99,12 @@ def _checked_strategy(settings: SearchSettings, its: SimpleNamespace) -> type[St
     """Return the class of the strategy; refuse one that does not suit the model, `start` or `max_changes`."""
     strategy = load_strategy(strategy_path(settings.strategy))
     strategy.check_model(its.model)
-    has_changes = settings.max_changes is not None
+    has_changes, got = settings.max_changes is not None, f"got strategy={settings.strategy!r}"
     if has_changes != (settings.strategy == NEARBY) or (has_changes and its.start is None):
-        raise SettingError.about(
-            "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={settings.strategy!r}"
-        )
+        raise SettingError.about("max_changes", f"goes with rows to start from and strategy {NEARBY!r}, {got}")
     if its.start is not None and not strategy.is_local:
-        raise SettingError.about(
-            "start", f"needs a strategy that walks from the rows given, got strategy={settings.strategy!r}"
-        )
+        raise SettingError.about("start", f"needs a strategy that walks from the rows given, {got}")
     return strategy
-
-
-def _job(
-    its: SimpleNamespace,
-    settings: SearchSettings,
-    limits: Limits,
-    strategy: type[Strategy],
-    start: StartRows | None,
-    asker: Asker,
-) -> Job:
-    """Return the job of a search: the model, the domain and all settings that its shards depend on."""
-    checked_choice("accelerate", its.accelerate, ACCELERATE)
-    return Job(
-        model=its.model,
-        domain=asker.domain if start is None else start.domain,
-        settings=settings,
-        strategy=strategy,
-        output=its.output,
-        batch=its.batch,
-        threshold=checked_threshold(its.threshold, its.output),
-        seed=its.seed,
-        start=None if start is None else start.codes,
-        accelerate=its.accelerate == "auto" and limits.max_queries is None and may_screen(its.model),
-        is_repeatable=is_repeatable(its.model),
-        resolution=resolution_of(asker, limits.max_queries),
-        density=its.density,
-        min_plausibility=its.min_plausibility,
-        model_id=checked_id(its.model_id, its.store),
-    )
 
 
 @done_by(_search, max_inputs="max_judged")

@@ -161,14 +161,8 @@ class _Shard:
         if is_trusted and not self.recorder.is_contradicted:
             self.recorder.sift()
             asked_once = self.recorder.settle_all()
-        return self.recorder.trace(
-            shard=self.shard,
-            ended=ended,
-            failure=failure,
-            n_sent=self.asker.n_queries,
-            asked_once=asked_once,
-            remarks=tuple(self.remarks),
-        )
+        told = {"ended": ended, "failure": failure, "remarks": tuple(self.remarks)}
+        return self.recorder.trace(shard=self.shard, n_sent=self.asker.n_queries, asked_once=asked_once, **told)
 
     def _guarded(self, work: Callable[[], None]) -> tuple[StopReason | None, FairprobeError | None]:
         """Call a function; return the reason if something ended it early, and the error if a part failed, else None."""
@@ -269,19 +263,16 @@ class _Shard:
         try:
             labels = self.hinter.ask_members(members)
         except ModelError as error:
-            self._go_on_without(error)
-            return self.judging
+            return self._go_on_without(error)
         self.hinter.hints(members)  # nobody wants these
         differ = self.oracle.differ(self.judging.asker.ask_members(members), labels, members.present).any(axis=0)
         if not differ.any():
             return self.oracle.by(self.hinter)
-        self.remarks.append(
-            Remark(
-                "asked-twice",
-                f"the labels of {int(differ.sum()):,} of {len(members):,} inputs are not those that follow from the "
-                f"model's {self.hinter.asker.output}, so it was asked for both",
-            )
+        which = f"the labels of {int(differ.sum()):,} of {len(members):,} inputs"
+        text = (
+            f"{which} are not those that follow from the model's {self.hinter.asker.output}, so it was asked for both"
         )
+        self.remarks.append(Remark("asked-twice", text))
         return self.judging
 
     def _hints(self, members: Members) -> Hints | None:
@@ -300,9 +291,11 @@ class _Shard:
             self._go_on_without(error)
         return None
 
-    def _go_on_without(self, error: ModelError) -> None:
+    def _go_on_without(self, error: ModelError) -> Oracle:
+        """Give up hints after the model failed to give them, with a remark, and return the oracle that judges."""
         self.hinter = None
         self.remarks.append(Remark("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
+        return self.judging
 
     # Judging within the quota
 

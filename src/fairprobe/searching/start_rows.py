@@ -39,11 +39,9 @@ class StartRows:
         likely = density.within(self.domain).plausibility_of(self.codes)
         kept = likely >= least
         if not kept.any():
-            raise SettingError.about(
-                "min_plausibility",
-                f"must be one that a row to start from reaches, got {least:g}: the highest among {len(kept):,} rows is "
-                f"{likely.max():.4g}",
-            )
+            highest = f"the highest among {len(kept):,} rows is {likely.max():.4g}"
+            rule = f"must be one that a row to start from reaches, got {least:g}: {highest}"
+            raise SettingError.about("min_plausibility", rule)
         n = len(kept) - int(kept.sum())
         return replace(self, codes=self.codes[kept], frame=self.frame[kept], n_implausible=n)
 

@@ -19,18 +19,18 @@ import numpy as np
 
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import RunError
 from fairprobe.frames import write_csv as write_frame
 from fairprobe.progress import Progress, Status
 from fairprobe.searching.found import CaseTables, Found
 from fairprobe.searching.job import Cases, Job, Trace
 from fairprobe.searching.limits import Limits, StopReason
+from fairprobe.searching.recorder import Tally
 from fairprobe.searching.start_rows import StartRows
-from fairprobe.searching.tally import Tally
 from fairprobe.store import Distinct, Keys, digests
 from fairprobe.store.answers import Canaries
 from fairprobe.store.digests import hash_of_data
-from fairprobe.store.run_folder import Entry, RunReader, StoredRun
+from fairprobe.store.run_folder import Entry, RunReader, StoredRun, unusable
 from fairprobe.store.shard_file import ShardContent, from_bytes
 
 if TYPE_CHECKING:
@@ -135,13 +135,9 @@ class StoredSearch:
     def note_end(self, found: Found, tally: Tally) -> None:
         """Store how a call of `search` ended: its stop reason, its limits, its counts and its seconds."""
         names = ("n_cases", "n_judged", "n_distinct", "n_queries", "seconds")
-        self.run.note_end(
-            **{name: getattr(found, name) for name in names},
-            stop_reason=str(found.stop_reason),
-            limits=self._under,
-            n_shards=tally.n_shards,
-            n_settled=tally.n_cases,
-        )
+        figures = {name: getattr(found, name) for name in names}
+        counts = {"n_shards": tally.n_shards, "n_settled": tally.n_cases}
+        self.run.note(end={**figures, "stop_reason": str(found.stop_reason), "limits": self._under, **counts})
 
     def checked(self, found: Found) -> Found:
         """Return the result with the remarks on the stored run, after a check that the model has not changed.
@@ -227,15 +223,12 @@ class StoredCases:
     def __init__(self, path: str | Path) -> None:
         self.run = RunReader(path)
         if self.run.kind != "search":
-            raise SettingError.about("store", f"must be the run of a search, got that of an {self.run.kind}: {path}")
+            raise unusable(f"must be the run of a search, got that of an {self.run.kind}: {path}")
         settings = self.run.about["settings"]
         if "max_changes" in settings or "callables" in self.run.about["domain"]:
             what = "max_changes, whose cases hold values of its rows" if "max_changes" in settings else "callables"
-            raise SettingError.about(
-                "store",
-                f"must have a domain that {path} holds, got one with {what}: make the search again, with store and out;"
-                " what is stored is not asked again",
-            )
+            advice = "make the search again, with store and out; what is stored is not asked again"
+            raise unusable(f"must have a domain that {path} holds, got one with {what}: {advice}")
         self.domain: Domain = digests.domain_of(self.run.about["domain"])
         self.end = self.run.end
         self.question = {
@@ -258,10 +251,8 @@ class StoredCases:
             return [entry for place, entry in enumerate(entries) if int(entry.name) == place], None
         n = end["n_settled"] - end["n_cases"]
         if n:
-            raise RunError(
-                f"a result must follow from its shards, got one of a model that took {n:,} cases back when asked "
-                "again: make the search again, with store and out"
-            )
+            got = f"got one of a model that took {n:,} cases back when asked again"
+            raise RunError(f"a result must follow from its shards, {got}: make the search again, with store and out")
         names = [f"{shard:06d}" for shard in range(end["n_shards"])]
         found = [self.run.entries.get(name) or self.run.entries.get(f"{name}.partial") for name in names]
         entries = [entry for entry in found if entry is not None]
@@ -310,9 +301,7 @@ def check_alike(runs: Sequence[StoredCases]) -> None:
     for other in runs[1:]:
         for name, value in other.question.items():
             if value != first[name]:
-                raise SettingError.about(
-                    "store", f"must be runs of one {name} to be merged, got {other.run.path}, which has another"
-                )
+                raise unusable(f"must be runs of one {name} to be merged, got {other.run.path}, which has another")
 
 
 def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable[[Any], Any]) -> int:

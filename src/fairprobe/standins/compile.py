@@ -29,8 +29,6 @@ from fairprobe.model.tabulated import Tabulated, tabulate, tabulate_frame
 COMPILERS: Final = {
     "forest": "trees:trees",
     "kernel": "svm:machine",
-    "linear": "linear:linear",
-    "network": "linear:network",
     "tree": "trees:trees",
     "vote": "trees:vote",
 }
@@ -42,7 +40,7 @@ SCREENING: Final = ("forest", "kernel", "vote")
 TABULATED: Final = ("pipeline", "booster")
 """Kinds of models whose preprocessed batches may be assembled from tables."""
 
-BY_ROWS: Final = ("forest", "linear", "network", "tree")
+BY_ROWS: Final = ("forest", "tree")
 """Kinds of models whose stand-ins work row by row, without knowing which rows are twins. They also work behind
 preprocessing."""
 
@@ -131,9 +129,7 @@ class StandIn:
 
     def giving(self, output: str) -> StandIn | None:
         """Return a stand-in for another output of the model, such as "proba"; None if there is none."""
-        if self.last is None:
-            return None
-        return replace(self, answer=partial(_answers, method_for(self.last, output)))
+        return None if self.last is None else replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 
 def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: str | None = None) -> StandIn | None:
@@ -151,8 +147,7 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: s
     if kind not in COMPILERS or (kind not in BY_ROWS and (domain.hidden or not domain.families.is_plain)):
         return None
     columns = _columns_of(model, domain)
-    compiled = None if columns is None else compiled_for(model, columns)
-    if columns is None or compiled is None:
+    if columns is None or (compiled := compiled_for(model, columns)) is None:
         return None
     return StandIn(compiled.name, columns, partial(_labels, compiled, model), takes_rows=kind in BY_ROWS)
 
@@ -163,8 +158,7 @@ def compiled_for(model: Any, columns: Columns) -> Compiled | None:
     if path is None:
         return None
     module, function = path.split(":")
-    compiled: Compiled | None = getattr(import_module(f"fairprobe.standins.{module}"), function)(model, columns)
-    return compiled
+    return getattr(import_module(f"fairprobe.standins.{module}"), function)(model, columns)
 
 
 def may_screen(model: Any) -> bool:

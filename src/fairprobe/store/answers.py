@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import RunError
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import differ, tolerance
 from fairprobe.store.digests import canary_answers
-from fairprobe.store.run_folder import StoredRun
+from fairprobe.store.run_folder import BEGIN_ANEW, StoredRun, unusable
 from fairprobe.store.shard_file import answers_of, from_bytes, of_answers
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class AnswerLog:
 
     def load(self, shard: int) -> list[Call] | None:
         """Return the stored model calls of a shard (part of a run), in order; None if there are none."""
-        data = self._run.read(self._name(shard))
+        data = self._run.read(f"{self._prefix}{shard:06d}")
         if data is None:
             return None
         content = from_bytes(data)
@@ -58,10 +58,8 @@ class AnswerLog:
             return
         asked, answers = zip(*calls, strict=True)
         n_rows = np.array(list(map(len, answers)))
-        self._run.save(self._name(shard), of_answers(np.concatenate(answers), asked=np.array(asked), n_rows=n_rows))
-
-    def _name(self, shard: int) -> str:
-        return f"{self._prefix}{shard:06d}"
+        content = of_answers(np.concatenate(answers), asked=np.array(asked), n_rows=n_rows)
+        self._run.save(f"{self._prefix}{shard:06d}", content)
 
 
 class NotKeptError(Exception):
@@ -144,18 +142,13 @@ class Canaries:
             self._answers, self._repeats = answers_of(content), content.arrays["repeats"]
             n = self._n_other()
             if n:
-                raise SettingError.about(
-                    "store",
-                    f"must be a run of the same model, got {run.path}, whose model gave another output for {n:,} of "
-                    f"{len(self._repeats):,} canary inputs: name another folder to begin a new run",
-                )
+                gave = f"whose model gave another output for {n:,} of {len(self._repeats):,} canary inputs"
+                raise unusable(f"must be a run of the same model, got {run.path}, {gave}: {BEGIN_ANEW}")
             return
         if run.entries:
-            raise SettingError.about(
-                "store",
-                f"must have the canaries that it was begun with, got finished shards without them: {run.path}; nothing "
-                "tells whether the model is still the one of these shards: name another folder to begin a new run",
-            )
+            got = f"got finished shards without them: {run.path}"
+            why = "nothing tells whether the model is still the one of these shards"
+            raise unusable(f"must have the canaries that it was begun with, {got}; {why}: {BEGIN_ANEW}")
         self._answers, second = self._ask(), self._ask()
         # Where a model does not repeat itself, another answer shows nothing.
         self._repeats = ~self._differ(self._answers, second)
@@ -165,11 +158,10 @@ class Canaries:
         """Raise a RunError if the model answers the canaries differently than at the beginning of the run."""
         n = self._n_other()
         if n:
-            self._run.note_change()
-            raise RunError(
-                f"a model must stay the same during a run, got another output for {n:,} of {len(self._repeats):,} "
-                f"canary inputs than when {self._run.path} was begun: begin a new run in another folder"
-            )
+            self._run.note(is_changed=True)
+            got = f"got another output for {n:,} of {len(self._repeats):,} canary inputs"
+            when = f"than when {self._run.path} was begun"
+            raise RunError(f"a model must stay the same during a run, {got} {when}: {BEGIN_ANEW}")
 
     def _ask(self) -> NDArray[Any]:
         with self._asker.quiet():

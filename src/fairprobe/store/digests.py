@@ -68,17 +68,16 @@ def canary_answers(asker: Asker, rows: pd.DataFrame | None = None) -> tuple[NDAr
 
     If the model fails on inputs of the domain, the first of `rows` are used instead.
     """
-    domain = asker.domain
-    try:
-        # Constraints do not matter here: a model is the same one, whatever cannot be.
-        codes = domain.without_constraints().without_links().sample_codes(N_CANARIES, np.random.default_rng(0))
-        with asker.afresh():  # a remembered answer does not show the model as it is now
+    with asker.afresh():  # a remembered answer does not show the model as it is now
+        try:
+            # Constraints do not matter here: a model is the same one, whatever cannot be.
+            whole = asker.domain.without_constraints().without_links()
+            codes = whole.sample_codes(N_CANARIES, np.random.default_rng(0))
             return asker.ask(codes), f"its answers to {N_CANARIES:,} inputs of the domain"
-    except ModelError:  # it need not know all inputs, if nothing but rows is asked about
-        if rows is None:
-            raise
-        some = domain.typed(rows.head(N_CANARIES))
-        with asker.afresh():
+        except ModelError:  # it need not know all inputs, if nothing but rows is asked about
+            if rows is None:
+                raise
+            some = asker.domain.typed(rows.head(N_CANARIES))
             return asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
 
 
@@ -123,10 +122,6 @@ def of_domain(domain: Domain) -> dict[str, Any]:
 
 def domain_of(content: dict[str, Any]) -> Domain:
     """Return the domain described by the result of `of_domain`; refuse one with constraints that are callables."""
-    if "callables" in content:
-        raise SettingError.about(
-            "store", "must have a domain whose constraints are texts, got callables, which no file holds"
-        )
     return Domain._of(toml.parse(content))
 
 

@@ -7,13 +7,18 @@
     lock                            held by the process that works on the run
 
 A file is renamed into place when it is on the disk, so a file that exists is complete. The name of a shard's file holds
-the beginning of the hash of its bytes, so damage is detected.
+the beginning of the hash of its bytes, so damage is detected. A run folder may come from a stranger. No link in it is
+followed, and only regular files are opened.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import platform
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,21 +30,29 @@ from typing import Any
 from fairprobe._version import __version__
 from fairprobe.blocks import Remark
 from fairprobe.checks import parsed_toml
-from fairprobe.errors import SettingError
+from fairprobe.errors import FairprobeError, RunError, SettingError
+from fairprobe.files import UNSUPPORTED, flush, write_bytes
 from fairprobe.model.fingerprint import UNTOLD
 from fairprobe.store.digests import canonical, sha256
 from fairprobe.store.shard_file import ShardContent, to_bytes
-from fairprobe.store.whole_files import LOCK, as_written, locked, probe, read_own, write_whole
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be replaced and there are no such locks
+    fcntl = None  # type: ignore[assignment]
 
 FORMAT = 3
 """Version of the format of run folders; folders of other versions are refused. `tests/store/assets` has a run of this
 version."""
 
-ABOUT, END, SHARDS = "run.toml", "end.json", "shards"
+ABOUT, END, SHARDS, LOCK = "run.toml", "end.json", "shards", "lock"
 PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn")
 
 HASH_DIGITS = 16
 """Number of hexadecimal digits of a file's hash that are part of its name. Chosen: 64 bits miss no damage by chance."""
+
+BEGIN_ANEW = "name another folder to begin a new run"
+"""Advice of an error about a folder whose run cannot be resumed."""
 
 MOST_DIFFERENCES = 5
 """Largest number of differing settings that an error message lists. Chosen."""
@@ -90,9 +103,8 @@ class RunReader:
                 return data
         except OSError as error:
             what = error.strerror or str(error)
-        self.remarks.append(
-            Remark("damaged-shard", f"{entry.path} must be as it was written, got {what}: it does not count")
-        )
+        text = f"{entry.path} must be as it was written, got {what}: it does not count"
+        self.remarks.append(Remark("damaged-shard", text))
         del self.entries[name]
         return None
 
@@ -107,7 +119,7 @@ class RunReader:
         try:
             return dict(json.loads(read_own(path))) if path.exists() or path.is_symlink() else {}
         except OSError as error:
-            raise SettingError.about("store", f"must be readable, got {error.strerror}: {path}") from None
+            raise unusable(f"must be readable, got {error.strerror}: {path}") from None
 
 
 class StoredRun(RunReader):
@@ -122,23 +134,25 @@ class StoredRun(RunReader):
 
         `identity` describes the run's model, domain, data and settings.
         """
+        import tomli_w
+
         folder = Path(path)
         if folder.is_dir() and not (folder / ABOUT).exists():
             _check_is_free(folder)  # before anything is made in it
         if (folder / SHARDS).is_symlink():
-            raise SettingError.about("store", f"must hold a folder {SHARDS} of its own, got a link: {folder}")
+            raise unusable(f"must hold a folder {SHARDS} of its own, got a link: {folder}")
         try:
             (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            rule = "must be a folder that can be written to"
-            raise SettingError.about("store", f"{rule}, got {error.strerror or error}: {folder}") from None
+            got = f"got {error.strerror or error}: {folder}"
+            raise unusable(f"must be a folder that can be written to, {got}") from None
         flushes = probe(folder)
         with locked(folder) as is_locked:
             begun = {"format": FORMAT, "kind": kind, "versions": _versions(), **_plain(identity)}
             is_new = not (folder / ABOUT).exists()
             if is_new:
                 _check_is_free(folder)
-                write_whole(folder / ABOUT, _toml(begun))
+                write_whole(folder / ABOUT, tomli_w.dumps(begun).encode())
             run = cls(folder)
             run.is_new = is_new
             with as_written(folder):
@@ -158,19 +172,14 @@ class StoredRun(RunReader):
     def _check_same(self, ours: Mapping[str, Any]) -> None:
         """Raise a SettingError if the stored run has another identity; add a remark if package versions differ."""
         if self.is_changed:
-            raise SettingError.about(
-                "store", f"must be a run of one model, got {self.path}, whose model became another: begin a new one"
-            )
+            raise unusable(f"must be a run of one model, got {self.path}, whose model became another: {BEGIN_ANEW}")
         if not self.is_new and (why := _untold(ours)) is not None:
-            raise SettingError.about("store", f"must be a new folder, got the run {self.path}: {why}")
+            raise unusable(f"must be a new folder, got the run {self.path}: {why}")
         mine, theirs = ({**about, "format": None, "versions": None} for about in (ours, self.about))
         differences = list(_differences(mine, theirs))
         if differences:
-            raise SettingError.about(
-                "store",
-                f"must be a run of the same model, domain and settings, got {self.path}, where "
-                f"{'; '.join(differences[:MOST_DIFFERENCES])}: name another folder to begin a new run",
-            )
+            got = f"got {self.path}, where {'; '.join(differences[:MOST_DIFFERENCES])}"
+            raise unusable(f"must be a run of the same model, domain and settings, {got}: {BEGIN_ANEW}")
         before, now = dict(self.about["versions"]), ours["versions"]
         others = [f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name)]
         if others:
@@ -194,17 +203,9 @@ class StoredRun(RunReader):
         if entry is not None:
             entry.path.unlink(missing_ok=True)
 
-    def note_end(self, **figures: Any) -> None:
-        """Store figures about how the present call ended."""
-        self.end = figures
-        self._write_end()
-
-    def note_change(self) -> None:
-        """Store that the model has changed, so that later calls refuse to resume the run."""
-        self.is_changed = True
-        self._write_end()
-
-    def _write_end(self) -> None:
+    def note(self, *, end: dict[str, Any] | None = None, is_changed: bool = False) -> None:
+        """Store figures about how the present call ended, or that the model has changed, so that no call resumes it."""
+        self.end, self.is_changed = end or self.end, is_changed or self.is_changed
         write_whole(self.path / END, canonical({"end": self.end, "is_changed": self.is_changed}))
 
 
@@ -223,18 +224,14 @@ def _read_about(folder: Path) -> dict[str, Any]:
         about = parsed_toml(read_own(path).decode("utf-8"))
         number = about["format"]
     except OSError as error:
-        rule = f"must be the folder of a run, with a {ABOUT}"
-        raise SettingError.about("store", f"{rule}, got {error.strerror}: {path}") from None
+        raise unusable(f"must be the folder of a run, with a {ABOUT}, got {error.strerror}: {path}") from None
     except (ValueError, KeyError) as error:
-        raise SettingError.about("store", f"must have a {ABOUT} that can be read, got {error}: {path}") from None
+        raise unusable(f"must have a {ABOUT} that can be read, got {error}: {path}") from None
     with as_written(path):
         if number != FORMAT:
             wrote = about.get("versions", {}).get("fairprobe", "unknown")
-            raise SettingError.about(
-                "store",
-                f"must be a run of format {FORMAT}, got format {number!r} in {path}: fairprobe {wrote} wrote it, and "
-                f"this is fairprobe {__version__}. Use that version, or name another folder to begin a new run",
-            )
+            got = f"got format {number!r} in {path}: fairprobe {wrote} wrote it, and this is fairprobe {__version__}"
+            raise unusable(f"must be a run of format {FORMAT}, {got}. Use that version, or {BEGIN_ANEW}")
         for table in ("versions", "model", "settings", "domain"):
             dict(about[table])
         str(about["kind"]), about["model"]["kind"]
@@ -244,7 +241,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
 def _check_is_free(folder: Path) -> None:
     others = sorted(each.name for each in folder.iterdir() if each.name not in (LOCK, SHARDS) and each.name[0] != ".")
     if others:
-        raise SettingError.about("store", f"must be a new folder or that of a run, got {folder} with {others[0]} in it")
+        raise unusable(f"must be a new folder or that of a run, got {folder} with {others[0]} in it")
 
 
 def _versions() -> dict[str, str]:
@@ -253,17 +250,8 @@ def _versions() -> dict[str, str]:
 
 def _plain(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested tables without entries that are None, because TOML has no None."""
-    return {
-        name: _plain(value) if isinstance(value, Mapping) else value
-        for name, value in identity.items()
-        if value is not None
-    }
-
-
-def _toml(content: Mapping[str, Any]) -> bytes:
-    import tomli_w
-
-    return tomli_w.dumps(content).encode()
+    known = {name: value for name, value in identity.items() if value is not None}
+    return {name: _plain(value) if isinstance(value, Mapping) else value for name, value in known.items()}
 
 
 def _differences(ours: Any, theirs: Any, name: str = "") -> Iterator[str]:
@@ -276,12 +264,7 @@ def _differences(ours: Any, theirs: Any, name: str = "") -> Iterator[str]:
             label = mine.get("name", place) if isinstance(mine, Mapping) else place
             yield from _differences(mine, other, f"{name}.{label}")
     elif ours != theirs:
-        yield f"{name} is {_short(theirs)}, not {_short(ours)}"
-
-
-def _short(value: Any) -> str:
-    text = "not there" if value is None else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        yield f"{name} is {theirs!r:.60}, not {ours!r:.60}"
 
 
 def recorded_settings(path: str | PathLike[str] | None) -> dict[str, Any]:
@@ -289,3 +272,108 @@ def recorded_settings(path: str | PathLike[str] | None) -> dict[str, Any]:
     if path is None or not (Path(path) / ABOUT).exists():
         return {}
     return dict(RunReader(path).about.get("settings", {}))
+
+
+# The files
+
+
+def unusable(rule: str) -> SettingError:
+    """Return the error that a folder cannot be used as `store`; the rule says what it must be, and what was got."""
+    return SettingError.about("store", rule)
+
+
+def own(path: str, flags: int) -> int:
+    """Return a file descriptor for a path; an opener for `open` that refuses links and all but regular files."""
+    try:
+        # O_NONBLOCK: to open a pipe would wait for a writer.
+        descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+            raise
+    raise unusable(f"must hold files of its own, got a link or a device: {path}")
+
+
+@contextmanager
+def as_written(where: Any) -> Iterator[None]:
+    """Within the context, turn any error about a run's content into a `SettingError` about the store."""
+    try:
+        yield
+    except FairprobeError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise unusable(f"must hold a run as it was written, got {what} in {where}") from None
+
+
+def read_own(path: Path) -> bytes:
+    """Return the bytes of a file in a run folder; refuse links and all but regular files."""
+    with open(path, "rb", opener=own) as file:
+        return file.read()
+
+
+def write_whole(path: Path, data: Any) -> None:
+    """Write a file in a run folder atomically: afterwards it is complete on the disk, or unchanged."""
+    try:
+        write_bytes(path, data, is_durable=True)
+    except OSError as error:
+        advice = "what was stored before stays: make room, or let it be written to, and start the same again"
+        raise RunError(f"a run must be stored, got {error.strerror or error}: {path}; {advice}") from None
+
+
+def probe(folder: Path) -> bool:
+    """Check that files can be written and renamed in a folder; return True if a write can be forced to the disk."""
+    path = folder / f".probe.{os.getpid()}"
+    try:
+        write_bytes(path, b"probe")
+        with path.open("rb+") as file:
+            return flush(file.fileno())
+    except OSError as error:
+        rule = "must be a folder on a file system where files can be written and renamed"
+        raise unusable(f"{rule}, got {error.strerror or error}: {folder}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Within the context, lock the folder against other processes; yield True if the file system has locks.
+
+    The process that holds the lock releases it at its end, even after a crash.
+    """
+    path = folder / LOCK
+    open(path, "ab", opener=own).close()
+    with open(path, "rb", opener=own) as file:  # open for reading: the file system may become read-only meanwhile
+        is_ours = False
+        try:
+            is_ours = _lock(file, folder)
+            yield is_ours
+        finally:
+            with contextlib.suppress(OSError, SettingError):
+                if is_ours:
+                    _sign(folder, "")
+
+
+def _lock(file: Any, folder: Path) -> bool:
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in UNSUPPORTED:
+            return False
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        holder = file.read().decode().strip() or "another process"
+        held = f"got {folder}, which {holder} holds: wait for it, or end it"
+        raise unusable(f"must be a run that nobody else is at, {held}") from None
+    _sign(folder, f"process {os.getpid()}\n")
+    return True
+
+
+def _sign(folder: Path, holder: str) -> None:
+    with open(folder / LOCK, "wb", opener=own) as file:
+        file.write(holder.encode())
