@@ -101,10 +101,10 @@ def test_the_same_seed_gives_the_same(found, why):
 
 
 def test_the_figures_are_json(why, tmp_path):
-    why.to_json(tmp_path / "why.json")
-    read = json.loads((tmp_path / "why.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    read = json.loads(json.dumps(why.jsonable(), allow_nan=False))
     assert read["regions"][0]["text"] == why.rules[0].text
-    assert {path.name for path in why.plot(tmp_path)} == {"influence.svg", "curves.svg", "directions.svg"}
+    assert read["influence"]["parameters"][0]["parameter"] == why.influence.table.index[0]
+    assert {path.name for path in why.plot(tmp_path)} == {"influence.svg", "directions.svg"}
 
 
 def test_regions_of_everything_of_nothing_and_of_scores():
@@ -284,7 +284,7 @@ def test_a_favourable_outcome_that_is_never_seen_is_refused(output, good, bad):
 # Families of many members
 
 
-@pytest.mark.parametrize("most", [300_000, 20_000, 700, 100, 1])
+@pytest.mark.parametrize("most", [300_000, 2_000, 700, 100, 1])
 def test_families_of_any_size_are_explained_within_the_budget(most):
     """2 x cases x members queries were wanted, and less was an error."""
     domain = Domain(

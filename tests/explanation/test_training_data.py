@@ -279,7 +279,7 @@ def test_absence_is_told_with_its_margin():
 
 def test_without_room_to_ask_about_the_rows_nothing_is_absent():
     X, y = rows(*alike(200, 200, 40, 40))
-    for most, expected in ((None, InData.NOT_IN_THE_DATA), (2000, InData.NOT_IN_THE_DATA), (1000, InData.UNCLEAR)):
+    for most, expected in ((10**9, InData.NOT_IN_THE_DATA), (2000, InData.NOT_IN_THE_DATA), (1000, InData.UNCLEAR)):
         evidence = made_evidence(refuse_women, DOMAIN, X, y, n=100, favourable="yes", max_queries=most)
         found = region_in_data(RULE, evidence)
         assert found.verdict is expected
@@ -324,7 +324,8 @@ def test_a_difference_of_the_margin_is_seldom_called_absent(n_runs, n, own, chan
     n_absent = 0
     for _ in range(n_runs):
         rate = np.where(X["sex"] == "Female", chance - sign * own / 2, chance)
-        labels = pd.Series(np.where(rng.random(2 * n) < rate, "yes", "no"))
-        found = region_in_data(RULE, dataclasses.replace(evidence, labels=labels))
+        labels = np.where(rng.random(2 * n) < rate, "yes", "no")
+        rows = dataclasses.replace(evidence.rows, labels=labels)
+        found = region_in_data(RULE, dataclasses.replace(evidence, rows=rows))
         n_absent += found.verdict is InData.NOT_IN_THE_DATA
     assert least <= n_absent <= most

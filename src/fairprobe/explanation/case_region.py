@@ -193,7 +193,7 @@ def _measured(
     low, high = clopper_pearson(hits, n, 1 - (1 - CONFIDENCE) / n_regions)
     cases = axes.inside(box, axes.coordinates(evidence.cases.codes))
     n_inside = domain.part(axes.rules(box)).n_valid
-    matches = None if rows is None else rule.matches(rows)
+    matches = None if rows is None else rule.matches(rows.frame)
     return CaseRegion(
         rule,
         n=n,

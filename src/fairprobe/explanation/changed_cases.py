@@ -5,20 +5,20 @@ The model is asked about all results again at the end.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, asked_cases, favourable_among
 from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.explanation.minimal_changes import FEW, Choices, MinimalChanges, inputs_at
@@ -103,7 +103,6 @@ def _common_of(
     """
     import pandas as pd
 
-    assert given.index is not None
     is_minimal = search.is_fewest[kept] & found
     columns = {"n_changes": search.n_changes[kept], "distance": search.distance[kept], "is_minimal": is_minimal}
     table = pd.DataFrame(columns, index=given.index[kept]).astype({"n_changes": "Int64"})
@@ -191,22 +190,24 @@ class Shrunk(ChangedCases):
     """The real row that each case was moved to, by its index label in `towards`."""
     before: pd.DataFrame
     """`n_changes` and `distance` of the given case, before it was moved, from the same row."""
-    _origins: pd.DataFrame
-    """The real rows as inputs, with the sensitive values of the cases and the values that links give them."""
-    _rows: pd.DataFrame
+    origins: pd.DataFrame
+    """The real row that each case was moved to, with all its own values."""
 
     _verb = "shrink"
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """A table of the cases with their real rows and numbers of changes."""
+        return self.cases.assign(row=self.rows, n_changes=self.n_changes)
+
     def _case_in_words(self, place: int) -> str:
         # As objects, so that whole numbers do not become fractions beside others.
-        frames = (self.cases, self.twins, self.outputs, self._rows, self._origins)
-        case, twin, outputs, row, origin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
-        sensitive = list(self.domain.sensitive)
-        own = [f"as if {name} {case[name]}" for name in sensitive if changes_in_words(row[[name]], case[[name]])]
-        others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
-        whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
-        changed = ", ".join(changes_in_words(case, twin, sensitive))
-        return f"{', '.join(whose)}: {changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
+        frames = (self.origins, self.cases, self.twins)
+        row, case, twin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
+        moved, turned = changes_in_words(row, case), changes_in_words(case, twin, self.domain.sensitive)
+        whose = f"row {self.rows.iloc[place]}" + (f", with {', '.join(moved)}" if moved else "")
+        before, after = map(answer, self.outputs[["case", "twin"]].iloc[place])
+        return f"{whose}: {', '.join(turned)} changes {before} to {after}"
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures of shrunk cases as values for JSON, with the mean changes and distance before."""
@@ -218,10 +219,6 @@ class Shrunk(ChangedCases):
             f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} "
             f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
         )
-
-    def shown_table(self) -> pd.DataFrame:
-        """Return a table of the cases with their real rows and numbers of changes."""
-        return self.cases.assign(row=self.rows, n_changes=self.n_changes)
 
 
 def shrink(
@@ -298,18 +295,15 @@ def _shrunk(given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChan
     outputs: dict[str, Any] = {"case": ends.outputs[:, 0], "twin": ends.outputs[:, 1]}
     if ends.classes is not None:
         outputs["class"] = ends.classes
-    common = _common_of(given, rows, search, kept, np.ones(len(kept), dtype=bool))
-    index = common["is_minimal"].index
-    origins = inputs_at(domain, search.origin[kept], families.place(ends.case))[0]
+    row, index = rows.frame.iloc[nearest[kept]], given.index[kept]
     return Shrunk(
-        **common,
+        **_common_of(given, rows, search, kept, np.ones(len(kept), dtype=bool)),
         cases=domain.decode(ends.case).set_axis(index),
         twins=domain.decode(ends.twin).set_axis(index),
         outputs=pd.DataFrame(outputs).set_axis(index),
-        rows=pd.Series(rows.frame.index[nearest[kept]], index=index, name="row"),
+        rows=pd.Series(row.index, index=index, name="row"),
         before=pd.DataFrame(before).iloc[kept].set_axis(index),
-        _origins=domain.decode(origins).set_axis(index),
-        _rows=rows.frame.iloc[nearest[kept]].set_axis(index),
+        origins=row.set_axis(index),
     )
 
 
@@ -348,6 +342,11 @@ class Repaired(ChangedCases):
     _verb = "repair"
 
     @property
+    def table(self) -> pd.DataFrame:
+        """A table of the cases with their changes in words."""
+        return self.cases.assign(changes=self.changes)
+
+    @property
     def n_unrepaired(self) -> int:
         """The number of cases for which no repair was found."""
         return int(self.distance.isna().sum())
@@ -373,10 +372,6 @@ class Repaired(ChangedCases):
             f"{', '.join(map(str, self.parameters.index[:3]))}. For {int(self.is_minimal.sum()):,} of them no smaller "
             "number is enough."
         )
-
-    def shown_table(self) -> pd.DataFrame:
-        """Return a table of the cases with their changes in words."""
-        return self.cases.assign(changes=self.changes)
 
 
 def repair(
@@ -443,15 +438,17 @@ def repair(
             "min_plausibility", f"needs a density, got {min_plausibility!r} without one: give Density.fit(domain, X)"
         )
     good = favourable_among(favourable, given) if given.n_cases else None
-    worst = _worst(good, given.cases)
+    worst = None if good is None else good.worst(given.cases.outputs, given.cases.present)
 
     def are_repairs(which: Codes, judged: Judgement) -> Mask:
         """Return a mask of the inputs that are no cases any more.
 
         Given a favourable outcome, their worst-off twin must also be better off than before.
         """
-        is_better = good is None or _worst(good, judged) > worst[which]
-        return np.asarray(judged.comparable & ~judged.hits & is_better)
+        have_ended = np.asarray(judged.comparable & ~judged.hits)
+        if good is None or worst is None:
+            return have_ended
+        return have_ended & (good.worst(judged.outputs, judged.present) > worst[which])
 
     def may_be(which: Codes, codes: Codes) -> Mask:
         """Return a mask of the inputs that are allowed, plausible, and have the case's own sensitive values."""
@@ -460,7 +457,11 @@ def repair(
             may &= density.plausibility_of(codes) >= min_plausibility
         return np.asarray(may)
 
-    people = _people(rows, density, min_plausibility)
+    people = None
+    if rows is not None:
+        people = rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
+    elif density is not None:
+        people = density.sample_codes(N_OTHERS, np.random.default_rng(0), density.floor(min_plausibility))
     near = None if people is None else coordinates(domain, people)
     gower = Gower(domain, near)
     search = MinimalChanges(given, gower, given.coordinates, are_repairs, may_be)
@@ -468,20 +469,6 @@ def repair(
     search.by_size(_choices(domain, given.coordinates, gower, near))
     search.make_smaller(both_sides=True)
     return _repaired(given, are_repairs, search, rows)
-
-
-def _people(rows: RealRows | None, density: Density | None, least: float) -> Codes | None:
-    """Return realistic inputs, as codes: real rows, or inputs drawn from the density; None without either."""
-    if rows is not None:
-        return rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
-    if density is None:
-        return None
-    return density.sample_codes(N_OTHERS, np.random.default_rng(0), density.floor(least))
-
-
-def _worst(good: Favourable | None, judged: Judgement) -> Floats:
-    """Return the rank of the output of each input's worst-off family member; 0 if no favourable outcome is known."""
-    return np.zeros(len(judged.codes)) if good is None else np.asarray(good.worst(judged.outputs, judged.present))
 
 
 def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) -> Choices:
@@ -517,8 +504,17 @@ def _repaired(
     judged = given.oracle.judge_anew(inputs_at(domain, search.values[found], given.places[found])[0])
     still = np.flatnonzero(are_repairs(found, judged) & ~judged.unsure)
     found, judged = found[still], judged.take(still)
-    repaired, own = domain.decode(judged.codes), given.cases.codes[found]
-    words, counts = _changes(domain, own, judged.codes)
+    cases, repaired = domain.decode(given.cases.codes), domain.decode(judged.codes)
+    columns = list(domain.free_columns)
+    names = [domain.names[column] for column in columns]
+    # The sensitive values are the same, so that another value is another role, too.
+    changed = given.cases.codes[found][:, columns] != judged.codes[:, columns]
+    counts = pd.Series(changed.sum(axis=0), index=names, name="parameters")
+    pairs = zip(*(frame[names].to_dict("records") for frame in (cases.iloc[found], repaired)), changed, strict=True)
+    words = [
+        ", ".join(f"{name} {old[name]} -> {new[name]}" for name in itertools.compress(names, row))
+        for old, new, row in pairs
+    ]
 
     def of_all(values: Any) -> Any:
         """Return values of the repaired cases as values of all cases, missing for the others."""
@@ -528,30 +524,10 @@ def _repaired(
     labels = pd.Series(list(judged.outputs[given.places[found], np.arange(len(found))]), dtype=object)
     return Repaired(
         **_common_of(given, rows, search, every, np.isin(every, found)),
-        cases=domain.decode(given.cases.codes).set_axis(given.index),
+        cases=cases.set_axis(given.index),
         repaired=of_all(repaired),
-        changes=of_all(words).replace({np.nan: None}),
+        changes=of_all(pd.Series(words, dtype=object, name="changes")).replace({np.nan: None}),
         parameters=counts[counts > 0].sort_values(ascending=False, kind="stable"),
         gaps=gaps.set_axis(given.index),
         _labels=of_all(labels) if given.oracle.is_label else None,
     )
-
-
-def _changes(domain: Domain, before: Codes, after: Codes) -> tuple[pd.Series, pd.Series]:
-    """Return the changes of each input in words, and the number of inputs in which each parameter changes.
-
-    `before` and `after` have the inputs as codes.
-    """
-    import pandas as pd
-
-    columns = list(domain.free_columns)
-    names = [domain.names[column] for column in columns]
-    # The sensitive values are the same, so that another value is another role, too.
-    changed = before[:, columns] != after[:, columns]
-    own, other = (domain.decode(codes)[names].to_dict("records") for codes in (before, after))
-    words = [
-        ", ".join(f"{name} {old[name]} -> {new[name]}" for name, differs in zip(names, row, strict=True) if differs)
-        for old, new, row in zip(own, other, changed, strict=True)
-    ]
-    counts = pd.Series(changed.sum(axis=0), index=names, name="parameters")
-    return pd.Series(words, name="changes", dtype=object), counts

@@ -16,7 +16,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.explanation.boxes import Axes, Box, Condition, Span, best_condition
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.slices import Slices
+from fairprobe.explanation.slices import boxes_through, n_inputs_of
 
 MAX_REGIONS = 10
 """Largest number of learned regions by default; chosen: people do not read more."""
@@ -96,16 +96,15 @@ def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
 
     Each turn takes cases that no box contains yet.
     """
-    slices, rng = Slices(evidence, axes), evidence.rng("slices")
+    rng, cost = evidence.rng("slices"), max(1, n_inputs_of(axes))
     coordinates = axes.coordinates(evidence.cases.codes)
     boxes: list[Box] = []
     left = np.arange(len(coordinates))
     for _ in range(TURNS_OF_SLICES):
-        n = min(len(left), evidence.budget.inputs(N_SLICED * slices.n_inputs, part=0.3) // max(1, slices.n_inputs))
+        n = min(len(left), evidence.budget.inputs(N_SLICED * cost, part=0.3) // cost)
         if not n:
             break
-        chosen = rng.permutation(left)[:n]
-        boxes += slices.boxes(evidence.cases.codes[chosen].astype(np.int64))
+        boxes += boxes_through(evidence, axes, evidence.cases.codes[rng.permutation(left)[:n]].astype(np.int64))
         left = left[~axes.inside_any(boxes, coordinates[left])]
     return list(dict.fromkeys(boxes))
 

@@ -21,90 +21,83 @@ MISS, HIT, UNKNOWN = 0, 1, -1
 comparable."""
 
 
-class Slices:
-    """Slices through cases: the model is asked about inputs that differ from a case along one axis."""
+def n_inputs_of(axes: Axes) -> int:
+    """Return the approximate number of inputs that are judged for the slices through one case."""
+    levels = [int(axis.parameter.levels) for axis in axes.each]
+    return sum(n if n <= SMALL else 4 * n.bit_length() for n in levels)
 
-    def __init__(self, evidence: Evidence, axes: Axes) -> None:
-        self._evidence = evidence
-        self._axes = axes
 
-    @property
-    def n_inputs(self) -> int:
-        """Return the approximate number of inputs that are judged for the slices through one case."""
-        levels = [int(axis.parameter.levels) for axis in self._axes.each]
-        return sum(n if n <= SMALL else 4 * n.bit_length() for n in levels)
+def boxes_through(evidence: Evidence, axes: Axes, cases: Codes) -> list[Box]:
+    """Return a box for each case, whose sides are the ends of the slices through the case."""
+    slices = (_Slice(evidence, axes, place, cases) for place in range(len(axes)))
+    sides = [each.whole() if each.axis.parameter.levels <= SMALL else each.ends() for each in slices]
+    numbered = ({place: side for place, side in enumerate(own) if side is not None} for own in zip(*sides, strict=True))
+    return [axes.box(conditions) for conditions in numbered]
 
-    def boxes(self, cases: Codes) -> list[Box]:
-        """Return a box for each case, whose sides are the ends of the slices through the case."""
-        sides = [
-            self._whole(place, axis, cases) if axis.parameter.levels <= SMALL else self._ends(place, axis, cases)
-            for place, axis in enumerate(self._axes.each)
-        ]
-        each_case = (
-            {place: side for place, side in enumerate(own) if side is not None} for own in zip(*sides, strict=True)
-        )
-        return [self._axes.box(conditions) for conditions in each_case]
 
-    def _status(self, axis: Axis, cases: Codes, values: Codes) -> tuple[Codes, Codes]:
-        """Return the cases changed to given values on one axis, as codes, and MISS, HIT or UNKNOWN for each."""
+class _Slice:
+    """Slices through cases along one axis: the model is asked about inputs that differ from a case only there."""
+
+    def __init__(self, evidence: Evidence, axes: Axes, place: int, cases: Codes) -> None:
+        self._evidence, self._axes, self._place, self._cases = evidence, axes, place, cases
+        self.axis = axes.each[place]
+        self._own = cases[:, self.axis.column]
+
+    def _changed(self, which: Codes, values: Codes) -> tuple[Codes, Codes]:
+        """Return cases changed to given values on the axis: their coordinates there, and MISS, HIT or UNKNOWN."""
         domain = self._evidence.domain
-        inputs = cases.copy()
-        inputs[:, axis.column] = values
+        inputs = self._cases[which]
+        inputs[:, self.axis.column] = values
         inputs = domain.completed(inputs)
         status = np.full(len(inputs), UNKNOWN, dtype=np.int64)
         allowed = np.flatnonzero(domain.allows(inputs))
         judgement = self._evidence.judge(inputs[allowed])
         status[allowed] = np.where(judgement.comparable, judgement.hits, UNKNOWN)
-        return inputs, status
+        return self._axes.coordinates(inputs)[:, self._place], status
 
-    def _coordinates(self, place: int, inputs: Codes) -> Codes:
-        """Return the coordinate of each input on one axis, given by its place."""
-        return self._axes.coordinates(inputs)[:, place]
-
-    def _whole(self, place: int, axis: Axis, cases: Codes) -> list[Condition | None]:
+    def whole(self) -> list[Condition | None]:
         """Return the condition of each case's slice along an axis of few values, all of which are tried.
 
         It is None if the case remains one at all of them.
         """
-        n = axis.parameter.levels
-        inputs, status = self._status(axis, np.repeat(cases, n, axis=0), np.tile(np.arange(n), len(cases)))
-        coordinates, which = self._coordinates(place, inputs), np.repeat(np.arange(len(cases)), n)
-        by_case = np.full((len(cases), axis.n), UNKNOWN, dtype=np.int64)
+        n, n_cases = self.axis.parameter.levels, len(self._cases)
+        which = np.repeat(np.arange(n_cases), n)
+        coordinates, status = self._changed(which, np.tile(np.arange(n), n_cases))
+        by_case = np.full((n_cases, self.axis.n), UNKNOWN, dtype=np.int64)
         known = np.flatnonzero((status != UNKNOWN) & (coordinates >= 0))
         by_case[which[known], coordinates[known]] = status[known]
-        own = self._coordinates(place, cases)
-        return [_condition(axis, each, int(at)) for each, at in zip(by_case, own, strict=True)]
+        own = self._axes.coordinates(self._cases)[:, self._place]
+        return [_condition(self.axis, each, int(at)) for each, at in zip(by_case, own, strict=True)]
 
     # Parameters of many values: ever farther from the case, then halving
 
-    def _ends(self, place: int, axis: Axis, cases: Codes) -> list[Condition | None]:
+    def ends(self) -> list[Condition | None]:
         """Return the span of each case's slice along an axis of many values; None if the case has no value there."""
+        axis, own, n = self.axis, self._own, len(self._cases)
         last = axis.parameter.levels - 1 - axis.parameter.missing
-        own = cases[:, axis.column]
-        shift = self._coordinates(place, cases) - own  # where a link shifts the values
-        low, high = (self._end(axis, cases, last, up) for up in (False, True))
-        takes_missing = np.zeros(len(cases), dtype=bool)
+        shift = self._axes.coordinates(self._cases)[:, self._place] - own  # where a link shifts the values
+        low, high = self._end(last, -1), self._end(last, 1)
+        takes_missing = np.zeros(n, dtype=bool)
         if axis.parameter.missing:
-            takes_missing = self._status(axis, cases, np.full(len(cases), last + 1))[1] != MISS
+            takes_missing = self._changed(np.arange(n), np.full(n, last + 1))[1] != MISS
         low, high = np.where(low == 0, 0, low + shift), np.where(high == last, axis.last, high + shift)
         spans = zip(low.tolist(), high.tolist(), takes_missing.tolist(), strict=True)
         return [Span(*span) if known else None for span, known in zip(spans, own <= last, strict=True)]
 
-    def _end(self, axis: Axis, cases: Codes, last: int, up: bool) -> Codes:
+    def _end(self, last: int, sign: int) -> Codes:
         """Return, for each case, the farthest code in one direction up to which it was found to remain a case."""
-        own, each = cases[:, axis.column], np.arange(len(cases))
-        room = np.maximum(last - own if up else own, 0)
-        sign = 1 if up else -1
+        own, each = self._own, np.arange(len(self._cases))
+        room = np.maximum(last - own if sign > 0 else own, 0)
         hops = 2 ** np.arange(int(last).bit_length() + 1)
         steps = np.minimum(hops[None, :], room[:, None])
-        _, status = self._status(axis, np.repeat(cases, len(hops), axis=0), (own[:, None] + sign * steps).ravel())
+        _, status = self._changed(np.repeat(each, len(hops)), (own[:, None] + sign * steps).ravel())
         misses = status.reshape(steps.shape) == MISS
         first = np.where(misses.any(axis=1), misses.argmax(axis=1), len(hops))
         good = np.where(first == 0, 0, steps[each, np.maximum(first - 1, 0)])
         bad = np.where(first < len(hops), steps[each, np.minimum(first, len(hops) - 1)], good + 1)
         while len(some := np.flatnonzero(bad - good > 1)):
             middle = (good + bad)[some] // 2
-            is_miss = self._status(axis, cases[some], own[some] + sign * middle)[1] == MISS
+            is_miss = self._changed(some, own[some] + sign * middle)[1] == MISS
             bad[some[is_miss]] = middle[is_miss]
             good[some[~is_miss]] = middle[~is_miss]
         return np.asarray(own + sign * good)
