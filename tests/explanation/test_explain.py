@@ -12,16 +12,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.label_worlds import made_evidence as evidence_of
 from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.explanation.boxes import Axes, Span
-from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.evidence import DrawnFrom
 from fairprobe.explanation.region_learning import Pool, learn
+from fairprobe.explanation.regions import Axes, Few, Span, measured_regions
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -172,16 +170,6 @@ def test_intervals_hold_for_all_regions_at_once(n_sets, n_each, least):
     assert n_covered >= least
 
 
-def test_a_tree_is_looked_into():
-    rows = DOMAIN.sample(4000, seed=2)
-    X = rows.assign(job=rows["job"].map({"a": 0, "b": 1, "c": 2, "d": 3}))
-    tree = DecisionTreeClassifier(random_state=0).fit(X.to_numpy(), model(rows))
-    domain = Domain([*DOMAIN.parameters[:2], Integer("job", 0, 3), Integer("sex", 0, 1)], ["sex"])
-    why = explain(search(tree, domain, max_cases=200), tree, X, model(rows), max_queries=60_000)
-    assert why.inside is not None
-    assert str(why.rules[0].in_data.verdict) == "in-the-data"
-
-
 # What is given
 
 
@@ -238,47 +226,6 @@ def test_cases_that_no_longer_hold_are_counted_and_left_out(found):
 def test_bad_input_is_refused(found, arguments, error, words):
     with pytest.raises(error, match=words):
         explain(found, model, **arguments)
-
-
-def test_cases_of_another_domain_are_refused(found):
-    other = Domain([Integer("age", 18, 30), *DOMAIN.parameters[1:]], ["sex"])
-    with pytest.raises(DataError, match="must be inputs of the domain, got age="):
-        explain(found.cases, model, domain=other)
-    with pytest.raises(DataError, match="got none for grade"):
-        explain(found.cases.drop(columns="grade"), model, domain=DOMAIN)
-
-
-@pytest.mark.parametrize(
-    ("output", "good", "bad"),
-    [
-        ("label", "b", "B"),
-        ("score", "highest", "b"),
-        ("proba", "b", 1),
-        ("proba", "lowest", 2),
-        ("value", "lowest", "low"),
-    ],
-)
-def test_a_favourable_outcome_that_is_never_seen_is_refused(output, good, bad):
-    class Model:
-        classes_ = np.array(["a", "b"])
-        feature_names_in_ = np.array(["x", "sex"])
-
-        def decision_function(self, X):
-            return np.where((X["x"] > 4) & (X["sex"] == 1), 1.0, -1.0)
-
-        def predict_proba(self, X):
-            return np.column_stack([self.decision_function(X) < 0, self.decision_function(X) > 0]).astype(float)
-
-        def predict(self, X):
-            return (
-                self.decision_function(X) if output == "value" else self.classes_[self.predict_proba(X).argmax(axis=1)]
-            )
-
-    domain = Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], ["sex"])
-    found = search(Model(), domain, output=output, threshold=None if output == "label" else 0.5)
-    assert explain(found, Model(), favourable=good, max_queries=3000).directions.favourable == good
-    with pytest.raises(SettingError, match=f"favourable must be an outcome of the model, one of .*; got {bad!r}"):
-        explain(found, Model(), favourable=bad, max_queries=3000)
 
 
 # Families of many members

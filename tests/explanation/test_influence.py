@@ -72,14 +72,14 @@ def test_the_interval_covers(monkeypatch):
     truth = {"x": truth["x"][every[:, 1]].mean(), "y": truth["y"][every[:, 0]].mean()}
     model = flips(is_case)
     monkeypatch.setattr(moving, "N_OTHERS", 2_000)
-    n_seeds, covered = 200, {"x": 0, "y": 0}
+    n_seeds, covered = 40, {"x": 0, "y": 0}
     for seed in range(n_seeds):
         codes = np.random.default_rng([seed, 5]).choice(every, 40)
         influence = influence_of(evidence_of(model, domain, codes=codes, seed=seed), n_values=3)
         for name, number in truth.items():
             covered[name] += influence.table.loc[name, "low"] <= number <= influence.table.loc[name, "high"]
-    # A right one is below 181 of 200 once in 200 times; these are seeds that stay.
-    assert min(covered.values()) >= 181, covered
+    # A right one is below 34 of 40 once in 200 times; these are seeds that stay.
+    assert min(covered.values()) >= 34, covered
 
 
 # What is never asked
@@ -183,18 +183,6 @@ def test_what_is_linked_moves_by_role():
     assert not (codes[case == 1, column] == 0).any()
     # Among those of 50, nobody may be a child.
     assert set(codes[:, column]) == {0, 1}
-
-
-def test_a_shift_moves_by_role_too():
-    domain = Domain(
-        [Integer("height", 150, 200), Integer("x", 0, 4), Category("sex", ["Female", "Male"])],
-        sensitive=["sex"],
-        links=[Link("height", "sex", shift={"Female": 0, "Male": 12})],
-    )
-    model = lambda frame: (frame["height"] > 180).to_numpy().astype(int)  # noqa: E731
-    influence = influence_of(evidence_of(model, domain))
-    # A case is who is 169 to 180 as a woman: of 39 pairs of heights, 12 are.
-    assert influence.table.loc["height", "low"] < 27 / 38 < influence.table.loc["height", "high"]
 
 
 def test_moved_cases_are_plausible():

@@ -144,7 +144,7 @@ def test_outputs_say_that_it_is_a_simulation(domain):
     assert len(found.table) == len(found) == 3 * 3 * 2
     assert found.table["simulated"].all()
     assert set(found.table["remedy"]) == set(WAYS)
-    assert all(sentence.startswith("simulated: with region 1 decided ") for sentence in found.sentences()[:6])
+    assert all(sentence.startswith("Simulated: with region 1 decided ") for sentence in found.sentences()[:6])
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
     (table,) = found.blocks()
     assert [row[0] for row in table.rows] == ["as it is", "region 1", "region 2", "the first 2 regions"]

@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.label_worlds import made_evidence as evidence_of
 from fairprobe import Density, Domain, Integer
-from fairprobe.explanation.severity import severity_of
+from fairprobe.explanation.influence import severity_of
 from fairprobe.testing import CountingModel, loans, never, pair, proba, score
 
 

@@ -10,7 +10,7 @@ from benchmarks.label_worlds import made_evidence
 from fairprobe import Category, Domain, Integer, Ordinal, Rule, explain, search
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explanation import case_region, evidence, explaining, severity, training_data
+from fairprobe.explanation import evidence, explaining, influence, regions, training_data
 from fairprobe.explanation.training_data import InData, region_in_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
@@ -51,7 +51,7 @@ def test_a_region_called_thin_for_want_of_queries_is_caught(is_caught):
         assert why.rules
         assert "thin-regions" not in dict(why.health)
 
-    is_caught(check, case_region, "_why_few", lambda *counts: case_region.Few.THIN)
+    is_caught(check, regions, "_why_few", lambda *counts: regions.Few.THIN)
 
 
 def test_a_section_that_is_silently_missing_is_caught(is_caught):
@@ -80,7 +80,7 @@ def test_moves_told_as_labels_are_caught(is_caught):
         assert (why.n_cases, why.severity.n_relabelled) == (10, 3)
         assert any("Of 10 cases" in sentence and "3 have" in sentence for sentence in why.sentences())
 
-    is_caught(check, severity, "relabelled_of", lambda evidence: (None, None))
+    is_caught(check, influence, "relabelled_of", lambda evidence: (None, None))
 
 
 def test_an_alphabetical_order_is_caught(is_caught):

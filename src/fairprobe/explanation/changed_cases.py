@@ -17,7 +17,6 @@ from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
-from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import DataError, SettingError
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, asked_cases, favourable_among
 from fairprobe.explanation.finding import Finding, as_json
@@ -25,7 +24,6 @@ from fairprobe.explanation.minimal_changes import FEW, Choices, MinimalChanges, 
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
 from fairprobe.searching.start_rows import as_compared
-from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +49,8 @@ class ChangedCases(Finding):
     1."""
     is_minimal: pd.Series
     """True for a case if all smaller numbers of changes were tried and none succeeds."""
+    changes: pd.Series
+    """The values in which a case and its origin or result differ, such as "age 43 -> 40"; None without a result."""
     n_gone: int
     """Number of given cases that were left out because the model no longer treats them differently, or not every
     time."""
@@ -63,10 +63,6 @@ class ChangedCases(Finding):
     def n_cases(self) -> int:
         """The number of given cases that still hold when the model is asked again."""
         return len(self.cases)
-
-    def in_words(self, n: int = 3) -> list[str]:
-        """Return the first `n` cases that have a result in words: their changes and the model's outputs."""
-        return [self._case_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures of changed cases as values for JSON; means are over the cases with a result."""
@@ -90,32 +86,43 @@ class ChangedCases(Finding):
     def _sentence(self) -> str:
         raise NotImplementedError
 
-    def _case_in_words(self, place: int) -> str:
-        raise NotImplementedError
-
 
 def _common_of(
-    given: Evidence, rows: RealRows | None, search: MinimalChanges, kept: Codes, found: Mask
+    given: Evidence, rows: RealRows | None, search: MinimalChanges, kept: Codes, found: Mask, changes: list[str]
 ) -> dict[str, Any]:
-    """Return the fields of `ChangedCases` for a result, by name.
+    """Return the fields of `ChangedCases` for a result, by name, except the cases.
 
-    `kept` are the places of the cases that remain, `found` is a boolean mask of those with a result.
+    `kept` are the places of the cases that remain, `found` is a boolean mask of those with a result, in which the
+    `changes` were made.
     """
     import pandas as pd
 
-    is_minimal = search.is_fewest[kept] & found
-    columns = {"n_changes": search.n_changes[kept], "distance": search.distance[kept], "is_minimal": is_minimal}
+    is_minimal, n_lost = search.is_fewest[kept] & found, given.n_cases - len(kept)
+    columns = {"n_changes": search.n_changes[kept], "distance": search.distance[kept]}
     table = pd.DataFrame(columns, index=given.index[kept]).astype({"n_changes": "Int64"})
-    n_lost = given.n_cases - len(kept)
+    table["changes"] = None
+    table.loc[found, "changes"] = changes
     return {
         "domain": given.domain,
         "n_changes": table["n_changes"].where(found),
         "distance": table["distance"].where(found),
-        "is_minimal": table["is_minimal"],
+        "is_minimal": pd.Series(is_minimal, index=table.index, name="is_minimal"),
+        "changes": table["changes"],
         "n_gone": given.n_gone + n_lost,
         "n_queries": given.n_queries,
         "health": (*given.health(n_lost), *_remarks(rows, search, found, is_minimal)),
     }
+
+
+def _changes(domain: Domain, before: Codes, after: Codes) -> list[str]:
+    """Return the values in which two inputs differ in columns that can be moved, as text; one text for each pair."""
+    names = [domain.names[column] for column in domain.free_columns]
+    frames = (domain.decode(codes)[names].to_dict("records") for codes in (before, after))
+    differ = (before != after)[:, list(domain.free_columns)]
+    return [
+        ", ".join(f"{name} {old[name]} -> {new[name]}" for name in itertools.compress(names, row))
+        for row, old, new in zip(differ, *frames, strict=True)
+    ]
 
 
 def _remarks(rows: RealRows | None, search: MinimalChanges, found: Mask, is_minimal: Mask) -> Iterator[Remark]:
@@ -188,11 +195,6 @@ class Shrunk(ChangedCases):
     `class`."""
     rows: pd.Series
     """The real row that each case was moved to, by its index label in `towards`."""
-    before: pd.DataFrame
-    """`n_changes` and `distance` of the given case, before it was moved, from the same row."""
-    origins: pd.DataFrame
-    """The real row that each case was moved to, with all its own values."""
-
     _verb = "shrink"
 
     @property
@@ -200,24 +202,10 @@ class Shrunk(ChangedCases):
         """A table of the cases with their real rows and numbers of changes."""
         return self.cases.assign(row=self.rows, n_changes=self.n_changes)
 
-    def _case_in_words(self, place: int) -> str:
-        # As objects, so that whole numbers do not become fractions beside others.
-        frames = (self.origins, self.cases, self.twins)
-        row, case, twin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
-        moved, turned = changes_in_words(row, case), changes_in_words(case, twin, self.domain.sensitive)
-        whose = f"row {self.rows.iloc[place]}" + (f", with {', '.join(moved)}" if moved else "")
-        before, after = map(answer, self.outputs[["case", "twin"]].iloc[place])
-        return f"{whose}: {', '.join(turned)} changes {before} to {after}"
-
-    def jsonable(self) -> dict[str, Any]:
-        """Return the figures of shrunk cases as values for JSON, with the mean changes and distance before."""
-        return {**super().jsonable(), **as_json(self.before.astype(float).mean().add_suffix("_before").to_dict())}
-
     def _sentence(self) -> str:
-        before, after = self.before["n_changes"].mean(), self.n_changes.mean()
         return (
-            f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} "
-            f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
+            f"{self.n_cases:,} cases differ from a real row in {self.n_changes.mean():.1f} parameters on average. For "
+            f"{int(self.is_minimal.sum()):,} of them no smaller number gives a case."
         )
 
 
@@ -262,8 +250,8 @@ def shrink(
        age  hours  sex
     0   41     40    1
     1   41     40    1
-    >>> shrunk.in_words(1)
-    ['row 0, with age 38 -> 41: sex 1 -> 0 changes True to False']
+    >>> shrunk.changes[0]
+    'age 38 -> 41'
     """
     given = asked_cases(
         cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch, n_times=2
@@ -276,13 +264,12 @@ def shrink(
     gower = Gower(given.domain, coordinates(given.domain, rows.codes))
     search = MinimalChanges(given, gower, origin, lambda which, judgement: judgement.hits)
     search.keep(np.arange(given.n_cases), target)
-    before = {"n_changes": search.n_changes.copy(), "distance": search.distance.copy()}
     search.by_size(Choices.between(given.domain, gower, origin, target))
     search.make_smaller()
-    return _shrunk(given, rows, nearest, search, before)
+    return _shrunk(given, rows, nearest, search)
 
 
-def _shrunk(given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChanges, before: dict[str, Any]) -> Shrunk:
+def _shrunk(given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChanges) -> Shrunk:
     """Ask the model about the shrunk cases again, and return the result without those that it now contradicts."""
     import pandas as pd
 
@@ -295,15 +282,15 @@ def _shrunk(given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChan
     outputs: dict[str, Any] = {"case": ends.outputs[:, 0], "twin": ends.outputs[:, 1]}
     if ends.classes is not None:
         outputs["class"] = ends.classes
-    row, index = rows.frame.iloc[nearest[kept]], given.index[kept]
+    # The real rows as inputs, with the sensitive values of the cases and the values that links give them.
+    origins = inputs_at(domain, search.origin[kept], families.place(ends.case))[0]
+    index, changes = given.index[kept], _changes(domain, origins, ends.case)
     return Shrunk(
-        **_common_of(given, rows, search, kept, np.ones(len(kept), dtype=bool)),
+        **_common_of(given, rows, search, kept, np.ones(len(kept), dtype=bool), changes),
         cases=domain.decode(ends.case).set_axis(index),
         twins=domain.decode(ends.twin).set_axis(index),
         outputs=pd.DataFrame(outputs).set_axis(index),
-        rows=pd.Series(row.index, index=index, name="row"),
-        before=pd.DataFrame(before).iloc[kept].set_axis(index),
-        origins=row.set_axis(index),
+        rows=pd.Series(rows.frame.index[nearest[kept]], index=index, name="row"),
     )
 
 
@@ -330,15 +317,8 @@ class Repaired(ChangedCases):
 
     repaired: pd.DataFrame
     """The repaired inputs, which are no longer cases; they keep the sensitive values of their cases."""
-    changes: pd.Series
-    """The changes of each case in words, such as "age 43 -> 40"; None for a case without a repair."""
     parameters: pd.Series
     """Number of repairs that change each parameter, by its name, in descending order."""
-    gaps: pd.DataFrame
-    """The largest gap over each case's family, in the columns `before` and `after` the repair."""
-    _labels: pd.Series | None
-    """The model's label for each repaired input; None if labels are not compared."""
-
     _verb = "repair"
 
     @property
@@ -350,13 +330,6 @@ class Repaired(ChangedCases):
     def n_unrepaired(self) -> int:
         """The number of cases for which no repair was found."""
         return int(self.distance.isna().sum())
-
-    def _case_in_words(self, place: int) -> str:
-        if self._labels is not None:
-            said = f"it gets {answer(self._labels.iloc[place])} as its twins do"
-        else:
-            said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
-        return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures of repaired cases as values for JSON; means are over the cases with a repair."""
@@ -421,8 +394,8 @@ def repair(
        age  hours  sex
     0   40     80    0
     1   51     12    1
-    >>> repaired.in_words(1)
-    ['case 0, with age 43 -> 40: it gets False as its twins do']
+    >>> repaired.changes[0]
+    'age 43 -> 40'
     """
     if isinstance(cases, Found) and density is None:
         density = cases.density
@@ -504,30 +477,13 @@ def _repaired(
     judged = given.oracle.judge_anew(inputs_at(domain, search.values[found], given.places[found])[0])
     still = np.flatnonzero(are_repairs(found, judged) & ~judged.unsure)
     found, judged = found[still], judged.take(still)
-    cases, repaired = domain.decode(given.cases.codes), domain.decode(judged.codes)
-    columns = list(domain.free_columns)
-    names = [domain.names[column] for column in columns]
-    # The sensitive values are the same, so that another value is another role, too.
-    changed = given.cases.codes[found][:, columns] != judged.codes[:, columns]
-    counts = pd.Series(changed.sum(axis=0), index=names, name="parameters")
-    pairs = zip(*(frame[names].to_dict("records") for frame in (cases.iloc[found], repaired)), changed, strict=True)
-    words = [
-        ", ".join(f"{name} {old[name]} -> {new[name]}" for name in itertools.compress(names, row))
-        for old, new, row in pairs
-    ]
-
-    def of_all(values: Any) -> Any:
-        """Return values of the repaired cases as values of all cases, missing for the others."""
-        return values.set_axis(found).reindex(every).set_axis(given.index)
-
-    gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=every)
-    labels = pd.Series(list(judged.outputs[given.places[found], np.arange(len(found))]), dtype=object)
+    own, names = given.cases.codes, [domain.names[column] for column in domain.free_columns]
+    counts = (own[found] != judged.codes)[:, list(domain.free_columns)].sum(axis=0)
+    parameters = pd.Series(counts, index=names, name="parameters")
+    changes = _changes(domain, own[found], judged.codes)
     return Repaired(
-        **_common_of(given, rows, search, every, np.isin(every, found)),
-        cases=cases.set_axis(given.index),
-        repaired=of_all(repaired),
-        changes=of_all(pd.Series(words, dtype=object, name="changes")).replace({np.nan: None}),
-        parameters=counts[counts > 0].sort_values(ascending=False, kind="stable"),
-        gaps=gaps.set_axis(given.index),
-        _labels=of_all(labels) if given.oracle.is_label else None,
+        **_common_of(given, rows, search, every, np.isin(every, found), changes),
+        cases=domain.decode(own).set_axis(given.index),
+        repaired=domain.decode(judged.codes).set_axis(found).reindex(every).set_axis(given.index),
+        parameters=parameters[parameters > 0].sort_values(ascending=False, kind="stable"),
     )

@@ -24,15 +24,13 @@ from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
 from fairprobe.explanation.evidence import Evidence, labels_of, n_classes_of
-from fairprobe.explanation.finding import Finding, draw_bars
+from fairprobe.explanation.finding import CONFIDENCE, Finding, draw_bars
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CONFIDENCE = 0.95
-"""Confidence of the intervals of directions; chosen."""
 SURPRISING = 0.05
 """Largest adjusted p-value at which a sentence says that chance alone does not explain a direction; chosen."""
 

@@ -17,16 +17,14 @@ from fairprobe.clock import Clock
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
-from fairprobe.explanation.boxes import Axes
-from fairprobe.explanation.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, explained_cases, favourable_among
 from fairprobe.explanation.finding import Finding
-from fairprobe.explanation.influence import Influence, influence_of
+from fairprobe.explanation.influence import Influence, Severity, influence_of, severity_of
 from fairprobe.explanation.inside import Inside, inside_of
 from fairprobe.explanation.region_learning import MAX_REGIONS, Pool, learn
+from fairprobe.explanation.regions import Axes, CaseRegion, Few, measured_regions
 from fairprobe.explanation.remedies import Remedies, remedies_of
-from fairprobe.explanation.severity import Severity, severity_of
 from fairprobe.explanation.training_data import VERDICTS
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller

@@ -14,6 +14,9 @@ from fairprobe.domain.values import plain_or_none
 if TYPE_CHECKING:
     import pandas as pd
 
+CONFIDENCE = 0.95
+"""Confidence of all intervals of an explanation; chosen. The intervals of all regions hold together."""
+
 WIDTH, LINE = 7.2, 0.3
 """Width of a drawing and height of a bar, in inches; chosen."""
 

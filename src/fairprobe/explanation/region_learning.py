@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.explanation.boxes import Axes, Box, Condition, Span, best_condition
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.slices import boxes_through, n_inputs_of
+from fairprobe.explanation.regions import Axes, Box, Condition, Span
+from fairprobe.explanation.sides import best_condition, boxes_through, n_inputs_of
 
 MAX_REGIONS = 10
 """Largest number of learned regions by default; chosen: people do not read more."""

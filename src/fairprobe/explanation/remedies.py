@@ -23,7 +23,7 @@ from fairprobe.domain.rows import Rows
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.favourable import in_order
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import Finding, as_json
+from fairprobe.explanation.finding import CONFIDENCE, Finding, as_json
 from fairprobe.oracle import ROWS_A_CALL
 from fairprobe.wording import POPULATIONS, percent
 
@@ -34,14 +34,8 @@ if TYPE_CHECKING:
 N_SAMPLED = 20_000
 """Number of inputs and of rows on which remedies are simulated; chosen."""
 
-CONFIDENCE = 0.95
-"""Confidence of the intervals of simulated shares; chosen."""
-
 COLUMNS = ["region", "remedy", "population", "twins", "n", "share_before", "share_after", "low", "high"]
 COLUMNS += ["accuracy_before", "accuracy_after", "simulated"]
-
-IN_TITLES = {"linked": ", linked twins", "plain": ""}
-"""Words that follow the population's name in titles, by kind of twins."""
 
 IN_JSON = {"remedy": "decision", "share_before": "before", "share_after": "after"}
 
@@ -64,8 +58,12 @@ class Remedies(Finding):
         return len(self.table)
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each row of the table, with the share and the accuracy before and after."""
-        return [_sentence(row) for row in self.table.itertuples()]
+        """Return a sentence for each row of the table, with the share before and after."""
+        return [
+            f"Simulated: with {row.region} decided by {row.remedy}, {percent(row.share_after)} of "
+            f"{POPULATIONS[row.population]} would be discriminatory, now {percent(row.share_before)}."
+            for row in self.table.itertuples()
+        ]
 
     def jsonable(self) -> Any:
         """Return the remedies as values for JSON: one record for each row of the table, with its sentence."""
@@ -79,12 +77,11 @@ class Remedies(Finding):
         """
         if not len(self):
             return [Sentence("No remedy was simulated.")]
-        table = self.table.assign(on=self.table["population"] + self.table["twins"].map(IN_TITLES))
-        samples = table["on"].unique().tolist()
+        table, samples = self.table, self.table["population"].unique().tolist()
         ways = table.dropna(subset="accuracy_after")["remedy"].unique().tolist()
 
         def line(name: str, part: pd.DataFrame, when: str) -> list[str]:
-            shares = part.groupby("on")[f"share_{when}"].max().reindex(samples)
+            shares = part.groupby("population")[f"share_{when}"].max().reindex(samples)
             accuracies = part.groupby("remedy")[f"accuracy_{when}"].first().reindex(ways)
             return [name, *map(percent, [*shares, *accuracies])]
 
@@ -93,19 +90,6 @@ class Remedies(Finding):
         title = "What would end it, simulated: the share left if all twins in a region got one outcome, and the "
         title += "accuracy on the rows."
         return [Table.of(["", *samples, *(f"accuracy, {way}" for way in ways)], rows, title)]
-
-
-def _sentence(row: Any) -> str:
-    where = POPULATIONS[row.population] + IN_TITLES[row.twins]
-    if not row.n:
-        return f"simulated: the effect of deciding {row.region} otherwise on {where} was not measured"
-    said = (
-        f"simulated: with {row.region} decided {WAYS[row.remedy][0]}, {percent(row.share_after)} of {where} would be "
-        f"discriminatory ({percent(row.low)} to {percent(row.high)}); now {percent(row.share_before)} are"
-    )
-    if math.isnan(row.accuracy_after):
-        return said
-    return f"{said}; accuracy on the rows {percent(row.accuracy_after)}, now {percent(row.accuracy_before)}"
 
 
 def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = N_SAMPLED) -> Remedies:
@@ -121,7 +105,7 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = N_SAMPLED
     samples = list(_samples(evidence, rules, n)) if rules else []
     decided = [
         (decision, sample, *outcomes)
-        for decision, (_, decide) in WAYS.items()
+        for decision, decide in WAYS.items()
         for sample in samples
         if (outcomes := decide(sample, evidence)) is not None
     ]
@@ -273,12 +257,13 @@ def _by_constant(sample: _Sample, evidence: Evidence) -> Decided:
     return sample.outputs[place], sample.present[place]
 
 
-WAYS: dict[str, tuple[str, Callable[[_Sample, Evidence], Decided | None]]] = {
-    "twins-mean": ("by the mean outcome of the twins", _by_mean),
-    "favourable": ("always by the favourable outcome", _by_favourable),
-    "constant-sensitive-value": ("as if the sensitive value were always the same", _by_constant),
+WAYS: dict[str, Callable[[_Sample, Evidence], Decided | None]] = {
+    "twins-mean": _by_mean,
+    "favourable": _by_favourable,
+    "constant-sensitive-value": _by_constant,
 }
-"""Words in a sentence and function of each simulated decision of a region, by name."""
+"""Function of each simulated decision of a region, by name: the mean outcome of the twins, always the favourable one,
+or as if the sensitive value were always the same."""
 
 
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:

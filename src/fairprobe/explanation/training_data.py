@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
-from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.rows import Rows
 from fairprobe.domain.values import plain
@@ -32,7 +31,7 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, 
 from fairprobe.estimation.favourable import in_order
 from fairprobe.explanation.directions import groups_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import Finding
+from fairprobe.explanation.finding import CONFIDENCE, Finding
 from fairprobe.wording import capital, closed, percent
 
 if TYPE_CHECKING:
@@ -175,9 +174,7 @@ class RegionInData(Finding):
         return {**super().jsonable(), "sentence": self.sentence()}
 
 
-def region_in_data(
-    rule: Rule, evidence: Evidence, *, confidence: float = 0.95, n_regions: int = 1
-) -> RegionInData | None:
+def region_in_data(rule: Rule, evidence: Evidence, *, n_regions: int = 1) -> RegionInData | None:
     """Test whether the training rows inside a region show the difference that the model makes there.
 
     The groups are the sensitive values and, with several sensitive parameters, their combinations too. The compared
@@ -194,14 +191,13 @@ def region_in_data(
     Args:
         rule: the region, as a rule that is true inside it.
         evidence: the rows, their labels and the cases.
-        confidence: confidence with which all statements on all regions hold together.
-        n_regions: number of regions that are tested.
+        n_regions: number of regions that are tested; all statements on them hold together at 95% confidence.
     """
     import pandas as pd
 
-    held = split_confidence(confidence, checked_count("n_regions", n_regions))
     if evidence.rows is None:
         return None
+    held = split_confidence(CONFIDENCE, n_regions)
     inside, sets = evidence.rows.take(rule.matches(evidence.rows.frame)), groups_of(evidence.domain)
     own = evidence.domain.families.place_of(inside.own)
     targets, known = _targets(evidence, inside)

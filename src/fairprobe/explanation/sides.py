@@ -1,16 +1,16 @@
-"""Slices through cases: along each parameter, the values at which a case remains one while all other values stay.
+"""Sides of boxes: slices through cases give the first ones, judged inputs then improve them.
 
-The slices through a case in a box are the sides of the box, even if the box is thin or others are near. They give the
-first boxes, which judged inputs then improve or drop.
+A slice has the values of one parameter at which a case remains one while all other values stay. The slices through a
+case in a box are the sides of the box, even if the box is thin or others are near.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from fairprobe.arrays import Codes
-from fairprobe.explanation.boxes import Axes, Axis, Box, Condition, Span
+from fairprobe.arrays import Codes, Floats
 from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.regions import Axes, Axis, Box, Condition, Span
 
 SMALL = 64
 """Largest number of values of a parameter that are all tried; chosen. With more, a slice's ends are found by doubling
@@ -119,3 +119,62 @@ def _condition(axis: Axis, status: Codes, own: int) -> Condition | None:
     low = int(below[-1]) + 1 if len(below) else 0
     high = int(above[0]) - 1 if len(above) else axis.last
     return Span(low, high, axis.missing is not None and bool(status[axis.missing] != MISS))
+
+
+# The condition of the highest worth on one axis
+
+
+def best_condition(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """Return (condition, gain): the condition of a region with the highest gain on a parameter; None if there is none.
+
+    `values` and `gains` are by input, and `now` is the present condition.
+    """
+    if not axis.is_ordered:
+        return _best_values(axis, values, gains, now)
+    was = now if isinstance(now, Span) else Span(0, axis.last)
+    return _best_span(axis, values, gains, was) if len(values) else None
+
+
+def _best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """Return the values whose summed gain is positive, and their gain; None if there are none.
+
+    A value without inputs stays as in the condition `now`.
+    """
+    by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
+    before = np.ones(axis.n, dtype=bool) if now is None else axis.holds(now, np.arange(axis.n))
+    inside = np.where(n > 0, by_value > 0, before)
+    if not inside.any():
+        return None
+    return frozenset(np.flatnonzero(inside).tolist()), float(by_value[inside].sum())
+
+
+def _best_span(axis: Axis, values: Codes, gains: Floats, now: Span) -> tuple[Condition, float]:
+    """Return the range of an ordered parameter with the highest gain, and the gain.
+
+    An end of the range `now` does not move if no input lies in between.
+    """
+    at, worth = _by_value(values, gains, axis.n)
+    missing_worth = 0.0
+    if at[-1] == axis.missing:
+        missing_worth, at, worth = float(worth[-1]), at[:-1], worth[:-1]
+    if not len(at):
+        return Span(1, 0, True), missing_worth
+    sums = np.concatenate([[0.0], np.cumsum(worth)])
+    end = int(np.argmax(sums[1:] - np.minimum.accumulate(sums[:-1])))
+    start = int(np.argmin(sums[: end + 1]))
+    gain = float(sums[end + 1] - sums[start])
+    below = int(at[start - 1]) if start else -1
+    above = int(at[end + 1]) if end + 1 < len(at) else axis.last + 1
+    low, high = int(at[start]), int(at[end])
+    low = now.low if below < now.low <= low else (0 if below < 0 else (below + low + 1) // 2)
+    high = now.high if high <= now.high < above else (axis.last if above > axis.last else (high + above) // 2)
+    return Span(low, high, missing_worth > 0), gain + max(missing_worth, 0.0)
+
+
+def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
+    """Return the values that inputs have, in increasing order, and the summed gain of the inputs with each."""
+    if n > len(values):
+        at, places = np.unique(values, return_inverse=True)
+        return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
+    at = np.flatnonzero(np.bincount(values, minlength=n))
+    return at, np.asarray(np.bincount(values, gains, n)[at], dtype=np.float64)
