@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import statistics
@@ -17,9 +16,8 @@ from benchmarks.label_worlds import made_evidence as evidence_of
 from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.explanation.evidence import DrawnFrom
 from fairprobe.explanation.region_learning import Pool, learn
-from fairprobe.explanation.regions import Axes, Few, Span, measured_regions
+from fairprobe.explanation.regions import Axes, measured_regions
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -276,14 +274,3 @@ def test_families_of_any_size_are_explained_within_the_budget(most):
     else:
         assert "not-measured" in dict(why.health)
         assert f"Not measured: the limit of {most:,} queries left" in " ".join(why.sentences())
-
-
-def test_a_region_is_thin_only_where_the_population_is():
-    evidence = evidence_of(model, DOMAIN, n=4000, batch="frame")
-    axes = Axes(DOMAIN)
-    thin = axes.box({0: Span(49, 49), 1: Span(8, 8), 2: frozenset([0])})
-    rows = DOMAIN.sample(4000, seed=1)
-    rows = rows[(rows["age"] < 60) | (rows["grade"] < 8)]
-    drawn = dataclasses.replace(evidence, population=DrawnFrom("density", DOMAIN, Density.fit(DOMAIN, rows)))
-    region, whole = (measured_regions(drawn, axes, [box])[0] for box in (thin, axes.box({})))
-    assert (region.few, whole.few) == (Few.THIN, None)

@@ -144,16 +144,6 @@ def test_linear_models(model):
     json.dumps(inside.jsonable(), allow_nan=False)
 
 
-def test_a_linear_model_of_three_classes():
-    X, _ = data(NUMBERS)
-    y = np.select([X["x"] < 7, X["x"] < 7 + 4 * X["sex"]], ["a", "b"], "c")
-    model = LogisticRegression(max_iter=3000)
-    inside = inside_of(evidence_of(model, NUMBERS, X, y))
-    mine = inside.table[inside.table["parameter"] == "sex"]
-    assert sorted(mine["outcome"]) == list("abc")
-    assert set(mine["coefficient"]) == set(model.coef_[:, 2])
-
-
 def test_links_change_what_twins_differ_in():
     domain = Domain(
         [Integer("x", 0, 9), Category("role", ["Husband", "Wife", "Single"]), Category("sex", ["Female", "Male"])],
