@@ -23,7 +23,7 @@ from fairprobe.explanation.finding import Finding
 from fairprobe.explanation.influence import Influence, Severity, influence_of, severity_of
 from fairprobe.explanation.inside import Inside, inside_of
 from fairprobe.explanation.region_learning import MAX_REGIONS, Pool, learn
-from fairprobe.explanation.regions import Axes, CaseRegion, Few, measured_regions
+from fairprobe.explanation.regions import Axes, CaseRegion, measured_regions
 from fairprobe.explanation.remedies import Remedies, remedies_of
 from fairprobe.explanation.training_data import VERDICTS
 from fairprobe.model import Model
@@ -246,7 +246,7 @@ def explain(
     boxes = learn(pool, max_regions) if evidence.n_cases and len(axes) else []
     step("how good the regions are")
     regions = measured_regions(evidence, axes, boxes) if boxes else []
-    covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
+    covered = axes.inside_any(boxes, evidence.coordinates)
     step("through what")
     influence = influence_of(evidence)
     step("who is worse off, and what would end it")
@@ -304,12 +304,12 @@ def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[s
         alone = "there are no regions, as nothing but the sensitive parameters can be moved"
         yield Remark("no-regions", text if len(pool.axes) else alone)
     texts = {
-        Few.BUDGET: f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each",
-        Few.THIN: f"fewer than {LEAST_MEASURED} inputs of the population were found in each",
-        Few.APART: f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin",
+        "few-measured": f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each",
+        "thin-regions": f"fewer than {LEAST_MEASURED} inputs of the population were found in each",
+        "few-comparable": f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin",
     }
     found = [region.few for region in why.regions if region.n < LEAST_MEASURED]
     for few, text in texts.items():
         if few in found:
             rest = f"of {len(why.regions)} regions the precision is little known"
-            yield Remark(str(few), f"of {found.count(few)} {rest}: {text}")
+            yield Remark(few, f"of {found.count(few)} {rest}: {text}")

@@ -314,7 +314,10 @@ def severity_of(evidence: Evidence) -> Severity:
     """Measure the gap between the two twins of each case, by probabilities or scores if the model has them."""
     import pandas as pd
 
-    output, gaps, n_queries = _measure(evidence), evidence.cases.gaps.astype(np.float64), 0
+    output, gaps, n_queries = evidence.output, evidence.cases.gaps.astype(np.float64), 0
+    if output == "label":
+        adapter = adapter_for(evidence.model)
+        output = "proba" if adapter.probabilities else "score" if adapter.scores else "label"
     health: tuple[Remark, ...] = ()
     if output != evidence.output:
         n = evidence.budget.inputs(evidence.n_cases, cost=2)
@@ -336,13 +339,6 @@ def severity_of(evidence: Evidence) -> Severity:
     n_relabelled, n_asked = relabelled_of(evidence)
     threshold = evidence.oracle.threshold
     return Severity(output, of_given, quantiles, ranking, n_queries, n_relabelled, n_asked, threshold, health)
-
-
-def _measure(evidence: Evidence) -> str:
-    """Return the model's output whose gap is the most informative: probabilities, else scores, else labels."""
-    adapter = adapter_for(evidence.model)
-    best = "proba" if adapter.probabilities else "score" if adapter.scores else "label"
-    return best if evidence.output == "label" else evidence.output
 
 
 def relabelled_of(evidence: Evidence) -> tuple[int, int] | tuple[None, None]:

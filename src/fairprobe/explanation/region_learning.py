@@ -79,7 +79,7 @@ def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
     evidence, axes = pool.evidence, pool.axes
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
-    chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
+    chosen = _covering(axes, candidates, evidence.coordinates)[:N_LOOKED_INTO]
     for _ in range(TURNS):
         around = [each for box in chosen for each in (box, *(box.without(place) for place, _ in box.conditions))]
         pool.add(list(dict.fromkeys(around)), N_EACH, part=0.5)
@@ -97,15 +97,14 @@ def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
     Each turn takes cases that no box contains yet.
     """
     rng, cost = evidence.rng("slices"), max(1, n_inputs_of(axes))
-    coordinates = axes.coordinates(evidence.cases.codes)
     boxes: list[Box] = []
-    left = np.arange(len(coordinates))
+    left = np.arange(evidence.n_cases)
     for _ in range(TURNS_OF_SLICES):
         n = min(len(left), evidence.budget.inputs(N_SLICED * cost, part=0.3) // cost)
         if not n:
             break
         boxes += boxes_through(evidence, axes, evidence.cases.codes[rng.permutation(left)[:n]].astype(np.int64))
-        left = left[~axes.inside_any(boxes, coordinates[left])]
+        left = left[~axes.inside_any(boxes, evidence.coordinates[left])]
     return list(dict.fromkeys(boxes))
 
 

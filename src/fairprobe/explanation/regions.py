@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -245,16 +244,6 @@ def _among(parameter: Parameter, inside: set[int]) -> Formula:
 # Measured regions
 
 
-class Few(StrEnum):
-    """Reasons why few fresh inputs of a region were judged or comparable; the values are names of remarks."""
-
-    BUDGET = "few-measured"
-    THIN = "thin-regions"
-    """Few of the inputs drawn from the population lie in the region."""
-    APART = "few-comparable"
-    """Few of the judged inputs of the region are comparable."""
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class CaseRegion:
     """A part of the domain that holds cases, as a rule over the non-sensitive parameters, with its measurements."""
@@ -282,8 +271,8 @@ class CaseRegion:
     """Outcomes of the two twins in the cases of the region, which show who is worse off."""
     in_data: RegionInData | None = None
     """The training rows in the region, compared with the model's treatment; None without rows."""
-    few: Few | None = None
-    """Reason why fewer inputs than planned were judged or comparable; None if none were lacking."""
+    few: str | None = None
+    """Name of the remark on why fewer inputs than planned were judged or comparable; None if none were lacking."""
 
     @property
     def precision(self) -> float:
@@ -398,7 +387,6 @@ def _measured(
     judgement = evidence.judge(inputs)
     n, hits = int(judgement.comparable.sum()), int(judgement.hits.sum())
     low, high = clopper_pearson(hits, n, 1 - (1 - CONFIDENCE) / n_regions)
-    cases = axes.inside(box, axes.coordinates(evidence.cases.codes))
     n_inside = domain.part(axes.rules(box)).n_valid
     matches = None if rows is None else rule.matches(rows.frame)
     return CaseRegion(
@@ -407,7 +395,7 @@ def _measured(
         hits=hits,
         low=low,
         high=high,
-        coverage=float(cases.mean()),
+        coverage=float(axes.inside(box, evidence.coordinates).mean()),
         of_domain=n_inside / domain.n_valid if domain.n_valid and n_inside is not None else None,
         of_density=None if likely is None else float(axes.inside(box, likely).mean()),
         n_rows=None if matches is None else int(matches.sum()),
@@ -418,10 +406,12 @@ def _measured(
     )
 
 
-def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
-    """Return the reason why only `n` comparable inputs were judged in a region; None if none are lacking."""
+def _why_few(n: int, n_drawn: int, n_wanted: int) -> str | None:
+    """Return the name of the remark on why only `n` comparable inputs of a region were judged; None if all were.
+
+    Few of the inputs drawn from the population lie in it, the budget was too small, or few inputs are comparable.
+    """
     if n_drawn < n_wanted:
-        return Few.THIN
-    if n_wanted < N_MEASURED:
-        return Few.BUDGET
-    return Few.APART if n < n_drawn else None
+        return "thin-regions"
+    few = "few-comparable" if n < n_drawn else None
+    return "few-measured" if n_wanted < N_MEASURED else few
