@@ -184,20 +184,6 @@ def test_no_case_and_one_case(found):
     assert why.rules[0].text == "age >= 40 and grade >= 4 and job in ('a', 'b')"
 
 
-def test_cases_that_no_longer_hold_are_counted_and_left_out(found):
-    def other(frame):
-        return np.where(frame["age"] >= 60, model(frame), "yes")
-
-    with pytest.warns(HealthWarning, match="cases-gone"):
-        why = explain(found, other, max_queries=40_000)
-    assert why.n_given == found.n_cases
-    assert why.n_cases == int((found.cases["age"] >= 60).sum())
-    assert all("age >= 60" in region.text for region in why.rules)
-    with pytest.warns(HealthWarning, match="cases-gone"):
-        gone = explain(found, lambda frame: np.zeros(len(frame)), batch="frame")
-    assert "nothing to explain" in repr(gone)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
