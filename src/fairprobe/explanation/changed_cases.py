@@ -98,16 +98,13 @@ def _common_of(
     import pandas as pd
 
     is_minimal, n_lost = search.is_fewest[kept] & found, given.n_cases - len(kept)
-    columns = {"n_changes": search.n_changes[kept], "distance": search.distance[kept]}
-    table = pd.DataFrame(columns, index=given.index[kept]).astype({"n_changes": "Int64"})
-    table["changes"] = None
+    numbers = {"n_changes": pd.array(search.n_changes[kept], "Int64"), "distance": search.distance[kept]}
+    table = pd.DataFrame({**numbers, "is_minimal": is_minimal}, index=given.index[kept])
+    table = table.assign(**{name: table[name].where(found) for name in numbers}, changes=None)
     table.loc[found, "changes"] = changes
     return {
+        **dict(table.items()),
         "domain": given.domain,
-        "n_changes": table["n_changes"].where(found),
-        "distance": table["distance"].where(found),
-        "is_minimal": pd.Series(is_minimal, index=table.index, name="is_minimal"),
-        "changes": table["changes"],
         "n_gone": given.n_gone + n_lost,
         "n_queries": given.n_queries,
         "health": (*given.health(n_lost), *_remarks(rows, search, found, is_minimal)),
