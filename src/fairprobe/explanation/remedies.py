@@ -60,7 +60,7 @@ class Remedies(Finding):
     def sentences(self) -> list[str]:
         """Return a sentence for each row of the table, with the share before and after."""
         return [
-            f"Simulated: with {row.region} decided by {row.remedy}, {percent(row.share_after)} of "
+            f"Simulated: with {row.region} decided {WAYS[row.remedy][0]}, {percent(row.share_after)} of "
             f"{POPULATIONS[row.population]} would be discriminatory, now {percent(row.share_before)}."
             for row in self.table.itertuples()
         ]
@@ -105,7 +105,7 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = N_SAMPLED
     samples = list(_samples(evidence, rules, n)) if rules else []
     decided = [
         (decision, sample, *outcomes)
-        for decision, decide in WAYS.items()
+        for decision, (_, decide) in WAYS.items()
         for sample in samples
         if (outcomes := decide(sample, evidence)) is not None
     ]
@@ -257,13 +257,12 @@ def _by_constant(sample: _Sample, evidence: Evidence) -> Decided:
     return sample.outputs[place], sample.present[place]
 
 
-WAYS: dict[str, Callable[[_Sample, Evidence], Decided | None]] = {
-    "twins-mean": _by_mean,
-    "favourable": _by_favourable,
-    "constant-sensitive-value": _by_constant,
+WAYS: dict[str, tuple[str, Callable[[_Sample, Evidence], Decided | None]]] = {
+    "twins-mean": ("by the mean outcome of the twins", _by_mean),
+    "favourable": ("always by the favourable outcome", _by_favourable),
+    "constant-sensitive-value": ("as if the sensitive value were always the same", _by_constant),
 }
-"""Function of each simulated decision of a region, by name: the mean outcome of the twins, always the favourable one,
-or as if the sensitive value were always the same."""
+"""Words in a sentence and function of each simulated decision of a region, by name."""
 
 
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
