@@ -15,7 +15,7 @@ import pandas as pd
 from fairprobe import Category, Density, Domain, Integer
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.constraints import Rule
-from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, checked_rows, favourable_among
+from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, favourable_among, given_rows
 from fairprobe.explanation.training_data import InData, region_in_data
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Judgement, Oracle
@@ -114,7 +114,7 @@ def made_evidence(
     output: str = "label",
     threshold: float | None = None,
     density: Density | None = None,
-    max_queries: int | None = None,
+    max_queries: int = 10**9,
     batch: str | None = None,
     seed: int = 0,
 ) -> Evidence:
@@ -126,18 +126,17 @@ def made_evidence(
     judgement = oracle.judge_batches(codes)
     cases = judgement.take(np.flatnonzero(judgement.hits))
     oracle.asker.n_queries = 0
-    given, named = checked_rows(domain, rows, labels)
     evidence = Evidence(
         model=model,
         domain=domain,
         oracle=oracle,
         budget=Budget(oracle, max_queries),
         cases=cases,
+        index=pd.RangeIndex(len(cases.codes)),
         numbers=np.arange(len(cases.codes)),
         population=population,
         density=density,
-        rows=given,
-        labels=named,
+        rows=given_rows(domain, rows, labels),
         seed=seed,
     )
     return replace(evidence, favourable=favourable_among(favourable, evidence, cases))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import statistics
@@ -12,16 +11,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.label_worlds import made_evidence as evidence_of
 from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.explanation.boxes import Axes, Span
-from fairprobe.explanation.case_region import Few, measured_regions
-from fairprobe.explanation.evidence import DrawnFrom
 from fairprobe.explanation.region_learning import Pool, learn
+from fairprobe.explanation.regions import Axes, measured_regions
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -101,10 +97,10 @@ def test_the_same_seed_gives_the_same(found, why):
 
 
 def test_the_figures_are_json(why, tmp_path):
-    why.to_json(tmp_path / "why.json")
-    read = json.loads((tmp_path / "why.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    read = json.loads(json.dumps(why.jsonable(), allow_nan=False))
     assert read["regions"][0]["text"] == why.rules[0].text
-    assert {path.name for path in why.plot(tmp_path)} == {"influence.svg", "curves.svg", "directions.svg"}
+    assert read["influence"]["parameters"][0]["parameter"] == why.influence.table.index[0]
+    assert {path.name for path in why.plot(tmp_path)} == {"influence.svg", "directions.svg"}
 
 
 def test_regions_of_everything_of_nothing_and_of_scores():
@@ -172,16 +168,6 @@ def test_intervals_hold_for_all_regions_at_once(n_sets, n_each, least):
     assert n_covered >= least
 
 
-def test_a_tree_is_looked_into():
-    rows = DOMAIN.sample(4000, seed=2)
-    X = rows.assign(job=rows["job"].map({"a": 0, "b": 1, "c": 2, "d": 3}))
-    tree = DecisionTreeClassifier(random_state=0).fit(X.to_numpy(), model(rows))
-    domain = Domain([*DOMAIN.parameters[:2], Integer("job", 0, 3), Integer("sex", 0, 1)], ["sex"])
-    why = explain(search(tree, domain, max_cases=200), tree, X, model(rows), max_queries=60_000)
-    assert why.inside is not None
-    assert str(why.rules[0].in_data.verdict) == "in-the-data"
-
-
 # What is given
 
 
@@ -196,20 +182,6 @@ def test_no_case_and_one_case(found):
     why = explain(found.cases.head(1), model, domain=DOMAIN, max_queries=40_000)
     assert why.n_cases == 1
     assert why.rules[0].text == "age >= 40 and grade >= 4 and job in ('a', 'b')"
-
-
-def test_cases_that_no_longer_hold_are_counted_and_left_out(found):
-    def other(frame):
-        return np.where(frame["age"] >= 60, model(frame), "yes")
-
-    with pytest.warns(HealthWarning, match="cases-gone"):
-        why = explain(found, other, max_queries=40_000)
-    assert why.n_given == found.n_cases
-    assert why.n_cases == int((found.cases["age"] >= 60).sum())
-    assert all("age >= 60" in region.text for region in why.rules)
-    with pytest.warns(HealthWarning, match="cases-gone"):
-        gone = explain(found, lambda frame: np.zeros(len(frame)), batch="frame")
-    assert "nothing to explain" in repr(gone)
 
 
 @pytest.mark.parametrize(
@@ -240,51 +212,10 @@ def test_bad_input_is_refused(found, arguments, error, words):
         explain(found, model, **arguments)
 
 
-def test_cases_of_another_domain_are_refused(found):
-    other = Domain([Integer("age", 18, 30), *DOMAIN.parameters[1:]], ["sex"])
-    with pytest.raises(DataError, match="must be inputs of the domain, got age="):
-        explain(found.cases, model, domain=other)
-    with pytest.raises(DataError, match="got none for grade"):
-        explain(found.cases.drop(columns="grade"), model, domain=DOMAIN)
-
-
-@pytest.mark.parametrize(
-    ("output", "good", "bad"),
-    [
-        ("label", "b", "B"),
-        ("score", "highest", "b"),
-        ("proba", "b", 1),
-        ("proba", "lowest", 2),
-        ("value", "lowest", "low"),
-    ],
-)
-def test_a_favourable_outcome_that_is_never_seen_is_refused(output, good, bad):
-    class Model:
-        classes_ = np.array(["a", "b"])
-        feature_names_in_ = np.array(["x", "sex"])
-
-        def decision_function(self, X):
-            return np.where((X["x"] > 4) & (X["sex"] == 1), 1.0, -1.0)
-
-        def predict_proba(self, X):
-            return np.column_stack([self.decision_function(X) < 0, self.decision_function(X) > 0]).astype(float)
-
-        def predict(self, X):
-            return (
-                self.decision_function(X) if output == "value" else self.classes_[self.predict_proba(X).argmax(axis=1)]
-            )
-
-    domain = Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], ["sex"])
-    found = search(Model(), domain, output=output, threshold=None if output == "label" else 0.5)
-    assert explain(found, Model(), favourable=good, max_queries=3000).directions.favourable == good
-    with pytest.raises(SettingError, match=f"favourable must be an outcome of the model, one of .*; got {bad!r}"):
-        explain(found, Model(), favourable=bad, max_queries=3000)
-
-
 # Families of many members
 
 
-@pytest.mark.parametrize("most", [300_000, 20_000, 700, 100, 1])
+@pytest.mark.parametrize("most", [300_000, 2_000, 700, 100, 1])
 def test_families_of_any_size_are_explained_within_the_budget(most):
     """2 x cases x members queries were wanted, and less was an error."""
     domain = Domain(
@@ -329,14 +260,3 @@ def test_families_of_any_size_are_explained_within_the_budget(most):
     else:
         assert "not-measured" in dict(why.health)
         assert f"Not measured: the limit of {most:,} queries left" in " ".join(why.sentences())
-
-
-def test_a_region_is_thin_only_where_the_population_is():
-    evidence = evidence_of(model, DOMAIN, n=4000, batch="frame")
-    axes = Axes(DOMAIN)
-    thin = axes.box({0: Span(49, 49), 1: Span(8, 8), 2: frozenset([0])})
-    rows = DOMAIN.sample(4000, seed=1)
-    rows = rows[(rows["age"] < 60) | (rows["grade"] < 8)]
-    drawn = dataclasses.replace(evidence, population=DrawnFrom("density", DOMAIN, Density.fit(DOMAIN, rows)))
-    region, whole = (measured_regions(drawn, axes, [box])[0] for box in (thin, axes.box({})))
-    assert (region.few, whole.few) == (Few.THIN, None)

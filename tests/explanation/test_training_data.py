@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 
@@ -15,9 +14,8 @@ from benchmarks.label_worlds import DOMAIN as PLANTED
 from benchmarks.label_worlds import WORLDS, made_evidence, model_alone, verdict
 from fairprobe import Category, Domain, Integer
 from fairprobe.domain.constraints import Rule
-from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
-from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds
+from fairprobe.estimation.bounds.differences import fisher_p
+from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.training_data import InData, region_in_data
 
 DOMAIN = Domain([Integer("x", 0, 9), Category("sex", ["Female", "Male"])], ["sex"])
@@ -40,35 +38,6 @@ def looked_at(*groups, model=refuse_women, domain=DOMAIN, favourable="yes", **se
     X, y = rows(*groups)
     evidence = made_evidence(model, domain, X, y, n=500, favourable=favourable)
     return region_in_data(RULE, evidence, **settings)
-
-
-# The tests that it rests on
-
-
-def test_fisher_by_brute_force():
-    for n_a, n_b in [(1, 1), (3, 5), (6, 4), (7, 7)]:
-        for a, b in itertools.product(range(n_a + 1), range(n_b + 1)):
-            ways = {k: math.comb(n_a, k) * math.comb(n_b, a + b - k) for k in range(min(n_a, a + b) + 1)}
-            p = sum(each for each in ways.values() if each <= ways[a]) / sum(ways.values())
-            assert fisher_p(a, n_a, b, n_b) == pytest.approx(p)
-    assert fisher_p(0, 0, 3, 5) == 1.0
-    assert 0 < fisher_p(5000, 10_000, 5400, 10_000) < 1e-7
-    with pytest.raises(SettingError, match="hits must be at most n"):
-        fisher_p(3, 2, 0, 1)
-    assert attainable_p(0, 100) == attainable_p(100, 0) == 1.0
-    assert attainable_p(3, 3) > 0.05 > attainable_p(4, 4) == pytest.approx(2 / math.comb(8, 4))
-
-
-def test_rates_and_means_apart():
-    low, high = rate_difference(90, 100, 10, 100, 0.95)
-    assert 0.6 < low < 0.8 < high < 0.95
-    rng = np.random.default_rng(0)
-    intervals = [welch(rng.normal(1, 1, 12), rng.normal(0, 3, 30), 0.95) for _ in range(400)]
-    assert sum(low <= 1 <= high for _, low, high in intervals) >= 365
-    assert welch(np.array([1.0]), np.ones(5), 0.95) == (1.0, -math.inf, math.inf)
-    assert welch(np.ones(3), np.zeros(3), 0.95) == (0.0, 1.0, 1.0)
-    assert welch(np.ones(3), np.ones(3), 0.95)[0] == 1.0
-    assert mean_bounds(np.ones(1), 0.95) == (-math.inf, math.inf)
 
 
 # What is said
@@ -248,17 +217,6 @@ def test_planted(expected, n_seeds, least):
     assert sum(verdict(WORLDS[expected](seed)) is expected for seed in range(n_seeds)) >= least
 
 
-@pytest.mark.slow
-def test_labels_that_do_not_differ_are_seldom_called_in_the_data():
-    """The region is drawn without regard to the labels, so that the error is what it should be, at most."""
-    false = 0
-    for seed in range(200):
-        world = model_alone(seed)
-        evidence = made_evidence(world.model, PLANTED, world.rows, world.labels, n=200, favourable="yes")
-        false += region_in_data(world.rule, evidence).verdict is InData.IN_THE_DATA
-    assert false <= 14
-
-
 # No such difference: a test of equivalence
 
 
@@ -279,7 +237,7 @@ def test_absence_is_told_with_its_margin():
 
 def test_without_room_to_ask_about_the_rows_nothing_is_absent():
     X, y = rows(*alike(200, 200, 40, 40))
-    for most, expected in ((None, InData.NOT_IN_THE_DATA), (2000, InData.NOT_IN_THE_DATA), (1000, InData.UNCLEAR)):
+    for most, expected in ((10**9, InData.NOT_IN_THE_DATA), (2000, InData.NOT_IN_THE_DATA), (1000, InData.UNCLEAR)):
         evidence = made_evidence(refuse_women, DOMAIN, X, y, n=100, favourable="yes", max_queries=most)
         found = region_in_data(RULE, evidence)
         assert found.verdict is expected
@@ -298,19 +256,11 @@ def test_a_few_equal_numbers_show_nothing(labels):
     assert region_in_data(RULE, evidence).verdict is InData.UNCLEAR
 
 
-SLOW = pytest.mark.slow
-
-
 @pytest.mark.parametrize(
     ("n_runs", "n", "own", "chance", "sign", "least", "most"),
     [
         (60, 100, 0.8, 0.7, 1, 0, 8),
         (20, 300, 1.0, 0.5, 0, 15, 20),
-        pytest.param(1500, 12, 1.0, 0.75, 1, 0, 75, marks=SLOW),
-        pytest.param(1500, 40, 0.9, 0.9, 1, 0, 75, marks=SLOW),
-        pytest.param(1500, 100, 0.5, 0.5, 1, 0, 75, marks=SLOW),
-        pytest.param(1500, 400, 0.3, 0.97, 1, 0, 75, marks=SLOW),
-        pytest.param(300, 300, 0.8, 0.5, 0, 270, 300, marks=SLOW),
     ],
 )
 def test_a_difference_of_the_margin_is_seldom_called_absent(n_runs, n, own, chance, sign, least, most):
@@ -324,7 +274,19 @@ def test_a_difference_of_the_margin_is_seldom_called_absent(n_runs, n, own, chan
     n_absent = 0
     for _ in range(n_runs):
         rate = np.where(X["sex"] == "Female", chance - sign * own / 2, chance)
-        labels = pd.Series(np.where(rng.random(2 * n) < rate, "yes", "no"))
-        found = region_in_data(RULE, dataclasses.replace(evidence, labels=labels))
+        labels = np.where(rng.random(2 * n) < rate, "yes", "no")
+        rows = dataclasses.replace(evidence.rows, labels=labels)
+        found = region_in_data(RULE, dataclasses.replace(evidence, rows=rows))
         n_absent += found.verdict is InData.NOT_IN_THE_DATA
     assert least <= n_absent <= most
+
+
+@pytest.mark.slow
+def test_labels_that_do_not_differ_are_seldom_called_in_the_data():
+    """The region is drawn without regard to the labels, so that the error is what it should be, at most."""
+    false = 0
+    for seed in range(200):
+        world = model_alone(seed)
+        evidence = made_evidence(world.model, PLANTED, world.rows, world.labels, n=200, favourable="yes")
+        false += region_in_data(world.rule, evidence).verdict is InData.IN_THE_DATA
+    assert false <= 14

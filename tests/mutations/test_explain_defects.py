@@ -10,8 +10,7 @@ from benchmarks.label_worlds import made_evidence
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Rule, explain, search
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explanation import case_region, evidence, explaining, remedies, training_data
-from fairprobe.explanation.remedies import remedies_of
+from fairprobe.explanation import evidence, explaining, influence, regions, training_data
 from fairprobe.explanation.training_data import InData, region_in_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
@@ -52,7 +51,7 @@ def test_a_region_called_thin_for_want_of_queries_is_caught(is_caught):
         assert why.rules
         assert "thin-regions" not in dict(why.health)
 
-    is_caught(check, case_region, "_why_few", lambda *counts: case_region.Few.THIN)
+    is_caught(check, regions, "_why_few", lambda *counts: "thin-regions")
 
 
 def test_a_section_that_is_silently_missing_is_caught(is_caught):
@@ -78,10 +77,10 @@ def test_moves_told_as_labels_are_caught(is_caught):
 
     def check():
         why = explain(search(Scores(), DOMAIN, output="proba", threshold=0.1), Scores(), max_queries=2000)
-        assert (why.n_cases, why.jsonable()["n_relabelled"]) == (10, 3)
+        assert (why.n_cases, why.severity.n_relabelled) == (10, 3)
         assert any("Of 10 cases" in sentence and "3 have" in sentence for sentence in why.sentences())
 
-    is_caught(check, explaining, "relabelled_of", lambda evidence: None)
+    is_caught(check, influence, "relabelled_of", lambda evidence: (None, None))
 
 
 def test_an_alphabetical_order_is_caught(is_caught):
@@ -100,22 +99,6 @@ def test_a_counter_of_8_bits_is_caught(is_caught):
         assert far.tolist() == [1.0]
 
     is_caught(check, np, "min_scalar_type", lambda n: np.dtype("uint8"))
-
-
-def test_a_region_that_decides_for_twins_outside_is_caught(is_caught):
-    def check():
-        parameters = [Integer("tall", 0, 9), Category("sex", ["F", "M"])]
-        domain = Domain(parameters, ["sex"], links=[Link("tall", "sex", shift={"F": 0, "M": 4})])
-        rule = Rule("sex == 'F' and tall <= 2 or sex == 'M' and tall >= 4 and tall <= 6")
-        by_sex = lambda X: (X["sex"] == "M").to_numpy()  # noqa: E731
-        X = pd.DataFrame({"tall": [1, 1, 9, 5, 9, 9], "sex": list("FFFMMM")})
-        evidence = made_evidence(by_sex, domain, X, n=50, favourable=True)
-        found = remedies_of([rule], evidence).table.set_index(["remedy", "population", "twins"])["share_after"]
-        # Of plain twins 1 or 5 tall, F alone or M alone is inside: with F at 1 decided as M is, they are alike.
-        assert found["favourable", "rows", "plain"] == 4 / 6
-
-    by_the_input = lambda sample, changed, outcome: sample.hits & ~sample.own[0]  # noqa: E731
-    is_caught(check, remedies, "_hits_after", by_the_input)
 
 
 def test_an_error_for_want_of_queries_is_caught(is_caught):
@@ -151,3 +134,25 @@ def test_a_hidden_typo_is_caught(is_caught):
             raise AssertionError from error
 
     is_caught(forgiving, explaining, "favourable_among", lambda *of: None)
+
+
+def a_man_of_5_to_7(X):
+    return ((X["sex"] == "M") & X["tall"].between(5, 7)).to_numpy()
+
+
+def test_a_region_that_parts_a_person_from_a_twin_is_caught(is_caught):
+    """Remedies decide whole families: a region holds all members of one or none, where a link shifts them."""
+
+    def check():
+        parameters = [Integer("tall", 0, 9), Category("sex", ["F", "M"])]
+        domain = Domain(parameters, ["sex"], links=[Link("tall", "sex", shift={"F": 0, "M": 4})])
+        found = search(a_man_of_5_to_7, domain)
+        why = explain(found, a_man_of_5_to_7)
+        assert why.regions
+        for region in why.regions:
+            assert (region.rule.matches(found.cases) == region.rule.matches(found.twins)).all()
+
+    def by_the_first_value(self, axis, place, roles):
+        return regions._said(axis, np.intersect1d(self.domain._links.played_by(place, roles, 0), np.arange(axis.n)))
+
+    is_caught(check, regions.Axes, "_linked", by_the_first_value)

@@ -347,16 +347,11 @@ def _sampling(run: AuditState) -> Iterator[Sampled]:
 
 
 def _plots(run: AuditState) -> dict[str, str]:
-    """Return drawings as texts of SVG, by name.
-
-    The drawing of curves is left out if it has a masked column, because it would reveal values.
-    """
+    """Return drawings as texts of SVG, by name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if run.why is not None:
             run.why.plot(folder)
-            if set(run.settings.mask) & set(run.why.influence.curves):
-                (folder / "curves.svg").unlink()
         sampled = [share for share, is_main in every_share(run) if is_main and has_history(share)]
         if sampled:
             convergence(sampled, folder / "convergence.svg")

@@ -57,7 +57,7 @@ def run(
         population: the inputs on which regions are measured: "domain", "valid" (its allowed part) or "density" (fitted
             to `data`); by default those that the search may try.
         out: write all figures as .json; an older file is overwritten.
-        plots: a folder for drawings of influence, curves and directions as .svg; older files are overwritten.
+        plots: a folder for drawings of influence and directions as .svg; older files are overwritten.
     """
     return Explain(request).run()
 

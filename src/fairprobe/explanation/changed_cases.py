@@ -5,27 +5,25 @@ The model is asked about all results again at the end.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
-from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, asked_cases, favourable_among
 from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.explanation.minimal_changes import FEW, Choices, MinimalChanges, inputs_at
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
 from fairprobe.searching.start_rows import as_compared
-from fairprobe.wording import answer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +49,8 @@ class ChangedCases(Finding):
     1."""
     is_minimal: pd.Series
     """True for a case if all smaller numbers of changes were tried and none succeeds."""
+    changes: pd.Series
+    """The values in which a case and its origin or result differ, such as "age 43 -> 40"; None without a result."""
     n_gone: int
     """Number of given cases that were left out because the model no longer treats them differently, or not every
     time."""
@@ -63,10 +63,6 @@ class ChangedCases(Finding):
     def n_cases(self) -> int:
         """The number of given cases that still hold when the model is asked again."""
         return len(self.cases)
-
-    def in_words(self, n: int = 3) -> list[str]:
-        """Return the first `n` cases that have a result in words: their changes and the model's outputs."""
-        return [self._case_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures of changed cases as values for JSON; means are over the cases with a result."""
@@ -90,33 +86,40 @@ class ChangedCases(Finding):
     def _sentence(self) -> str:
         raise NotImplementedError
 
-    def _case_in_words(self, place: int) -> str:
-        raise NotImplementedError
-
 
 def _common_of(
-    given: Evidence, rows: RealRows | None, search: MinimalChanges, kept: Codes, found: Mask
+    given: Evidence, rows: RealRows | None, search: MinimalChanges, kept: Codes, found: Mask, changes: list[str]
 ) -> dict[str, Any]:
-    """Return the fields of `ChangedCases` for a result, by name.
+    """Return the fields of `ChangedCases` for a result, by name, except the cases.
 
-    `kept` are the places of the cases that remain, `found` is a boolean mask of those with a result.
+    `kept` are the places of the cases that remain, `found` is a boolean mask of those with a result, in which the
+    `changes` were made.
     """
     import pandas as pd
 
-    assert given.index is not None
-    is_minimal = search.is_fewest[kept] & found
-    columns = {"n_changes": search.n_changes[kept], "distance": search.distance[kept], "is_minimal": is_minimal}
-    table = pd.DataFrame(columns, index=given.index[kept]).astype({"n_changes": "Int64"})
-    n_lost = given.n_cases - len(kept)
+    is_minimal, n_lost = search.is_fewest[kept] & found, given.n_cases - len(kept)
+    numbers = {"n_changes": pd.array(search.n_changes[kept], "Int64"), "distance": search.distance[kept]}
+    table = pd.DataFrame({**numbers, "is_minimal": is_minimal}, index=given.index[kept])
+    table = table.assign(**{name: table[name].where(found) for name in numbers}, changes=None)
+    table.loc[found, "changes"] = changes
     return {
+        **dict(table.items()),
         "domain": given.domain,
-        "n_changes": table["n_changes"].where(found),
-        "distance": table["distance"].where(found),
-        "is_minimal": table["is_minimal"],
         "n_gone": given.n_gone + n_lost,
         "n_queries": given.n_queries,
         "health": (*given.health(n_lost), *_remarks(rows, search, found, is_minimal)),
     }
+
+
+def _changes(domain: Domain, before: Codes, after: Codes) -> list[str]:
+    """Return the values in which two inputs differ in columns that can be moved, as text; one text for each pair."""
+    names = [domain.names[column] for column in domain.free_columns]
+    frames = (domain.decode(codes)[names].to_dict("records") for codes in (before, after))
+    differ = (before != after)[:, list(domain.free_columns)]
+    return [
+        ", ".join(f"{name} {old[name]} -> {new[name]}" for name in itertools.compress(names, row))
+        for row, old, new in zip(differ, *frames, strict=True)
+    ]
 
 
 def _remarks(rows: RealRows | None, search: MinimalChanges, found: Mask, is_minimal: Mask) -> Iterator[Remark]:
@@ -189,39 +192,18 @@ class Shrunk(ChangedCases):
     `class`."""
     rows: pd.Series
     """The real row that each case was moved to, by its index label in `towards`."""
-    before: pd.DataFrame
-    """`n_changes` and `distance` of the given case, before it was moved, from the same row."""
-    _origins: pd.DataFrame
-    """The real rows as inputs, with the sensitive values of the cases and the values that links give them."""
-    _rows: pd.DataFrame
-
     _verb = "shrink"
 
-    def _case_in_words(self, place: int) -> str:
-        # As objects, so that whole numbers do not become fractions beside others.
-        frames = (self.cases, self.twins, self.outputs, self._rows, self._origins)
-        case, twin, outputs, row, origin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
-        sensitive = list(self.domain.sensitive)
-        own = [f"as if {name} {case[name]}" for name in sensitive if changes_in_words(row[[name]], case[[name]])]
-        others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
-        whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
-        changed = ", ".join(changes_in_words(case, twin, sensitive))
-        return f"{', '.join(whose)}: {changed} changes {answer(outputs['case'])} to {answer(outputs['twin'])}"
-
-    def jsonable(self) -> dict[str, Any]:
-        """Return the figures of shrunk cases as values for JSON, with the mean changes and distance before."""
-        return {**super().jsonable(), **as_json(self.before.astype(float).mean().add_suffix("_before").to_dict())}
+    @property
+    def table(self) -> pd.DataFrame:
+        """A table of the cases with their real rows and numbers of changes."""
+        return self.cases.assign(row=self.rows, n_changes=self.n_changes)
 
     def _sentence(self) -> str:
-        before, after = self.before["n_changes"].mean(), self.n_changes.mean()
         return (
-            f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} "
-            f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
+            f"{self.n_cases:,} cases differ from a real row in {self.n_changes.mean():.1f} parameters on average. For "
+            f"{int(self.is_minimal.sum()):,} of them no smaller number gives a case."
         )
-
-    def shown_table(self) -> pd.DataFrame:
-        """Return a table of the cases with their real rows and numbers of changes."""
-        return self.cases.assign(row=self.rows, n_changes=self.n_changes)
 
 
 def shrink(
@@ -265,8 +247,8 @@ def shrink(
        age  hours  sex
     0   41     40    1
     1   41     40    1
-    >>> shrunk.in_words(1)
-    ['row 0, with age 38 -> 41: sex 1 -> 0 changes True to False']
+    >>> shrunk.changes[0]
+    'age 38 -> 41'
     """
     given = asked_cases(
         cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch, n_times=2
@@ -279,13 +261,12 @@ def shrink(
     gower = Gower(given.domain, coordinates(given.domain, rows.codes))
     search = MinimalChanges(given, gower, origin, lambda which, judgement: judgement.hits)
     search.keep(np.arange(given.n_cases), target)
-    before = {"n_changes": search.n_changes.copy(), "distance": search.distance.copy()}
     search.by_size(Choices.between(given.domain, gower, origin, target))
     search.make_smaller()
-    return _shrunk(given, rows, nearest, search, before)
+    return _shrunk(given, rows, nearest, search)
 
 
-def _shrunk(given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChanges, before: dict[str, Any]) -> Shrunk:
+def _shrunk(given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChanges) -> Shrunk:
     """Ask the model about the shrunk cases again, and return the result without those that it now contradicts."""
     import pandas as pd
 
@@ -298,18 +279,15 @@ def _shrunk(given: Evidence, rows: RealRows, nearest: Codes, search: MinimalChan
     outputs: dict[str, Any] = {"case": ends.outputs[:, 0], "twin": ends.outputs[:, 1]}
     if ends.classes is not None:
         outputs["class"] = ends.classes
-    common = _common_of(given, rows, search, kept, np.ones(len(kept), dtype=bool))
-    index = common["is_minimal"].index
+    # The real rows as inputs, with the sensitive values of the cases and the values that links give them.
     origins = inputs_at(domain, search.origin[kept], families.place(ends.case))[0]
+    index, changes = given.index[kept], _changes(domain, origins, ends.case)
     return Shrunk(
-        **common,
+        **_common_of(given, rows, search, kept, np.ones(len(kept), dtype=bool), changes),
         cases=domain.decode(ends.case).set_axis(index),
         twins=domain.decode(ends.twin).set_axis(index),
         outputs=pd.DataFrame(outputs).set_axis(index),
         rows=pd.Series(rows.frame.index[nearest[kept]], index=index, name="row"),
-        before=pd.DataFrame(before).iloc[kept].set_axis(index),
-        _origins=domain.decode(origins).set_axis(index),
-        _rows=rows.frame.iloc[nearest[kept]].set_axis(index),
     )
 
 
@@ -336,28 +314,19 @@ class Repaired(ChangedCases):
 
     repaired: pd.DataFrame
     """The repaired inputs, which are no longer cases; they keep the sensitive values of their cases."""
-    changes: pd.Series
-    """The changes of each case in words, such as "age 43 -> 40"; None for a case without a repair."""
     parameters: pd.Series
     """Number of repairs that change each parameter, by its name, in descending order."""
-    gaps: pd.DataFrame
-    """The largest gap over each case's family, in the columns `before` and `after` the repair."""
-    _labels: pd.Series | None
-    """The model's label for each repaired input; None if labels are not compared."""
-
     _verb = "repair"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A table of the cases with their changes in words."""
+        return self.cases.assign(changes=self.changes)
 
     @property
     def n_unrepaired(self) -> int:
         """The number of cases for which no repair was found."""
         return int(self.distance.isna().sum())
-
-    def _case_in_words(self, place: int) -> str:
-        if self._labels is not None:
-            said = f"it gets {answer(self._labels.iloc[place])} as its twins do"
-        else:
-            said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
-        return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures of repaired cases as values for JSON; means are over the cases with a repair."""
@@ -373,10 +342,6 @@ class Repaired(ChangedCases):
             f"{', '.join(map(str, self.parameters.index[:3]))}. For {int(self.is_minimal.sum()):,} of them no smaller "
             "number is enough."
         )
-
-    def shown_table(self) -> pd.DataFrame:
-        """Return a table of the cases with their changes in words."""
-        return self.cases.assign(changes=self.changes)
 
 
 def repair(
@@ -426,8 +391,8 @@ def repair(
        age  hours  sex
     0   40     80    0
     1   51     12    1
-    >>> repaired.in_words(1)
-    ['case 0, with age 43 -> 40: it gets False as its twins do']
+    >>> repaired.changes[0]
+    'age 43 -> 40'
     """
     if isinstance(cases, Found) and density is None:
         density = cases.density
@@ -443,15 +408,17 @@ def repair(
             "min_plausibility", f"needs a density, got {min_plausibility!r} without one: give Density.fit(domain, X)"
         )
     good = favourable_among(favourable, given) if given.n_cases else None
-    worst = _worst(good, given.cases)
+    worst = None if good is None else good.worst(given.cases.outputs, given.cases.present)
 
     def are_repairs(which: Codes, judged: Judgement) -> Mask:
         """Return a mask of the inputs that are no cases any more.
 
         Given a favourable outcome, their worst-off twin must also be better off than before.
         """
-        is_better = good is None or _worst(good, judged) > worst[which]
-        return np.asarray(judged.comparable & ~judged.hits & is_better)
+        have_ended = np.asarray(judged.comparable & ~judged.hits)
+        if good is None or worst is None:
+            return have_ended
+        return have_ended & (good.worst(judged.outputs, judged.present) > worst[which])
 
     def may_be(which: Codes, codes: Codes) -> Mask:
         """Return a mask of the inputs that are allowed, plausible, and have the case's own sensitive values."""
@@ -460,7 +427,11 @@ def repair(
             may &= density.plausibility_of(codes) >= min_plausibility
         return np.asarray(may)
 
-    people = _people(rows, density, min_plausibility)
+    people = None
+    if rows is not None:
+        people = rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
+    elif density is not None:
+        people = density.sample_codes(N_OTHERS, np.random.default_rng(0), density.floor(min_plausibility))
     near = None if people is None else coordinates(domain, people)
     gower = Gower(domain, near)
     search = MinimalChanges(given, gower, given.coordinates, are_repairs, may_be)
@@ -468,20 +439,6 @@ def repair(
     search.by_size(_choices(domain, given.coordinates, gower, near))
     search.make_smaller(both_sides=True)
     return _repaired(given, are_repairs, search, rows)
-
-
-def _people(rows: RealRows | None, density: Density | None, least: float) -> Codes | None:
-    """Return realistic inputs, as codes: real rows, or inputs drawn from the density; None without either."""
-    if rows is not None:
-        return rows.codes[:: -(-len(rows.codes) // N_OTHERS)]
-    if density is None:
-        return None
-    return density.sample_codes(N_OTHERS, np.random.default_rng(0), density.floor(least))
-
-
-def _worst(good: Favourable | None, judged: Judgement) -> Floats:
-    """Return the rank of the output of each input's worst-off family member; 0 if no favourable outcome is known."""
-    return np.zeros(len(judged.codes)) if good is None else np.asarray(good.worst(judged.outputs, judged.present))
 
 
 def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) -> Choices:
@@ -517,41 +474,13 @@ def _repaired(
     judged = given.oracle.judge_anew(inputs_at(domain, search.values[found], given.places[found])[0])
     still = np.flatnonzero(are_repairs(found, judged) & ~judged.unsure)
     found, judged = found[still], judged.take(still)
-    repaired, own = domain.decode(judged.codes), given.cases.codes[found]
-    words, counts = _changes(domain, own, judged.codes)
-
-    def of_all(values: Any) -> Any:
-        """Return values of the repaired cases as values of all cases, missing for the others."""
-        return values.set_axis(found).reindex(every).set_axis(given.index)
-
-    gaps = pd.DataFrame({"before": given.cases.gaps, "after": pd.Series(judged.gaps, index=found)}, index=every)
-    labels = pd.Series(list(judged.outputs[given.places[found], np.arange(len(found))]), dtype=object)
+    own, names = given.cases.codes, [domain.names[column] for column in domain.free_columns]
+    counts = (own[found] != judged.codes)[:, list(domain.free_columns)].sum(axis=0)
+    parameters = pd.Series(counts, index=names, name="parameters")
+    changes = _changes(domain, own[found], judged.codes)
     return Repaired(
-        **_common_of(given, rows, search, every, np.isin(every, found)),
-        cases=domain.decode(given.cases.codes).set_axis(given.index),
-        repaired=of_all(repaired),
-        changes=of_all(words).replace({np.nan: None}),
-        parameters=counts[counts > 0].sort_values(ascending=False, kind="stable"),
-        gaps=gaps.set_axis(given.index),
-        _labels=of_all(labels) if given.oracle.is_label else None,
+        **_common_of(given, rows, search, every, np.isin(every, found), changes),
+        cases=domain.decode(own).set_axis(given.index),
+        repaired=domain.decode(judged.codes).set_axis(found).reindex(every).set_axis(given.index),
+        parameters=parameters[parameters > 0].sort_values(ascending=False, kind="stable"),
     )
-
-
-def _changes(domain: Domain, before: Codes, after: Codes) -> tuple[pd.Series, pd.Series]:
-    """Return the changes of each input in words, and the number of inputs in which each parameter changes.
-
-    `before` and `after` have the inputs as codes.
-    """
-    import pandas as pd
-
-    columns = list(domain.free_columns)
-    names = [domain.names[column] for column in columns]
-    # The sensitive values are the same, so that another value is another role, too.
-    changed = before[:, columns] != after[:, columns]
-    own, other = (domain.decode(codes)[names].to_dict("records") for codes in (before, after))
-    words = [
-        ", ".join(f"{name} {old[name]} -> {new[name]}" for name, differs in zip(names, row, strict=True) if differs)
-        for old, new, row in zip(own, other, changed, strict=True)
-    ]
-    counts = pd.Series(changed.sum(axis=0), index=names, name="parameters")
-    return pd.Series(words, name="changes", dtype=object), counts

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -24,15 +24,13 @@ from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
 from fairprobe.explanation.evidence import Evidence, labels_of, n_classes_of
-from fairprobe.explanation.finding import Finding
+from fairprobe.explanation.finding import CONFIDENCE, Finding, draw_bars
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CONFIDENCE = 0.95
-"""Confidence of the intervals of directions; chosen."""
 SURPRISING = 0.05
 """Largest adjusted p-value at which a sentence says that chance alone does not explain a direction; chosen."""
 
@@ -111,8 +109,6 @@ class Directions(Finding):
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw how often the first side and not the second gets the outcome of a row, and write it to an SVG file."""
-        from fairprobe.explanation.plots import draw_bars
-
         of = "sampled" if self.n_sampled else "found"
         bars = self.table[self.table[of] > 0].head(MOST_BARS)
         bars = bars.set_index(bars["first"] + ", not " + bars["second"])
@@ -164,62 +160,51 @@ class _Pair(NamedTuple):
 
     compared: str
     words: tuple[str, str]
-    places: tuple[int, int]
+    sides: tuple[int, int]
     """The codes of the two compared values, or the places of the two compared combinations."""
-    parameter: int | None = None
+    column: int | None
     """Place of the compared parameter among the sensitive ones; None if combinations of all are compared."""
 
     def members(self, domain: Domain, codes: Codes) -> list[Codes]:
         """Return, for each of two compared sides (sensitive values), the place of its member in each input's family."""
-        if self.parameter is None:
-            return [np.full(len(codes), place) for place in self.places]
-        combinations = domain.families.combinations[domain.families.place(codes)]
-        sides = []
-        for code in self.places:
-            combinations[:, self.parameter] = code
-            sides.append(domain.families.place_of(combinations))
-        return sides
+        if self.column is None:
+            return [np.full(len(codes), place) for place in self.sides]
+        own, places = domain.families.combinations[domain.families.place(codes)], []
+        for code in self.sides:
+            own[:, self.column] = code
+            places.append(domain.families.place_of(own))
+        return places
 
 
 def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
     """Return sets of groups: one of values for each of several sensitive parameters, then one of combinations."""
-    combinations = domain.combinations
-    whole = {combination_words(domain, place): [place] for place in range(len(combinations))}
-    if len(domain.sensitive) == 1:
-        return [whole]
-    by_value = []
-    for column, name in enumerate(domain.sensitive):
-        alone = domain.with_sensitive([name])
-        places = [np.flatnonzero(combinations[:, column] == code).tolist() for code in range(domain[name].levels)]
-        by_value.append({combination_words(alone, code): each for code, each in enumerate(places)})
-    return [*by_value, whole]
+    sets, combinations = [], domain.combinations
+    for column, name in enumerate(domain.sensitive if len(domain.sensitive) > 1 else ()):
+        alone, own = domain.with_sensitive([name]), combinations[:, column]
+        codes = range(domain[name].levels)
+        sets.append({combination_words(alone, code): np.flatnonzero(own == code).tolist() for code in codes})
+    return [*sets, {combination_words(domain, place): [place] for place in range(len(combinations))}]
 
 
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
     """Yield all pairs of values of each sensitive parameter, if there are several, and all pairs of combinations."""
-    domain = evidence.domain
-    *by_value, whole = groups_of(domain)
-    sets = [(domain.sensitive[column], groups, column) for column, groups in enumerate(by_value)]
-    for compared, groups, column in [*sets, ("combination", whole, None)]:
-        words = list(groups)
+    *by_value, whole = map(list, groups_of(evidence.domain))
+    for column, words in enumerate(by_value):
+        yield from _most_found(evidence, evidence.domain.sensitive[column], words, column)
+    yield from _most_found(evidence, "combination", whole, None)
+
+
+def _most_found(evidence: Evidence, compared: str, words: list[str], column: int | None) -> Iterator[_Pair]:
+    """Yield pairs of sides by number, at most `MOST_PAIRS`: those at the ends of most found cases."""
+    chosen: Iterable[Any] = itertools.islice(itertools.combinations(range(len(words)), 2), MOST_PAIRS)
+    if math.comb(len(words), 2) > MOST_PAIRS and evidence.n_cases:
+        ends, domain = evidence.oracle.ends(evidence.cases), evidence.domain
         sides = np.arange(len(words)) if column is None else domain.combinations[:, column]
-        for one, other in _most_found(evidence, sides):
-            yield _Pair(compared, (words[one], words[other]), (one, other), column)
-
-
-def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
-    """Return pairs of sides by number, at most `MOST_PAIRS`: those at the ends of most found cases.
-
-    `sides` has the side of each combination of sensitive values.
-    """
-    n_sides = int(sides.max()) + 1
-    if math.comb(n_sides, 2) <= MOST_PAIRS or not evidence.n_cases:
-        return list(itertools.islice(itertools.combinations(range(n_sides), 2), MOST_PAIRS))
-    ends = evidence.oracle.ends(evidence.cases)
-    pairs = np.column_stack([sides[evidence.domain.families.place(codes)] for codes in (ends.case, ends.twin)])
-    pairs, counts = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0, return_counts=True)
-    chosen = pairs[np.argsort(-counts, kind="stable")][:MOST_PAIRS]
-    return [(int(one), int(other)) for one, other in chosen]
+        pairs = np.column_stack([sides[domain.families.place(codes)] for codes in (ends.case, ends.twin)])
+        pairs, counts = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0, return_counts=True)
+        chosen = pairs[np.argsort(-counts, kind="stable")][:MOST_PAIRS].tolist()
+    for one, other in chosen:
+        yield _Pair(compared, (words[one], words[other]), (one, other), column)
 
 
 # The outcomes
@@ -230,7 +215,7 @@ class _Outcomes(NamedTuple):
 
     names: Sequence[Any]
     """Name of each outcome, in the order of their numbers."""
-    read: Callable[[NDArray[Any], NDArray[Any]], tuple[Codes, Codes]]
+    read: Callable[[NDArray[Any], NDArray[Any]], list[Codes]]
     """Function from the outputs of two sides to the numbers of their outcomes, by case."""
     is_told: bool
     """True if the favourable outcome is known: of two outcomes' numbers, the lower is then the worse."""
@@ -241,17 +226,13 @@ def _label_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes
     import pandas as pd
 
     names = labels_of(parts)
-    index = pd.Index(names, dtype=object)
     good = None if evidence.favourable is None else evidence.favourable.word
-    is_told = good is not None and good in names
-    if is_told:
-        others = [label for label in names if label != good]
-        names = [others[0] if len(others) == 1 else f"not {good}", good]
-
-    def numbers(outputs: NDArray[Any]) -> Codes:
-        return (outputs == good).astype(np.int64) if is_told else index.get_indexer(outputs.astype(object))
-
-    return _Outcomes(names, lambda one, other: (numbers(one), numbers(other)), is_told)
+    if good is None or good not in names:
+        index = pd.Index(names, dtype=object)
+        return _Outcomes(names, lambda *sides: [index.get_indexer(each.astype(object)) for each in sides], False)
+    others = [label for label in names if label != good]
+    names = [others[0] if len(others) == 1 else f"not {good}", good]
+    return _Outcomes(names, lambda *sides: [(each == good).astype(np.int64) for each in sides], True)
 
 
 def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcomes:
@@ -269,13 +250,13 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
         names = [f"the {how} {what} of {plain(label)}" for label in classes for how in order]
         place = good.place if good is not None else n_classes - 1 if n_classes == 2 else None
 
-    def read(one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
+    def read(one: NDArray[Any], other: NDArray[Any]) -> list[Codes]:
         apart = sign * (one - other).reshape(len(one), -1)
         widest = np.abs(apart).argmax(axis=1) if place is None else np.full(len(one), place)
         apart = apart[np.arange(len(one)), widest]
         differ = np.abs(apart) > oracle.threshold + oracle.resolution
         is_higher = differ & (apart > 0)
-        return 2 * widest + is_higher, 2 * widest + (differ & ~is_higher)
+        return [2 * widest + is_higher, 2 * widest + (differ & ~is_higher)]
 
     return _Outcomes(names, read, good is not None and any(len(part.codes) for part in parts))
 
@@ -285,10 +266,9 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
 
 def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
     """Return the number of cases, by the two sides' outcomes, in which these differ and both sides' members exist."""
-    n = len(judgement.codes)
-    if not n:
+    if not len(judgement.codes):
         return Counter()
-    each, sides = np.arange(n), pair.members(domain, judgement.codes)
+    each, sides = np.arange(len(judgement.codes)), pair.members(domain, judgement.codes)
     exist = judgement.exist[sides[0], each] & judgement.exist[sides[1], each]
     gets = np.column_stack(outcomes.read(*(judgement.outputs[side[exist], each[exist]] for side in sides)))
     pairs, counts = np.unique(gets[gets[:, 0] != gets[:, 1]], axis=0, return_counts=True)

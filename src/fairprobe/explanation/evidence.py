@@ -16,6 +16,7 @@ from fairprobe.checks import checked_count, nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
+from fairprobe.domain.rows import Rows
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import Favourable, classes_of, in_order, read_favourable
@@ -38,35 +39,35 @@ LEAST_SEEN = 100
 """Number of judged fresh inputs from which on a favourable outcome that nobody got is refused; chosen."""
 
 
+@dataclass(frozen=True)
 class Budget:
     """The queries (rows sent to a model) that remain up to a limit."""
 
-    def __init__(self, oracle: Oracle, max_queries: int | None, *, reserved: int = 0) -> None:
-        self._oracle = oracle
-        self.max_queries = max_queries
-        self._reserved = reserved
-        self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
-        """Largest number of rows sent to the model for one input and its twins."""
+    oracle: Oracle
+    max_queries: int
+    reserved: int = 0
+    """Number of queries that are kept for other findings."""
 
     @property
-    def n_left(self) -> int | None:
-        """Number of rows that may still be sent to the model; None without a limit."""
-        if self.max_queries is None:
-            return None
-        return max(0, self.max_queries - self._reserved - self._oracle.asker.n_queries)
+    def cost(self) -> int:
+        """Largest number of rows sent to the model for one input and its twins."""
+        return len(self.oracle.families) * (2 if self.oracle.asks_twice else 1)
+
+    @property
+    def n_left(self) -> int:
+        """Number of rows that may still be sent to the model."""
+        return max(0, self.max_queries - self.reserved - self.oracle.asker.n_queries)
 
     def part(self, part: float) -> Budget:
         """Return a fraction of the remaining queries as a separate budget."""
-        left = self.n_left
-        return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
+        return replace(self, reserved=self.reserved + self.n_left - int(self.n_left * part))
 
     def inputs(self, n_wanted: int, part: float = 1.0, cost: int | None = None) -> int:
         """Return how many of the wanted inputs can be judged with the fraction `part` of the remaining queries.
 
         `cost` is the number of rows sent to the model for one input; by default the attribute `cost`.
         """
-        left = self.n_left
-        return n_wanted if left is None else min(n_wanted, int(left * part) // (cost or self.cost))
+        return min(n_wanted, int(self.n_left * part) // (cost or self.cost))
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Evidence:
     numbers: Codes
     """For each case that still holds, its position among the given cases."""
     population: DrawnFrom
-    index: pd.Index | None = None
+    index: pd.Index
     """Index labels of the cases that still hold: those of the given frame, or their positions in the search."""
     n_gone: int = 0
     """Number of given cases that no longer hold."""
@@ -132,10 +133,8 @@ class Evidence:
     """Number of given cases that were not asked about because they hold row values outside the domain."""
     density: Density | None = None
     """The density of the population, or else of the search; None if neither has one."""
-    rows: pd.DataFrame | None = None
-    """Real rows, whether or not they lie in the domain."""
-    labels: pd.Series | None = None
-    """The labels of the rows, with the rows' index."""
+    rows: Rows | None = None
+    """Real rows in the domain's dtypes with their labels, whether or not they lie in the domain."""
     seed: int = 0
     favourable: Favourable | None = None
 
@@ -180,12 +179,6 @@ class Evidence:
         """The codes of each case in the columns that can be moved; roles replace the values of linked columns."""
         return coordinates(self.domain, self.cases.codes)
 
-    @cached_property
-    def row_codes(self) -> Codes:
-        """The rows as codes, numbers at the nearest step; -1 where a value is outside the domain."""
-        assert self.rows is not None
-        return self.domain.encode(self.rows, nearest=True)
-
     def rng(self, name: str) -> np.random.Generator:
         """Return a random generator for one finding, by name, so that its draws do not change those of others."""
         return np.random.default_rng([self.seed, *name.encode()])
@@ -214,7 +207,7 @@ class Evidence:
         of = f"of {self.n_given:,} cases"
         if self.n_unasked:
             text = (
-                f"{self.n_unasked:,} {of} were not asked about, as the limit of {self.budget.max_queries or 0:,} "
+                f"{self.n_unasked:,} {of} were not asked about, as the limit of {self.budget.max_queries:,} "
                 f"queries leaves no room: a case and its twins take {self.budget.cost:,}. The others are evenly taken"
             )
             remarks.append(Remark("fewer-cases", text))
@@ -261,8 +254,8 @@ def asked_cases(
         codes, index = as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
-    oracle = Oracle.careful(asker, threshold, resolution)
-    n_given, cost = len(codes), Budget(oracle, None).cost
+    budget = Budget(Oracle.careful(asker, threshold, resolution), max_queries)
+    oracle, cost, n_given = budget.oracle, budget.cost, len(codes)
     n_asked = n_given
     if n_given * cost > max_queries * CASES_PART:
         n_asked = max(int(max_queries * CASES_PART / 2) // cost, min(1, max_queries // (n_times * cost)))
@@ -275,7 +268,7 @@ def asked_cases(
         model=model,
         domain=domain,
         oracle=oracle,
-        budget=Budget(oracle, max_queries, reserved=(n_times - 1) * len(numbers) * cost),
+        budget=replace(budget, reserved=(n_times - 1) * len(numbers) * cost),
         cases=judgement.take(np.flatnonzero(judgement.hits)),
         numbers=numbers,
         population=DrawnFrom("domain", domain),
@@ -313,11 +306,10 @@ def explained_cases(
     who = DrawnFrom.of(own, evidence.domain, population)
     if X is None and own is not None and own.start is not None:
         X = own.start.frame
-    rows, labels = checked_rows(evidence.domain, X, y)
     density = who.density
     if density is None and own is not None and own.density is not None:
         density = own.density.within(evidence.domain)
-    return replace(evidence, population=who, density=density, rows=rows, labels=labels, seed=seed)
+    return replace(evidence, population=who, density=density, rows=given_rows(evidence.domain, X, y), seed=seed)
 
 
 def _check_none_given(found: Found, domain: Domain | None, **settings: Any) -> None:
@@ -357,19 +349,12 @@ def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
     return codes
 
 
-def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
-    """Check real rows and their labels, and return both.
-
-    The rows are a frame in the domain's dtypes, and the labels have its index. Each is None if it was not given.
-    """
-    import pandas as pd
-
-    if X is None:
-        if y is not None:
-            raise DataError.about("y", "goes with the rows X, got no rows")
-        return None, None
-    rows = domain.rows(X, y=y)
-    return rows.typed, None if rows.labels is None else pd.Series(rows.labels, index=rows.index)
+def given_rows(domain: Domain, X: Any, y: Any) -> Rows | None:
+    """Return real rows in the domain's dtypes with their labels, after checking both; None without rows."""
+    if X is None and y is not None:
+        raise DataError.about("y", "goes with the rows X, got no rows")
+    rows = None if X is None else domain.rows(X, y=y)
+    return None if rows is None else replace(rows, frame=rows.typed)
 
 
 # The good outcome
@@ -393,11 +378,13 @@ def favourable_among(word: Any, evidence: Evidence, sampled: Judgement | None = 
 
     If few fresh inputs were judged, an outcome that none of them got is accepted, unless its name resembles a seen one.
     """
+    import pandas as pd
+
     judged = [evidence.cases, *([] if sampled is None else [sampled])]
     labels: list[Any] = []
     if word is not None and evidence.oracle.is_label:
-        given = [] if evidence.labels is None else evidence.labels.dropna().unique().tolist()
-        labels = in_order([*labels_of(judged), *given])
+        given: Any = () if evidence.rows is None or evidence.rows.labels is None else evidence.rows.labels
+        labels = in_order([*labels_of(judged), *pd.Series(given, dtype=object).dropna().unique()])
         if sampled is not None and len(sampled.codes) < LEAST_SEEN and not nearest(word, labels):
             labels = in_order([*labels, plain(word)])
     return read_favourable(word, evidence.model, evidence.output, [labels], lambda: n_classes_of(judged))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,17 +17,14 @@ from fairprobe.clock import Clock
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
-from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.explanation.boxes import Axes
-from fairprobe.explanation.case_region import CONFIDENCE, CaseRegion, Few, measured_regions
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, explained_cases, favourable_among
 from fairprobe.explanation.finding import Finding
-from fairprobe.explanation.influence import Influence, influence_of
+from fairprobe.explanation.influence import Influence, Severity, influence_of, severity_of
 from fairprobe.explanation.inside import Inside, inside_of
 from fairprobe.explanation.region_learning import MAX_REGIONS, Pool, learn
+from fairprobe.explanation.regions import Axes, CaseRegion, measured_regions
 from fairprobe.explanation.remedies import Remedies, remedies_of
-from fairprobe.explanation.severity import Severity, relabelled_of, severity_of
 from fairprobe.explanation.training_data import VERDICTS
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller
@@ -68,9 +64,6 @@ class Explanation(Finding):
     influence: Influence
     directions: Directions
     severity: Severity
-    relabelled: tuple[int, int] | None
-    """Number of cases whose twins get different labels too, and number of cases asked about. None unless scores or
-    probabilities are compared and the model's labels could be asked for."""
     inside: Inside | None
     """Parts of the model (nodes of a tree or coefficients) that use a column in which twins differ; None if the model's
     inside is not known."""
@@ -95,7 +88,7 @@ class Explanation(Finding):
     not_measured: Mapping[str, str] = field(default_factory=dict)
     """Sentence on each section that was not measured because the limit on queries left no room for it, by section."""
 
-    json_names: ClassVar = {"domain": "", "relabelled": ""}
+    json_names: ClassVar = {"domain": ""}
 
     @property
     def rules(self) -> tuple[CaseRegion, ...]:
@@ -134,7 +127,7 @@ class Explanation(Finding):
         return {
             "Who gets what" if self.directions.favourable is None else "Who is worse off": self.directions.sentences(),
             "Through what": self.influence.sentences(),
-            "How severe": [*self.severity.sentences(), *self.label_sentences()],
+            "How severe": self.severity.sentences(),
             "What the model looks at": [] if self.inside is None else self.inside.sentences(),
         }
 
@@ -147,14 +140,6 @@ class Explanation(Finding):
             *self.remedies.sentences()[:TOLD],
             *(f"{section}: {why}" for section, why in self.not_measured.items()),
         ]
-
-    def label_sentences(self) -> list[str]:
-        """Return a sentence on the number of cases whose twins get different labels; empty if that was not measured."""
-        if self.relabelled is None:
-            return []
-        n, asked = self.relabelled
-        over = f"with answers more than {self.influence.threshold:g} apart"
-        return [f"Of {asked:,} cases {over}, {n:,} have twins with different labels."]
 
     def blocks(self) -> Sequence[Block]:
         """Return the explanation for reports: title, regions, other findings, remedies, and what was not measured."""
@@ -187,35 +172,14 @@ class Explanation(Finding):
 
     # Figures and files
 
-    def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences of the explanation as values for JSON."""
-        low, high = clopper_pearson(self.n_sampled_cases, self.n_sampled, CONFIDENCE)
-        n_relabelled, relabelled_of = self.relabelled or (None, None)
-        return {
-            **super().jsonable(),
-            "share_low": low,
-            "share_high": high,
-            "n_relabelled": n_relabelled,
-            "relabelled_of": relabelled_of,
-            "label_sentences": self.label_sentences(),
-        }
-
-    def to_json(self, path: str | PathLike[str]) -> None:
-        """Write the figures and the sentences of the explanation to a JSON file."""
-        Path(path).write_text(json.dumps(self.jsonable(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
     def plot(self, folder: str | PathLike[str]) -> list[Path]:
-        """Draw influences, curves and directions as SVG files in a folder, and return the paths of the files."""
+        """Draw influences and directions as SVG files in a folder, and return the paths of the files."""
         into = Path(folder)
         into.mkdir(parents=True, exist_ok=True)
-        drawings = {
-            "influence.svg": (self.influence.plot, len(self.influence.table)),
-            "curves.svg": (self.influence.plot_curves, len(self.influence.curves)),
-            "directions.svg": (self.directions.plot, len(self.directions.table)),
-        }
-        drawn = {into / name: draw for name, (draw, n) in drawings.items() if n}
-        for path, draw in drawn.items():
-            draw(path)
+        parts: dict[str, Influence | Directions] = {"influence": self.influence, "directions": self.directions}
+        drawn = {into / f"{name}.svg": part for name, part in parts.items() if len(part.table)}
+        for path, part in drawn.items():
+            part.plot(path)
         return list(drawn)
 
 
@@ -282,7 +246,7 @@ def explain(
     boxes = learn(pool, max_regions) if evidence.n_cases and len(axes) else []
     step("how good the regions are")
     regions = measured_regions(evidence, axes, boxes) if boxes else []
-    covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
+    covered = axes.inside_any(boxes, evidence.coordinates)
     step("through what")
     influence = influence_of(evidence)
     step("who is worse off, and what would end it")
@@ -292,7 +256,6 @@ def explain(
         influence=influence,
         directions=directions_of(evidence, sampled),
         severity=severity_of(evidence),
-        relabelled=relabelled_of(evidence),
         inside=inside_of(evidence),
         remedies=remedies_of([region.rule for region in regions[:MOST_REMEDIED]], evidence),
         domain=evidence.domain,
@@ -317,7 +280,7 @@ def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str,
     """Return a sentence for each section that the limit on queries left no room to measure, by section."""
     if not evidence.n_cases and not evidence.n_unasked:
         return {}
-    limit = f"Not measured: the limit of {evidence.budget.max_queries or 0:,} queries left"
+    limit = f"Not measured: the limit of {evidence.budget.max_queries:,} queries left"
     n, can_move = len(pool.hits), len(pool.axes)
     few = f"{limit} room for {n:,} inputs to learn regions from, fewer than {LEAST_LEARNED:,}."
     missing = {
@@ -332,7 +295,7 @@ def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str,
 def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[str, str]) -> Iterator[Remark]:
     """Yield remarks on cases, on missing sections, and on regions with few measurements."""
     yield from evidence.health()
-    limit = f"the limit of {evidence.budget.max_queries or 0:,} queries"
+    limit = f"the limit of {evidence.budget.max_queries:,} queries"
     if missing:
         yield Remark("not-measured", f"{limit} left no room to measure {', '.join(missing)}: raise max_queries")
     if evidence.n_cases and not why.regions and "regions" not in missing:
@@ -341,12 +304,12 @@ def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[s
         alone = "there are no regions, as nothing but the sensitive parameters can be moved"
         yield Remark("no-regions", text if len(pool.axes) else alone)
     texts = {
-        Few.BUDGET: f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each",
-        Few.THIN: f"fewer than {LEAST_MEASURED} inputs of the population were found in each",
-        Few.APART: f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin",
+        "few-measured": f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each",
+        "thin-regions": f"fewer than {LEAST_MEASURED} inputs of the population were found in each",
+        "few-comparable": f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin",
     }
     found = [region.few for region in why.regions if region.n < LEAST_MEASURED]
     for few, text in texts.items():
         if few in found:
             rest = f"of {len(why.regions)} regions the precision is little known"
-            yield Remark(str(few), f"of {found.count(few)} {rest}: {text}")
+            yield Remark(few, f"of {found.count(few)} {rest}: {text}")

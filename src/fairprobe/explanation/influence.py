@@ -1,4 +1,4 @@
-"""Influence of parameters: how often another value ends a case, which pairs act together, and how the gap varies.
+"""Figures of single cases: how often another plausible value of a parameter ends a case, and how severe cases are.
 
 All figures are about the given cases. A directed search over-represents some kinds of cases, so the figures do not say
 how many people are like them.
@@ -9,22 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
-from fairprobe.checks import checked_count
-from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import comparable
-from fairprobe.domain.values import is_missing, plain
+from fairprobe.errors import ModelError, SettingError
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.estimation.bounds.intervals import mean_bounds
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import Finding, as_json
+from fairprobe.explanation.finding import CONFIDENCE, Finding, as_json, draw_bars
+from fairprobe.model.adapters import adapter_for
+from fairprobe.model.asking import Asker
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -33,15 +32,6 @@ if TYPE_CHECKING:
 MOST_JUDGED = 120_000
 """Largest number of inputs judged to measure influence; chosen: at the default budget it leaves most queries to the
 other findings."""
-
-CONFIDENCE = 0.95
-"""Confidence of the intervals over cases; chosen."""
-
-N_PAIRED = 6
-"""Number of the parameters that end most cases, all pairs of which are moved together; chosen."""
-
-N_CURVES = 4
-"""Number of the parameters that end most cases, for which the gap is measured along their values; chosen."""
 
 MOST_BARS = 30
 """Largest number of parameters in the drawing of influences; chosen."""
@@ -63,8 +53,20 @@ chosen."""
 SOURCES = {"density": "the density", "rows": "the rows", "domain": "all values alike"}
 """Words for the source of new values in sentences, by name of the source."""
 
-MOST_POINTS = 24
-"""Largest number of values in the curve of one parameter; chosen."""
+
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+MEASURES = {"proba": "probabilities", "score": "scores", "value": "values"}
+"""Name in sentences of the numbers whose distance is the severity, by output of the model."""
+
+ROWS_A_CALL = 10_000
+"""Largest number of rows sent to the model in one call; chosen: about as many as stay in a core's cache."""
+
+MOST_RANKED = 100
+"""Largest number of cases of the ranking that are written to JSON; chosen."""
+
+
+# Influence
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -75,71 +77,41 @@ class Influence(Finding):
     """Table of the effect of moving each parameter alone, the strongest first. `ended` is the fraction of moves that
     end a case, as the mean over cases, with its 95% interval over cases from `low` to `high`. `change` is the mean
     change of the gap. `n_moves` and `n_cases` are the numbers of tried moves and of cases that could be moved."""
-    pairs: pd.DataFrame
-    """Table with a row for each pair of the strongest parameters, those with the largest joint effect first. `ended` is
-    the fraction of cases that end when both move at once. `expected` is the fraction where at least one of the two
-    moves alone ends the case. `beyond` is their difference, with its 95% interval from `low` to `high`."""
-    curves: dict[str, pd.DataFrame]
-    """Table for each of the strongest parameters, by name, of what happens at its values. For each `value`, a row has
-    the fraction of cases that are `still` cases there, their mean `gap`, and the number `n` of cases that may have that
-    value."""
     n_cases: int
     """Number of cases that were moved to other values."""
     n_given: int
     """Number of cases from which the moved ones were drawn."""
     source: str
     """Source of the new values of parameters: "density", "rows" or "domain"."""
-    output: str
-    threshold: float
     n_queries: int
     health: tuple[Remark, ...] = ()
 
-    json_names: ClassVar = {"table": ""}
+    json_names: ClassVar = {"table": "parameters"}
+
+    @property
+    def known(self) -> pd.DataFrame:
+        """The rows of the table whose parameter could be moved in at least one case."""
+        return self.table[self.table["n_moves"] > 0]
 
     def sentences(self) -> list[str]:
-        """Return sentences on the parameters that end cases most often, and on the strongest pair of parameters."""
+        """Return a sentence on the parameters that end cases most often."""
         if not self.n_cases:
             return ["No case was moved, so it is not known which parameters end them."]
-        known = self.table[self.table["n_moves"] > 0]
-        if not len(known):
-            return [f"For none of {self.n_cases:,} cases was there another value to be moved to among those drawn."]
         said = [
             f"{name} {percent(row.ended)} ({percent(row.low)} to {percent(row.high)})"
-            for name, row in known.head(3).iterrows()
+            for name, row in self.known.head(3).iterrows()
         ]
-        lines = [f"Another value (drawn from {SOURCES[self.source]}) ends a case this often: {', '.join(said)}."]
-        strong = self.pairs[(self.pairs["low"] > 0) | (self.pairs["high"] < 0)]
-        if len(strong):
-            pair = strong.iloc[0]
-            lines.append(
-                f"{pair['first']} and {pair['second']} act together: moved at once they end {percent(pair['ended'])} "
-                f"of the cases; {percent(pair['expected'])} would be expected if they acted apart."
-            )
-        return lines
-
-    def shown_table(self) -> pd.DataFrame:
-        """Return the table of influences with a row for each parameter, the strongest first."""
-        return self.table.reset_index()
+        if not said:
+            return [f"For none of {self.n_cases:,} cases was there another value to be moved to among those drawn."]
+        return [f"Another value (drawn from {SOURCES[self.source]}) ends a case this often: {', '.join(said)}."]
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw how often each parameter ends a case as a bar chart, and write it to an SVG file."""
-        from fairprobe.explanation.plots import draw_bars
-
-        bars = self.table[self.table["n_moves"] > 0].head(MOST_BARS).rename(columns={"ended": "value"})
+        bars = self.known.head(MOST_BARS).rename(columns={"ended": "value"})
         left_out = len(self.table) - len(bars)
         aside = f"; {left_out:,} more parameters are not shown" if left_out else ""
         title = f"What ends {self.n_cases:,} cases: one parameter moved to another value, by {SOURCES[self.source]}"
         draw_bars(path, bars, f"{title}{aside}", "moves that end a case, with the 95% interval over cases")
-
-    def plot_curves(self, path: str | PathLike[str]) -> None:
-        """Draw the mean gap along the values of the strongest parameters, and write it to an SVG file."""
-        from fairprobe.explanation.plots import draw_curves
-
-        draw_curves(self, path)
-
-    def jsonable(self) -> dict[str, Any]:
-        """Return the figures and the sentences about influences as values for JSON."""
-        return {**super().jsonable(), "parameters": as_json(self.shown_table())}
 
 
 def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -> Influence:
@@ -150,185 +122,56 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
         n_cases: number of moved cases.
         n_values: number of values to which each parameter of a case is moved.
     """
-    wanted = min(checked_count("n_cases", n_cases, at_least=1), evidence.n_cases)
+    wanted = min(n_cases, evidence.n_cases)
     levels = evidence.domain.families.key_levels
     columns = [column for column in evidence.domain.free_columns if levels[column] > 1]
     before = evidence.n_queries
-    n, values = _affordable(evidence, wanted, checked_count("n_values", n_values, at_least=1), len(columns))
+    n, values = _affordable(evidence, wanted, n_values, len(columns))
     health: tuple[Remark, ...] = ()
     if (n, values) != (wanted, n_values):
-        why = "judged inputs" if evidence.budget.n_left is None else "queries"
-        text = f"{n:,} of {wanted:,} cases were moved, to {values} of {n_values} values each: the limit on {why}"
+        text = f"{n:,} of {wanted:,} cases were moved, to {values} of {n_values} values each: the limit on queries"
         health = (Remark("fewer-moves", f"{text} leaves no room for more"),)
     rng = evidence.rng("influence")
     chosen = np.sort(rng.choice(evidence.n_cases, size=n, replace=False))
-    mover, gaps = Mover(evidence, evidence.cases.codes[chosen], rng), evidence.cases.gaps[chosen]
-    moves = _single_moves(mover, columns if n else [], values)
-    table = _by_parameter(evidence, moves, columns if n else [], gaps)
-    order = [evidence.domain.names.index(name) for name, n_moves in table["n_moves"].items() if n_moves]
-    return Influence(
-        table=table,
-        pairs=_pairs(mover, moves, order[:N_PAIRED]),
-        curves=_curves(mover, order[:N_CURVES], gaps),
-        n_cases=n,
-        n_given=evidence.n_cases,
-        source=mover.source,
-        output=evidence.output,
-        threshold=evidence.oracle.threshold,
-        n_queries=evidence.n_queries - before,
-        health=health,
-    )
+    mover = Mover(evidence, evidence.cases.codes[chosen], rng)
+    table = _by_parameter(mover, columns if n else [], values, evidence.cases.gaps[chosen])
+    return Influence(table, n, evidence.n_cases, mover.source, evidence.n_queries - before, health)
 
 
 def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int) -> tuple[int, int]:
     """Return (number of cases, number of values for each parameter) that the budget pays for; it may reduce both."""
-    n_pairs = math.comb(min(N_PAIRED, n_columns), 2)
-
-    def a_case(values: int) -> int:
-        return max(1, values * (n_columns + n_pairs) + MOST_POINTS * min(N_CURVES, n_columns))
-
-    wanted = n_cases * a_case(n_values)
+    wanted = n_cases * n_values * n_columns
     room = min(MOST_JUDGED, evidence.budget.inputs(wanted, part=0.5))
     if wanted <= room:
         return n_cases, n_values
     values = min(n_values, max(FEWEST_VALUES, int(n_values * math.sqrt(room / wanted))))
-    return min(n_cases, room // a_case(values)), values
+    return min(n_cases, room // (values * n_columns)), values
 
 
-class _Moves(NamedTuple):
-    """Moved cases with their judgements: a table with one row per move, and the moved cases as codes, in its order."""
+def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int, gaps: Floats) -> pd.DataFrame:
+    """Return the table of the effects of moving each parameter alone, the strongest parameter first.
 
-    table: pd.DataFrame
-    """Table with a row for each move: the number of the `case`, `ended` (True if it is no longer a case), and the
-    `gap`."""
-    codes: Codes
-
-
-def _single_moves(mover: Mover, columns: Sequence[int], n_values: int) -> _Moves:
-    """Move each of the columns alone, in each case, to `n_values` other values, and judge the moved cases.
-
-    In the table of moves, `turn` numbers the moves of a case.
+    `gaps` are those of the cases before they are moved. All moved cases are judged in one go, as each call of a model
+    has a fixed cost, and equal ones once.
     """
     import pandas as pd
 
-    parts = [mover.moved(column, n_values) for column in columns]
-    case = [pd.DataFrame({"column": column, "case": each}) for column, (each, _) in zip(columns, parts, strict=True)]
-    table = pd.concat([pd.DataFrame({"column": [], "case": []}, dtype=np.int64), *case], ignore_index=True)
-    table["turn"] = table.groupby(["column", "case"]).cumcount()
-    return _judged(mover, table, np.concatenate([mover.cases[:0], *(codes for _, codes in parts)]))
-
-
-def _judged(mover: Mover, table: pd.DataFrame, codes: Codes) -> _Moves:
-    """Judge moved cases in one go and add `ended` and `gap` to their table.
-
-    Each call of a model has a fixed cost. Equal inputs are asked about once.
-    """
-    unique, back = np.unique(codes, axis=0, return_inverse=True)
+    moves = [mover.moved(column, n_values) for column in columns]
+    every = np.concatenate([mover.cases[:0], *(codes for _, codes in moves)])
+    unique, back = np.unique(every, axis=0, return_inverse=True)
     judgement, back = mover.evidence.judge(unique), back.reshape(-1)
-    return _Moves(table.assign(ended=~judgement.hits[back], gap=judgement.gaps[back]), codes)
-
-
-def _by_parameter(evidence: Evidence, moves: _Moves, columns: Sequence[int], gaps: Floats) -> pd.DataFrame:
-    """Return the table of the effects of moving each parameter alone, the strongest parameter first."""
-    import pandas as pd
-
+    ends = np.cumsum([len(case) for case, _ in moves])
     rows = []
-    for column in columns:
-        part = moves.table[moves.table["column"] == column]
-        case = part["case"].to_numpy()
-        fraction, interval, *_ = clustered(part["ended"].to_numpy(), _equal_cases(case), case, CONFIDENCE)
-        change = _mean_by_case(part["gap"].to_numpy() - gaps[case], case)
-        rows.append((evidence.domain.names[column], fraction, *interval, change, len(case), len(np.unique(case))))
+    for column, (case, _), which in zip(columns, moves, np.split(back, ends[:-1]) if moves else (), strict=True):
+        weights = 1 / np.bincount(case)[case] if len(case) else np.empty(0)  # so that all cases count alike
+        fraction, interval, *_ = clustered(~judgement.hits[which], weights, case, CONFIDENCE)
+        changes = judgement.gaps[which] - gaps[case]
+        change = float(np.average(changes, weights=weights)) if len(case) else math.nan
+        name = mover.domain.names[column]
+        rows.append((name, fraction, *interval, change, len(case), len(np.unique(case))))
     figures = {"ended": float, "low": float, "high": float, "change": float, "n_moves": int, "n_cases": int}
     table = pd.DataFrame(rows, columns=["parameter", *figures]).set_index("parameter").astype(figures)
     return table.sort_values(["ended", "change"], ascending=[False, True], kind="stable", na_position="last")
-
-
-def _pairs(mover: Mover, moves: _Moves, columns: Sequence[int]) -> pd.DataFrame:
-    """Return the table of the effects of moving two parameters at once, the farthest from independent effects first.
-
-    The values of the two parameters were drawn independently. If the parameters acted independently, a case would end
-    exactly where one of the two single moves ends it.
-    """
-    import pandas as pd
-
-    alone = {column: moves.table[moves.table["column"] == column].reset_index() for column in columns}
-    tried = [alone[one].merge(alone[other], on=["case", "turn"]) for one, other in combinations(columns, 2)]
-    names = ["first", "second", "ended", "expected", "beyond", "low", "high", "n_moves"]
-    rows = []
-    if tried:
-        both = pd.concat(tried, ignore_index=True)
-        codes, second = moves.codes[both["index_x"]], both["column_y"]
-        codes[both.index, second] = moves.codes[both["index_y"], second]
-        codes = mover.domain.completed(codes)
-        may = mover.may_be(both["case"].to_numpy(), codes)
-        told = _judged(mover, both[may], codes[may]).table
-        told["either"] = told["ended_x"] | told["ended_y"]
-        for (one, other), part in told.groupby(["column_x", "column_y"], sort=False):
-            case = part["case"].to_numpy()
-            ended, either = (part[name].to_numpy(dtype=np.float64) for name in ("ended", "either"))
-            means = _mean_by_case(ended, case), _mean_by_case(either, case)
-            pair = mover.domain.names[one], mover.domain.names[other]
-            rows.append((*pair, *means, means[0] - means[1], *_interval(ended - either, case), len(case)))
-    return pd.DataFrame(rows, columns=names).sort_values(
-        "beyond", key=lambda beyond: -beyond.abs(), kind="stable", ignore_index=True
-    )
-
-
-def _curves(mover: Mover, columns: Sequence[int], gaps: Floats) -> dict[str, pd.DataFrame]:
-    """Return, by name of the parameter, a table of the cases at each of its values in turn.
-
-    It has the cases that may have the value or have it already.
-    """
-    import pandas as pd
-
-    others = {column: along(mover.domain, column, np.concatenate([mover.others, mover.cases])) for column in columns}
-    curves = {}
-    tables, moved = list[pd.DataFrame](), [mover.cases[:0]]
-    for column, inputs in others.items():
-        point, case = (each.ravel() for each in np.indices((len(inputs), len(mover.cases))))
-        codes, may = mover.with_value(case, column, inputs[point])
-        is_own = mover.roles[case, column] == mover.domain.families.canonical(inputs)[point, column]
-        table = pd.DataFrame({"column": column, "point": point, "still": 1.0, "gap": gaps[case], "may": may})
-        tables.append(table[may | is_own])
-        moved.append(codes[may])
-    if tables:
-        table = pd.concat(tables, ignore_index=True)
-        told = _judged(mover, table[table["may"]], np.concatenate(moved)).table
-        table.loc[told.index, "still"] = (~told["ended"]).astype(float)
-        table.loc[told.index, "gap"] = told["gap"]
-        for column, part in table.groupby("column", sort=False):
-            by_point = part.groupby("point")
-            curve = by_point[["still", "gap"]].mean().assign(n=by_point.size())
-            curve.insert(0, "value", values_of(mover.domain, column, others[column]))
-            curves[mover.domain.names[column]] = curve.reset_index(drop=True)
-    return curves
-
-
-def _equal_cases(case: Codes) -> Floats:
-    """Return a weight for each move of a case, so that all cases have the same total weight.
-
-    `case` has the number of the case by move.
-    """
-    return 1 / np.bincount(case)[case] if len(case) else np.empty(0)
-
-
-def _mean_by_case(numbers: Floats, case: Codes) -> float:
-    """Return the mean over cases of the mean number over each case's moves; NaN without moves."""
-    return float(np.average(numbers, weights=_equal_cases(case))) if len(case) else math.nan
-
-
-def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
-    """Return the 95% interval of a mean over cases, for numbers by move from -1 to 1, by Student's t."""
-    counts = np.bincount(case)
-    means = np.bincount(case, weights=numbers)[counts > 0] / counts[counts > 0]
-    mean, n = float(means.mean()), len(means)
-    low, high = mean_bounds(means, CONFIDENCE)
-    reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / n)  # that all cases seen are alike does not show that all others are
-    return max(-1.0, min(low, mean - reach)), min(1.0, max(high, mean + reach))
-
-
-# Cases moved to other values
 
 
 class Mover:
@@ -345,7 +188,7 @@ class Mover:
         self._rng = rng
         self.cases: Codes = self.domain.completed(cases.astype(np.int64))
         self.others, self.source = _others(evidence, rng)
-        self.roles = self._families.canonical(self.cases)
+        self._roles = self._families.canonical(self.cases)
         self._places = self._families.place(self.cases)
         self._least: Floats | None = None
         """Smallest log probability that each case may have after a move; None without a density."""
@@ -385,24 +228,19 @@ class Mover:
         codes = self.domain.completed(codes)
         # A role that does not exist with the case's sensitive values is not taken over.
         taken = self._families.canonical(codes)[:, column]
-        may = np.asarray((taken == role) & (role >= 0) & (role != self.roles[case, column]))
-        may[may] = self.may_be(case[may], codes[may])
-        return codes, may
-
-    def may_be(self, case: Codes, codes: Codes) -> Mask:
-        """Return a boolean mask over moved cases: True where the moved case is allowed, plausible and comparable.
-
-        `case` has the number of the case that each moved case comes from.
-        """
-        may = np.asarray(self.domain.allows(codes)).copy()
+        may = np.asarray((taken == role) & (role >= 0) & (role != self._roles[case, column]))
+        may[may] = self.domain.allows(codes[may])
         if self._least is not None and self.evidence.density is not None and may.any():
             may[may] = self.evidence.density.log_chances(codes[may]) >= self._least[case[may]]
         if not self._families.is_complete and may.any():
-            size = self.evidence.oracle.batch_size(len(codes))
-            allowed = codes[may]
-            members = [self._families.of(allowed[first : first + size]) for first in range(0, len(allowed), size)]
-            may[may] = np.concatenate([comparable(each.present, len(each), each.kinds) for each in members])
-        return may
+            may[may] = self._are_comparable(codes[may])
+        return codes, may
+
+    def _are_comparable(self, codes: Codes) -> Mask:
+        """Return a boolean mask of inputs, given as codes: True where an input is comparable."""
+        size = self.evidence.oracle.batch_size(len(codes))
+        members = [self._families.of(codes[first : first + size]) for first in range(0, len(codes), size)]
+        return np.concatenate([comparable(each.present, len(each), each.kinds) for each in members])
 
 
 def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
@@ -411,7 +249,8 @@ def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
     if evidence.density is not None:
         return evidence.density.sample_codes(N_OTHERS, rng), "density"
     if evidence.rows is not None:
-        rows = evidence.row_codes[domain.contains(evidence.row_codes)]
+        rows = evidence.rows.nearest_codes
+        rows = rows[domain.contains(rows)]
         if len(rows):
             some = rows if len(rows) <= N_OTHERS else rng.choice(rows, N_OTHERS, replace=False)
             return domain.completed(some), "rows"
@@ -419,58 +258,115 @@ def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
     return domain.without_constraints().sample_codes(N_OTHERS, rng), "domain"
 
 
-# The values of a curve
+# Severity
 
 
-def along(domain: Domain, column: int, inputs: Codes) -> Codes:
-    """Return inputs that have the values of a curve in one column, one for each value.
+@dataclass(frozen=True, repr=False, eq=False)
+class Severity(Finding):
+    """The distance between the model's outputs for the two twins of each case, with a ranking of the cases by it."""
 
-    They are evenly spread along the column's order, or have its most frequent names.
-    """
-    roles, firsts, counts = np.unique(
-        domain.families.canonical(inputs)[:, column], return_index=True, return_counts=True
-    )
-    firsts, counts = firsts[roles >= 0], counts[roles >= 0]
-    if domain.parameters[column].wraps:
-        return inputs[firsts[np.argsort(-counts, kind="stable")][:MOST_POINTS]]
-    firsts = firsts[np.argsort(_shown(*_players(domain, column, inputs[firsts])), kind="stable")]
-    points = np.unique(np.linspace(0, len(firsts) - 1, min(MOST_POINTS, len(firsts))).round().astype(np.int64))
-    return inputs[firsts[points]]
+    measure: str
+    """The output whose distance is measured: "proba", "score" or "value"; "label" if the model gives nothing else."""
+    gaps: Floats
+    """Distance between the model's outputs for the two twins of each given case, in order; NaN for cases that no longer
+    hold or that the budget did not reach."""
+    quantiles: dict[float, float]
+    """Quantiles of the known distances between twins, by their fraction; empty if none is known."""
+    ranking: pd.DataFrame
+    """The cases in descending order of `product`, which is `severity` times `plausibility` (1 without a density).
+    `place` is the position among the given cases."""
+    n_queries: int
+    """Number of rows sent to the model for other outputs than those compared."""
+    n_relabelled: int | None = None
+    """Number of cases whose twins get different labels too, of the `relabelled_of` cases asked about. None unless
+    scores or probabilities are compared and the model's labels could be asked for."""
+    relabelled_of: int | None = None
+    threshold: float = 0.0
+    health: tuple[Remark, ...] = ()
+
+    json_names: ClassVar = {"gaps": ""}
+
+    def sentences(self) -> list[str]:
+        """Return sentences with the quartiles of the gaps and the number of cases whose twins get different labels."""
+        if not len(self.ranking):
+            return ["There is no case whose severity was measured."]
+        if self.measure == "label":
+            return ["The model gives labels only, so some cases cannot be called more severe than others."]
+        low, middle, high, most = (self.quantiles[q] for q in (0.25, 0.5, 0.75, 1.0))
+        said = [
+            f"The {MEASURES[self.measure]} of the two twins are {middle:.3g} apart in the median case, {low:.3g} to "
+            f"{high:.3g} in half of the cases, and at most {most:.3g}."
+        ]
+        if self.n_relabelled is not None:
+            over = f"{self.relabelled_of:,} cases with answers more than {self.threshold:g} apart"
+            said.append(f"Of {over}, {self.n_relabelled:,} have twins with different labels.")
+        return said
+
+    def jsonable(self) -> dict[str, Any]:
+        """Return the figures and the sentences about severity as values for JSON.
+
+        The ranking is cut to the first cases.
+        """
+        return {**super().jsonable(), "ranking": as_json(self.ranking.head(MOST_RANKED))}
 
 
-def values_of(domain: Domain, column: int, inputs: Codes) -> pd.Series[Any]:
-    """Return the values of inputs in one column, for a curve: numbers (NaN where missing) or names.
-
-    In a linked column, a name joins the values that play the input's role.
-    """
+def severity_of(evidence: Evidence) -> Severity:
+    """Measure the gap between the two twins of each case, by probabilities or scores if the model has them."""
     import pandas as pd
 
-    parameter = domain.parameters[column]
-    codes, exist = _players(domain, column, inputs)
-    if parameter.is_numeric and not parameter.wraps:
-        return pd.Series(parameter.numbers(_shown(codes, exist)))
+    output, gaps, n_queries = evidence.output, evidence.cases.gaps.astype(np.float64), 0
+    if output == "label":
+        adapter = adapter_for(evidence.model)
+        output = "proba" if adapter.probabilities else "score" if adapter.scores else "label"
+    health: tuple[Remark, ...] = ()
+    if output != evidence.output:
+        n = evidence.budget.inputs(evidence.n_cases, cost=2)
+        if n < evidence.n_cases:
+            text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
+            health = (Remark("fewer-scores", text),)
+        case, twin, n_queries = _asked(evidence, output, n)
+        gaps = np.abs(case - twin).reshape(n, -1 if n else 1).max(axis=1)
+    n = len(gaps)
+    of_given = np.full(evidence.n_given, np.nan)
+    of_given[evidence.numbers[:n]] = gaps
+    plausibility = np.ones(n)
+    if evidence.density is not None and n:
+        plausibility = evidence.density.plausibility_of(evidence.cases.codes[:n])
+    ranking = pd.DataFrame({"place": evidence.numbers[:n], "severity": gaps, "plausibility": plausibility})
+    ranking["product"] = gaps * plausibility
+    ranking = ranking.sort_values("product", ascending=False, kind="stable", ignore_index=True)
+    quantiles = dict(zip(QUANTILES, np.quantile(gaps, QUANTILES).tolist(), strict=True)) if n else {}
+    n_relabelled, n_asked = relabelled_of(evidence)
+    threshold = evidence.oracle.threshold
+    return Severity(output, of_given, quantiles, ranking, n_queries, n_relabelled, n_asked, threshold, health)
 
-    def named(codes: Codes) -> Any:
-        values = np.asarray(parameter.decode(np.array(list(dict.fromkeys(codes.tolist())))), dtype=object)
-        names = ["missing" if is_missing(value) else plain(value) for value in values]
-        return names[0] if len(names) == 1 else "/".join(map(str, names))
 
-    return pd.Series([named(each[mask]) for each, mask in zip(codes.T, exist.T, strict=True)], dtype=object)
+def relabelled_of(evidence: Evidence) -> tuple[int, int] | tuple[None, None]:
+    """Return (number of cases whose twins get different labels, number of cases asked about).
 
-
-def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
-    """Return the codes of all members of inputs in one column, by member, then input.
-
-    The second result is a boolean mask of the members that exist with the input's role.
+    Both are None if labels are compared anyway, if the model gives none, or if the budget is too small for one case.
     """
-    if domain.names[column] not in [link.column for link in domain.links]:
-        return inputs[None, :, column], np.ones((1, len(inputs)), dtype=bool)
-    families = domain.families
-    rows = families.members(inputs)
-    roles = families.canonical(rows)[:, column].reshape(len(families), -1)
-    return rows[:, column].reshape(len(families), -1), roles == families.canonical(inputs)[:, column]
+    own, n = evidence.oracle.asker, evidence.budget.inputs(evidence.n_cases, cost=2)
+    if own.output not in ("score", "proba") or not n or not isinstance(own, Asker) or own.adapter.is_function:
+        return None, None
+    try:
+        case, twin, _ = _asked(evidence, "label", n)
+    except (ModelError, SettingError):  # it gives no labels
+        return None, None
+    return int((case != twin).sum()), n
 
 
-def _shown(codes: Codes, exist: Mask) -> Codes:
-    """Return, for each input, the code in one column of the first member of its family that exists."""
-    return codes[exist.argmax(axis=0), np.arange(codes.shape[1])]
+def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Return the model's output for either twin of the first `n` cases, and the number of rows asked about.
+
+    The three results are the outputs for the cases, those for their twins, and the number.
+    """
+    ends = evidence.oracle.ends(evidence.cases.take(np.arange(n)))
+    if not n:
+        return np.zeros(0), np.zeros(0), 0
+    with evidence.asker(output=output) as asker:
+        case, twin = (
+            np.concatenate([asker.ask(codes[i : i + ROWS_A_CALL]) for i in range(0, n, ROWS_A_CALL)])
+            for codes in (each.astype(np.int64, copy=False) for each in (ends.case, ends.twin))
+        )
+    return case, twin, asker.n_queries

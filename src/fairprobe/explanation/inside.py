@@ -6,13 +6,12 @@ column by column. The model is not queried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Mask
 from fairprobe.domain.values import plain
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding
@@ -62,34 +61,14 @@ class Inside(Finding):
     - `outcome`: the class whose score it adds to; None for numbers.
     - `coefficient`; `effect`: the coefficient times the range of its column over the cases' members.
     """
-    n_nodes: int | None = None
-    """Number of nodes of the tree that split, on any parameter; None for a linear model."""
-    totals: pd.DataFrame | None = None
-    """Totals for each `parameter` in which twins differ; None for a linear model. `n_nodes` is the number of nodes that
-    split on it, and `mass` the fraction of the cases' members that pass one of these."""
+    said: tuple[str, ...]
+    """Sentences on the nodes or coefficients that use columns in which twins differ, the strongest first."""
+
+    json_names: ClassVar = {"said": ""}
 
     def sentences(self) -> list[str]:
         """Return sentences on the nodes or coefficients that use columns in which twins differ, the strongest first."""
-        if self.totals is None:
-            return list(self._of_weights())
-        nodes = [_node_words(row) for row in self.table.head(SHOWN).itertuples()]
-        return [*map(self._total_words, self.totals.itertuples()), *nodes]
-
-    def _total_words(self, total: Any) -> str:
-        said = f"{total.n_nodes:,} of {self.n_nodes:,} nodes split on {total.parameter}"
-        if not total.n_nodes or not self.n_members:
-            return f"{said}."
-        return f"{said}; {percent(total.mass)} of the cases' members pass at least one."
-
-    def _of_weights(self) -> Iterator[str]:
-        is_mine = self.table["parameter"].notna()
-        mine, others = list(self.table[is_mine].itertuples()), list(self.table[~is_mine].itertuples())
-        if not mine:
-            yield "No column of the linear model depends on what twins differ in."
-        for each in mine[:SHOWN]:
-            yield f"{_weight_words(each)}, by {each.parameter}."
-        if mine and others:
-            yield f"Of the other columns, {_weight_words(others[0])}."
+        return list(self.said)
 
 
 def inside_of(evidence: Evidence) -> Inside | None:
@@ -115,14 +94,16 @@ class _View:
     """Members of cases as the model's last step gets them, and the columns of these in which twins differ."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._domain = evidence.domain
+        self._domain, cases = evidence.domain, evidence.cases
+        families = self._domain.families
         output = "value" if evidence.output == "value" else "label"
         self.seen = Seen(evidence.model, self._domain, np.float64, evidence.batch, output)
-        varying = [name for name in self._domain.families.varying if name not in self._domain.hidden]
-        every = np.ones(len(self.seen.base), dtype=bool)
+        n = len(self.seen.base)
+        every = np.ones(n, dtype=bool)
+        varying = [name for name in families.varying if name not in self._domain.hidden]
         self.tables = {name: self.seen.table(self._domain.names.index(name), every) for name in varying}
         """Tables of the values that the last step gets for each level, by parameter in which twins differ."""
-        self.owner = np.full(len(self.seen.base), None, dtype=object)
+        self.owner = np.full(n, None, dtype=object)
         """For each column of the last step: the parameter in which twins differ that it comes from; None for other
         columns."""
         for name, table in self.tables.items():
@@ -130,11 +111,12 @@ class _View:
                 raise UnfitError("a column that the preprocessing makes depends on more than one parameter")
             self.owner[table.columns] = name
         self.names = _feature_names(self.seen)
-        if len(self.names) != len(self.owner):
-            self.names = [f"column {column}" for column in range(len(self.owner))]
-        members, self.case = _members(evidence)
-        self.rows = self.seen.rows(members) if len(members) else np.zeros((0, len(self.owner)))
-        self.n_cases = int(self.case.max(initial=-1)) + 1
+        self.n_cases = min(evidence.n_cases, max(1, MOST_MEMBERS // len(families)))
+        cases = cases.take(np.linspace(0, evidence.n_cases - 1, self.n_cases).astype(np.int64))
+        exist = cases.exist.ravel()
+        self.case = np.tile(np.arange(self.n_cases), len(families))[exist]
+        """Number of the case of each member."""
+        self.rows = self.seen.rows(cases.members(families).rows[exist]) if self.n_cases else np.zeros((0, n))
 
     def values(self, parameter: str, levels: Mask) -> str:
         """Return some values of a parameter in words: those of the levels that a boolean mask chooses."""
@@ -143,26 +125,16 @@ class _View:
         return ", ".join(named) + (f" and {len(codes) - SHOWN:,} more" if len(codes) > SHOWN else "")
 
 
-def _members(evidence: Evidence) -> tuple[Codes, Codes]:
-    """Return the members of cases that exist and are allowed, as codes, and the number of the case of each."""
-    cases, families = evidence.cases, evidence.domain.families
-    if not evidence.n_cases:
-        return cases.codes, np.zeros(0, dtype=np.int64)
-    n = min(evidence.n_cases, max(1, MOST_MEMBERS // len(families)))
-    cases = cases.take(np.linspace(0, evidence.n_cases - 1, n).astype(np.int64))
-    exist = cases.exist.ravel()
-    return cases.members(families).rows[exist], np.tile(np.arange(n), len(families))[exist]
-
-
 def _feature_names(seen: Seen) -> list[str]:
-    """Return the names of the columns that the model's last step gets; empty if the previous steps give none."""
+    """Return names of the columns that the model's last step gets; numbers if the previous steps give no names."""
     names: Any = [name for name in seen.order if name not in seen.domain.hidden]
     try:
         for step in seen.steps:
             names = step.get_feature_names_out(names)
     except (AttributeError, ValueError):
-        return []
-    return [str(name) for name in names]
+        names = []
+    numbered = [f"column {column}" for column in range(len(seen.base))]
+    return [str(name) for name in names] if len(names) == len(numbered) else numbered
 
 
 # Trees
@@ -186,17 +158,15 @@ def _inside_tree(view: _View) -> Inside:
     strongest = mine[np.lexsort([mine, -mass[mine], -parted[mine]])][:TOP].tolist()
     nodes = [_node(view, tree, owner, node) for node in strongest]
     table = pd.DataFrame(nodes, columns=["node", "parameter", "condition", "left", "right"])
-    totals = [
-        (name, int((owner == name).sum()), float(passes[:, owner == name].any(axis=1).sum() / n))
-        for name in view.tables
-    ]
-    return Inside(
-        type(view.seen.final).__name__,
-        len(view.rows),
-        table.assign(mass=mass[strongest], parted=parted[strongest]),
-        n_nodes=int(is_inner.sum()),
-        totals=pd.DataFrame(totals, columns=["parameter", "n_nodes", "mass"]),
-    )
+    table = table.assign(mass=mass[strongest], parted=parted[strongest])
+    said = []
+    for name in view.tables:
+        are_mine = owner == name
+        share = percent(float(passes[:, are_mine].any(axis=1).sum() / n))
+        passing = f"; {share} of the cases' members pass at least one" if are_mine.any() and len(view.rows) else ""
+        said.append(f"{are_mine.sum():,} of {is_inner.sum():,} nodes split on {name}{passing}.")
+    said += [_node_words(row) for row in table.head(SHOWN).itertuples()]
+    return Inside(type(view.seen.final).__name__, len(view.rows), table, tuple(said))
 
 
 def _node(view: _View, tree: Any, owner: Any, node: int) -> tuple[Any, ...]:
@@ -238,11 +208,12 @@ def _inside_linear(view: _View) -> Inside | None:
     others = [each for each in weights if each[0] is None]
     names = ["parameter", "feature", "outcome", "coefficient", "effect"]
     table = pd.DataFrame([*mine, *others[:OTHERS]], columns=names).astype({"parameter": object, "outcome": object})
-    return Inside(type(final).__name__, len(view.rows), table)
+    said = [f"{_weight_words(*each[1:])}, by {each[0]}." for each in mine[:SHOWN]]
+    said += [f"Of the other columns, {_weight_words(*each[1:])}." for each in others[:1] if mine]
+    nothing = "No column of the linear model depends on what twins differ in."
+    return Inside(type(final).__name__, len(view.rows), table, tuple(said) or (nothing,))
 
 
-def _weight_words(weight: Any) -> str:
-    of = "" if weight.outcome is None else f" for {weight.outcome!r}"
-    return (
-        f"{weight.feature} has the coefficient {weight.coefficient:+.3g}{of} and moves the score by {weight.effect:.3g}"
-    )
+def _weight_words(feature: str, outcome: Any, coefficient: float, effect: float) -> str:
+    of = "" if outcome is None else f" for {outcome!r}"
+    return f"{feature} has the coefficient {coefficient:+.3g}{of} and moves the score by {effect:.3g}"

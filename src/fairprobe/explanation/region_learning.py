@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.explanation.boxes import Axes, Box, Condition, Span, best_condition
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.slices import Slices
+from fairprobe.explanation.regions import Axes, Box, Condition, Span
+from fairprobe.explanation.sides import best_condition, boxes_through, n_inputs_of
 
 MAX_REGIONS = 10
 """Largest number of learned regions by default; chosen: people do not read more."""
@@ -79,7 +79,7 @@ def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
     evidence, axes = pool.evidence, pool.axes
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
-    chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
+    chosen = _covering(axes, candidates, evidence.coordinates)[:N_LOOKED_INTO]
     for _ in range(TURNS):
         around = [each for box in chosen for each in (box, *(box.without(place) for place, _ in box.conditions))]
         pool.add(list(dict.fromkeys(around)), N_EACH, part=0.5)
@@ -96,17 +96,15 @@ def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
 
     Each turn takes cases that no box contains yet.
     """
-    slices, rng = Slices(evidence, axes), evidence.rng("slices")
-    coordinates = axes.coordinates(evidence.cases.codes)
+    rng, cost = evidence.rng("slices"), max(1, n_inputs_of(axes))
     boxes: list[Box] = []
-    left = np.arange(len(coordinates))
+    left = np.arange(evidence.n_cases)
     for _ in range(TURNS_OF_SLICES):
-        n = min(len(left), evidence.budget.inputs(N_SLICED * slices.n_inputs, part=0.3) // max(1, slices.n_inputs))
+        n = min(len(left), evidence.budget.inputs(N_SLICED * cost, part=0.3) // cost)
         if not n:
             break
-        chosen = rng.permutation(left)[:n]
-        boxes += slices.boxes(evidence.cases.codes[chosen].astype(np.int64))
-        left = left[~axes.inside_any(boxes, coordinates[left])]
+        boxes += boxes_through(evidence, axes, evidence.cases.codes[rng.permutation(left)[:n]].astype(np.int64))
+        left = left[~axes.inside_any(boxes, evidence.coordinates[left])]
     return list(dict.fromkeys(boxes))
 
 

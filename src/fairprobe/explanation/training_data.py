@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
-from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule
+from fairprobe.domain.rows import Rows
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
 from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, split_confidence
 from fairprobe.estimation.favourable import in_order
 from fairprobe.explanation.directions import groups_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import Finding
+from fairprobe.explanation.finding import CONFIDENCE, Finding
 from fairprobe.wording import capital, closed, percent
 
 if TYPE_CHECKING:
@@ -174,9 +174,7 @@ class RegionInData(Finding):
         return {**super().jsonable(), "sentence": self.sentence()}
 
 
-def region_in_data(
-    rule: Rule, evidence: Evidence, *, confidence: float = 0.95, n_regions: int = 1
-) -> RegionInData | None:
+def region_in_data(rule: Rule, evidence: Evidence, *, n_regions: int = 1) -> RegionInData | None:
     """Test whether the training rows inside a region show the difference that the model makes there.
 
     The groups are the sensitive values and, with several sensitive parameters, their combinations too. The compared
@@ -193,44 +191,37 @@ def region_in_data(
     Args:
         rule: the region, as a rule that is true inside it.
         evidence: the rows, their labels and the cases.
-        confidence: confidence with which all statements on all regions hold together.
-        n_regions: number of regions that are tested.
+        n_regions: number of regions that are tested; all statements on them hold together at 95% confidence.
     """
     import pandas as pd
 
-    held = split_confidence(confidence, checked_count("n_regions", n_regions))
     if evidence.rows is None:
         return None
-    inside = rule.matches(evidence.rows)
-    domain = evidence.domain
-    own = domain.families.place_of(domain.rows(evidence.rows[inside], may_be_empty=True).own)
+    held = split_confidence(CONFIDENCE, n_regions)
+    inside, sets = evidence.rows.take(rule.matches(evidence.rows.frame)), groups_of(evidence.domain)
+    own = evidence.domain.families.place_of(inside.own)
     targets, known = _targets(evidence, inside)
-    sets = groups_of(domain)
     rows = {group: np.isin(own, places) & known for groups in sets for group, places in groups.items()}
-    pairs = _pairs(sets, list(targets), _means_of_cases(evidence, rule, sets, list(targets)))
+    pairs = _pairs(evidence, rule, sets, [*targets] or [None])
     # More rows of the larger group do not help: the smaller group limits the test.
     smaller = [int(min(rows[a].sum(), rows[b].sum())) for a, b, *_ in pairs]
     attainable = [attainable_p(n, n) for n in smaller]
     level = _tarone(1 - held, attainable)
-    verdict = InData.EXTRAPOLATED if min(attainable) > level else None
-    answers = None
-    if verdict is None and all(target is not None for target in targets.values()):
-        answers = _answers(evidence, inside, known & (own >= 0))
+    is_thin = min(attainable) > level
+    answers = _answers(evidence, inside, known & (own >= 0)) if targets and not is_thin else None
     compared = []
     for (a, b, outcome, model), best in zip(pairs, attainable, strict=True):
-        target = targets[outcome]
-        if target is not None:
-            figures = _compared(target[rows[a]], target[rows[b]], 1 - held)
+        if targets:
+            figures = _compared(targets[outcome][rows[a]], targets[outcome][rows[b]], 1 - held)
             of_rows = _difference_of_rows(evidence, answers, rows[a], rows[b], outcome)
             compared.append((a, b, outcome, *figures, model, of_rows, best <= level))
     differences = pd.DataFrame(compared, columns=DIFFERENCE).astype({"model": float, "rows": float})
     direction = differences["rows"].replace(0, math.nan).fillna(differences["model"]).fillna(0)
     differences["agrees"] = (direction == 0) | (differences["value"] * direction > 0)
-    groups = [
-        _described(group, mask, outcome, target, held)
-        for group, mask in rows.items()
-        for outcome, target in targets.items()
-    ]
+    groups = [(group, int(mask.sum()), None, *[math.nan] * 3) for group, mask in rows.items() if not targets]
+    for group, mask in rows.items():
+        groups += [_described(group, target[mask], outcome, held) for outcome, target in targets.items()]
+    verdict = _verdict(differences, level) if targets else None
     return RegionInData(
         rule,
         n=len(own),
@@ -238,39 +229,41 @@ def region_in_data(
         n_apart=int((~known | (own < 0)).sum()),
         table=pd.DataFrame(groups, columns=GROUP).astype({"outcome": object}),
         differences=differences,
-        verdict=verdict or (_verdict(differences, level) if compared else None),
+        verdict=InData.EXTRAPOLATED if is_thin else verdict,
         level=level,
         least=next(n for n in itertools.count(1) if attainable_p(n, n) <= level),
-        is_numeric=_is_numeric(evidence),
+        is_numeric=_is_numeric(evidence, inside.labels),
     )
 
 
 # Rows and groups
 
 
-def _is_numeric(evidence: Evidence) -> bool:
+def _is_numeric(evidence: Evidence, labels: NDArray[Any] | None) -> bool:
     """Return True if the labels are numbers like the model's outputs, so that means and not rates are compared."""
-    return evidence.labels is not None and evidence.output == "value" and evidence.labels.dtype.kind in "fiu"
+    return labels is not None and evidence.output == "value" and labels.dtype.kind in "fiu"
 
 
-def _targets(evidence: Evidence, inside: Mask) -> tuple[dict[Any, NDArray[Any] | None], Mask]:
+def _targets(evidence: Evidence, inside: Rows) -> tuple[dict[Any, NDArray[Any]], Mask]:
     """Return, by compared outcome, an array over the rows inside a region, and a mask of the rows with a known label.
 
     The array says which rows have the label, or has the labels themselves if these are numbers; then the outcome is
     None. Rates are compared for the favourable label, else for the rarer of two labels, else for all. Without labels,
-    the only outcome is None, without an array.
+    there is no outcome.
     """
-    given = evidence.labels
-    if given is None or given.isna().all():
-        return {None: None}, np.ones(int(inside.sum()), dtype=bool)
-    labels, known = given[inside].to_numpy(), given[inside].notna().to_numpy()
-    if _is_numeric(evidence):
-        return {None: labels}, known
-    counts = given.value_counts()  # the most frequent first
+    import pandas as pd
+
+    counts = pd.Series(None if evidence.rows is None else evidence.rows.labels).value_counts()  # most frequent first
+    labels = inside.labels
+    if labels is None or not len(counts):
+        return {}, np.ones(len(inside), dtype=bool)
+    if _is_numeric(evidence, labels):
+        return {None: labels}, ~np.asarray(pd.isna(labels))
     outcomes = [plain(label) for label in counts.index]
     outcomes = outcomes[1:] if len(outcomes) == 2 else outcomes
     told = _favourable_label(evidence, in_order(counts.index))
-    return {each: labels == each for each in (outcomes if told is None else [told])}, known
+    targets = {each: np.asarray(labels == each) for each in (outcomes if told is None else [told])}
+    return targets, ~np.asarray(pd.isna(labels))
 
 
 def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
@@ -279,19 +272,14 @@ def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
     If the favourable outcome is an end of the scores, it is the last or the first of two labels.
     """
     good = evidence.favourable
-    if good is None:
-        return None
-    if good.label is None and evidence.output == "score" and len(labels) == 2:
+    if good is not None and good.label is None and evidence.output == "score" and len(labels) == 2:
         return labels[0 if good.is_low else -1]
-    return next((label for label in labels if label == good.label), None)
+    return next((label for label in labels if good is not None and label == good.label), None)
 
 
-def _described(group: str, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> tuple[Any, ...]:
-    """Return one row of the table of groups: the group's number of rows, with a rate or mean if there are labels."""
-    n = int(mask.sum())
-    if target is None:
-        return group, n, None, math.nan, math.nan, math.nan
-    mine = target[mask]
+def _described(group: str, mine: NDArray[Any], outcome: Any, confidence: float) -> tuple[Any, ...]:
+    """Return one row of the table of groups: the group's number of rows, with the rate or the mean of its labels."""
+    n = len(mine)
     value = float(mine.mean()) if n else math.nan
     if mine.dtype == bool:
         return group, n, outcome, value, *clopper_pearson(int(mine.sum()), n, confidence)
@@ -308,10 +296,8 @@ def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[
     classes.
     """
     output, classes = evidence.output, evidence.classes
-    if output == "label":
-        return np.asarray(outputs == outcome)
-    if output == "value":
-        return outputs
+    if output in ("label", "value"):
+        return np.asarray(outputs == outcome) if output == "label" else outputs
     if classes is None or outcome not in classes:
         return None
     place = classes.index(outcome)
@@ -320,33 +306,15 @@ def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[
     return outputs if place else -outputs  # a score speaks for the second of two classes
 
 
-def _means_of_cases(
-    evidence: Evidence, rule: Rule, sets: Sequence[Mapping[str, list[int]]], outcomes: Sequence[Any]
-) -> dict[tuple[str, Any], float]:
-    """Return the mean output over the cases inside a region, by group and outcome; NaN if not known."""
-    cases = evidence.cases
-    if evidence.n_cases:
-        cases = cases.take(np.flatnonzero(rule.matches(evidence.domain.decode(cases.codes))))
-    means = {}
-    for outcome in outcomes:
-        values = _values(evidence, cases.outputs, outcome)
-        for group, places in (each for groups in sets for each in groups.items()):
-            exist = cases.exist[places]
-            is_known = values is not None and exist.any()
-            means[group, outcome] = float(np.asarray(values)[places][exist].mean()) if is_known else math.nan
-    return means
-
-
-def _answers(evidence: Evidence, inside: Mask, wanted: Mask) -> NDArray[Any] | None:
+def _answers(evidence: Evidence, inside: Rows, wanted: Mask) -> NDArray[Any] | None:
     """Return the model's outputs for the rows inside a region, by row; 0 for rows that are not wanted.
 
     Return None if outputs are scores, which are on another scale than labels, or if asking is too expensive.
     """
-    assert evidence.rows is not None
     n = int(wanted.sum())
     if not n or evidence.output == "score" or evidence.budget.inputs(n, ROWS_PART, cost=1) < n:
         return None
-    given = evidence.oracle.asker.ask_frame(evidence.rows[inside][wanted])
+    given = evidence.oracle.asker.ask_frame(inside.frame[wanted])
     answers = np.zeros((len(wanted), *given.shape[1:]), dtype=given.dtype)
     answers[wanted] = given
     return answers
@@ -369,20 +337,30 @@ direction."""
 
 
 def _pairs(
-    sets: Sequence[Mapping[str, Any]], outcomes: Sequence[Any], means: Mapping[tuple[str, Any], float]
+    evidence: Evidence, rule: Rule, sets: Sequence[Mapping[str, list[int]]], outcomes: Iterable[Any]
 ) -> list[_Pair]:
-    """Return the pairs of groups with the largest differences in the model's outputs; all pairs if there are none."""
-    pairs: list[_Pair] = []
+    """Return the pairs of groups whose outputs differ most over the cases inside a region; all if none differ."""
+    cases, pairs = evidence.cases, list[_Pair]()
+    if evidence.n_cases:
+        cases = cases.take(np.flatnonzero(rule.matches(evidence.domain.decode(cases.codes))))
+    values = {outcome: _values(evidence, cases.outputs, outcome) for outcome in outcomes}
+
+    exist = cases.exist
+
+    def mean(places: list[int], numbers: NDArray[Any] | None) -> float:
+        is_known = numbers is not None and exist[places].any()
+        return float(np.asarray(numbers)[places][exist[places]].mean()) if is_known else math.nan
+
     for groups in sets:
-        for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), outcomes):
+        means = {each: mean(groups[each[0]], values[each[1]]) for each in itertools.product(groups, values)}
+        for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), values):
             apart = means[a, outcome] - means[b, outcome]
             pairs.append((a, b, outcome, None if math.isnan(apart) else apart))
-    sizes = {pair: abs(pair[-1] or 0.0) for pair in pairs}
-    most = max(sizes.values())
+    most = max(abs(apart or 0.0) for *_, apart in pairs)
     if not most:  # both ways alike, or nothing is known: no direction
         return [(a, b, outcome, None) for a, b, outcome, _ in pairs[:MOST_PAIRS]]
-    pairs = sorted(pairs, key=lambda pair: -sizes[pair])
-    return [pair for pair in pairs if sizes[pair] >= FARTHEST * most][:MOST_PAIRS]
+    pairs.sort(key=lambda pair: -abs(pair[-1] or 0.0))
+    return [pair for pair in pairs if abs(pair[-1] or 0.0) >= FARTHEST * most][:MOST_PAIRS]
 
 
 def _tarone(error: float, attainable: Sequence[float]) -> float:

@@ -14,7 +14,6 @@ Columns = dict[str, Column]
 
 PLOTS = {
     "influence": ("influence", "How often another value ends a case, by parameter"),
-    "curves": ("influence", "The gap along the strongest parameters"),
     "directions": ("directions", "How often each side is worse off"),
     "convergence": ("convergence", "The estimate as inputs were drawn"),
     "front": ("retraining", "Accuracy and share of each round"),

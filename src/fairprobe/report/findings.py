@@ -191,7 +191,7 @@ def influence(content: Content) -> Iterator[Block]:
     told = part_of_why(content, "influence")
     if told and told["parameters"]:
         severity = part_of_why(content, "severity").get("sentences", [])
-        yield from map(Sentence, [*told["sentences"], *severity, *part_of_why(content, "label_sentences")])
+        yield from map(Sentence, [*told["sentences"], *severity])
         yield from plots_in(content, "influence", told["sentences"])
 
 

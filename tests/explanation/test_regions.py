@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Real
-from fairprobe.explanation.boxes import Axes, Span
+from fairprobe.explanation.regions import Axes, Span
 
 DOMAIN = Domain(
     [

@@ -1,0 +1,417 @@
+"""Regions: boxes over the parameters that are neither sensitive nor derived, for example "age 40 to 50 and married".
+
+A box has conditions on some axes. An axis is a parameter in coordinates that all members of a family share; in a linked
+column the coordinates are roles. A box therefore holds either all members of a family or none. A box can be written as
+a rule. Each learned region is measured on fresh inputs that were not used to learn it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Sentence, written
+from fairprobe.domain.constraints import Rule, text_of
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.expressions import Constant, Formula, Name, Operation, joined, missing, negated, none_of, one_of
+from fairprobe.domain.links import plain_values
+from fairprobe.domain.nearest import coordinates
+from fairprobe.domain.parameters import Parameter
+from fairprobe.domain.values import plain
+from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.explanation.directions import Directions, directions_of
+from fairprobe.explanation.evidence import Evidence, are_ordered
+from fairprobe.explanation.finding import CONFIDENCE, as_json, figures_of
+from fairprobe.explanation.training_data import RegionInData, region_in_data
+from fairprobe.wording import percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_MEASURED = 2_000
+"""Number of fresh inputs that are judged in each region; chosen."""
+
+MOST_DRAWN = 400_000
+"""Largest number of inputs drawn from a population to find enough in each region; chosen."""
+
+BATCH = 50_000
+"""Number of inputs drawn from a population at a time; chosen."""
+
+N_DENSITY = 100_000
+"""Number of inputs drawn from a density to measure its fraction in each region; chosen."""
+
+Values = frozenset[int]
+"""The set of coordinates (codes, or roles in a linked column) that a condition of a region allows on a parameter
+without order."""
+
+LISTED = 12
+"""Number of values up to which a rule lists the allowed values; chosen. If more are allowed, it may list the excluded
+ones instead."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A condition of a region on an ordered parameter: its coordinates from `low` to `high`, both included.
+
+    A missing value has no place in the order; `missing` says if it is allowed.
+    """
+
+    low: int
+    high: int
+    missing: bool = False
+
+
+Condition = Span | Values
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter that a box (region) may have a condition on."""
+
+    column: int
+    parameter: Parameter
+    n: int
+    """Number of coordinates of the parameter: its codes, or its roles if the column is linked."""
+    is_ordered: bool
+    link: int | None = None
+    """Place, among the domain's links, of the link that changes the parameter's column; None if there is none."""
+
+    @property
+    def missing(self) -> int | None:
+        """The coordinate that stands for a missing value of an ordered parameter; None if there is none."""
+        return self.n - 1 if self.is_ordered and self.parameter.missing else None
+
+    @property
+    def last(self) -> int:
+        """The highest coordinate of the parameter, not counting that of a missing value."""
+        return self.n - 1 - (self.missing is not None)
+
+    def holds(self, condition: Condition, coordinates: Codes) -> Mask:
+        """Return a boolean mask over coordinates of a parameter: True where a condition of a region allows them."""
+        if isinstance(condition, Span):
+            inside = (coordinates >= condition.low) & (coordinates <= condition.high)
+            if self.missing is None:
+                return np.asarray(inside)
+            return np.asarray(np.where(coordinates == self.missing, condition.missing, inside))
+        allowed = np.zeros(self.n, dtype=bool)
+        allowed[list(condition)] = True
+        return allowed[coordinates]
+
+    def is_everything(self, condition: Condition) -> bool:
+        """Return True if a condition of a region allows all coordinates of its parameter."""
+        if isinstance(condition, Span):
+            whole = condition.low <= 0 and condition.high >= self.last
+            return whole and (condition.missing or self.missing is None)
+        return len(condition) == self.n
+
+
+class Axes:
+    """The axes of a domain (parameters that are neither sensitive nor derived), in domain order."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        links = {domain.names.index(link.column): place for place, link in enumerate(domain.links)}
+        levels = domain.families.key_levels.tolist()
+        self.each = tuple(
+            Axis(column, domain.parameters[column], levels[column], is_ordered, links.get(column))
+            for column, is_ordered in zip(domain.free_columns, are_ordered(domain).tolist(), strict=True)
+        )
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def coordinates(self, codes: Codes) -> Codes:
+        """Return the coordinates of inputs that are given as codes: one row per input, one column per axis."""
+        return coordinates(self.domain, codes)
+
+    def box(self, conditions: Mapping[int, Condition]) -> Box:
+        """Return the box (region) with conditions by place of the axis; a condition that always holds is left out."""
+        kept = {place: each for place, each in conditions.items() if not self.each[place].is_everything(each)}
+        return Box(tuple(sorted(kept.items())))
+
+    def inside(self, box: Box, coordinates: Codes) -> Mask:
+        """Return a boolean mask over inputs, given by their coordinates: True inside the box."""
+        inside = np.ones(len(coordinates), dtype=bool)
+        for place, condition in box.conditions:
+            inside &= self.each[place].holds(condition, coordinates[:, place])
+        return inside
+
+    def inside_any(self, boxes: Iterable[Box], coordinates: Codes) -> Mask:
+        """Return a boolean mask over inputs, given by their coordinates: True inside at least one of the boxes."""
+        inside = np.zeros(len(coordinates), dtype=bool)
+        for box in boxes:
+            inside |= self.inside(box, coordinates)
+        return inside
+
+    def rules(self, box: Box) -> list[Rule]:
+        """Return a list of rules, one for each condition of a box (region)."""
+        return [self._rule(self._formula(self.each[place], each)) for place, each in box.conditions]
+
+    def _rule(self, formula: Formula) -> Rule:
+        return Rule(text_of(formula), parameters=self.domain.parameters)
+
+    def rule(self, box: Box) -> Rule:
+        """Return a box (region) as one rule of all its conditions; without conditions, a rule that is always true."""
+        if not box.conditions:
+            name = Name(self.each[0].parameter.name)
+            return self._rule(Operation("or", (negated(missing(name)), missing(name))))
+        return self._rule(joined("and", [self._formula(self.each[place], each) for place, each in box.conditions]))
+
+    def _formula(self, axis: Axis, condition: Condition) -> Formula:
+        roles = np.flatnonzero(axis.holds(condition, np.arange(axis.n)))
+        return _said(axis, roles) if axis.link is None else self._linked(axis, axis.link, roles)
+
+    def _linked(self, axis: Axis, place: int, roles: Codes) -> Formula:
+        """Return a condition on the roles of a linked column as a formula.
+
+        The formula names sensitive values only if a value has different roles under different ones.
+        """
+        link, links = self.domain.links[place], self.domain._links
+        sensitive = self.domain[link.sensitive]
+        assert links is not None
+
+        def played(roles: Codes) -> list[Codes]:
+            """Return the codes of the linked column that play given roles: one array for each sensitive value."""
+            codes = [links.played_by(place, roles, value) for value in range(sensitive.levels)]
+            return [each[each >= 0] for each in codes]
+
+        inside, others = played(roles), np.setdiff1d(np.arange(axis.n), roles)
+        together = np.concatenate(inside)
+        if not axis.is_ordered and not np.isin(together, np.concatenate(played(others))).any():
+            return _said(axis, together)
+        parts = [
+            Operation("and", (one_of(link.sensitive, [value]), _said(axis, codes)))
+            for value, codes in zip(plain_values(sensitive), inside, strict=True)
+            if len(codes)
+        ]
+        return joined("or", parts)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A region as a list of conditions: pairs of an axis's place and the condition on it, sorted by place."""
+
+    conditions: tuple[tuple[int, Condition], ...]
+
+    @cached_property
+    def by_axis(self) -> dict[int, Condition]:
+        """Return the conditions of a box (region) by the place of their axis (parameter)."""
+        return dict(self.conditions)
+
+    def without(self, place: int) -> Box:
+        """Return a larger box (region): the same without the condition on the axis (parameter) at a place."""
+        return Box(tuple(each for each in self.conditions if each[0] != place))
+
+
+def _said(axis: Axis, codes: Codes) -> Formula:
+    """Return a set of a parameter's codes as a formula.
+
+    It is a range of numbers, or a list of values or of excluded values.
+    """
+    parameter, name = axis.parameter, Name(axis.parameter.name)
+    if not axis.is_ordered or parameter.kind == "ordinal":  # listed, as text has an order of its own
+        return _among(parameter, set(codes.tolist()))
+    last = parameter.levels - parameter.missing - 1
+    numbers = codes[codes <= last]
+    if not len(numbers):
+        return missing(name)
+    low, high = int(numbers.min()), int(numbers.max())
+    bounds = [("==", low)] if low == high else [(">=", low)] * (low > 0) + [("<=", high)] * (high < last)
+    parts: list[Formula] = []
+    for sign, code in bounds:
+        value = plain(parameter.numbers(np.array([code]))[0])
+        parts.append(Operation(sign, (name, Constant(int(value) if parameter.kind == "integer" else value))))
+    said = joined("and", parts) if parts else negated(missing(name))
+    return Operation("or", (said, missing(name))) if len(numbers) < len(codes) else said
+
+
+def _among(parameter: Parameter, inside: set[int]) -> Formula:
+    """Return a set of a parameter's codes as a list of values, or of the excluded values if they are clearly fewer."""
+    values = plain_values(parameter)
+    chosen = [value for code, value in enumerate(values) if code in inside]
+    left_out = [value for code, value in enumerate(values) if code not in inside]
+    n_chosen, n_left_out = (sum(value is not None for value in part) for part in (chosen, left_out))
+    if n_chosen > LISTED and n_left_out < n_chosen / 2:
+        return none_of(parameter.name, left_out) if left_out else negated(missing(Name(parameter.name)))
+    return one_of(parameter.name, chosen or [None])
+
+
+# Measured regions
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CaseRegion:
+    """A part of the domain that holds cases, as a rule over the non-sensitive parameters, with its measurements."""
+
+    rule: Rule
+    """The region as a rule that is true inside it."""
+    n: int
+    """Number of comparable inputs among the fresh inputs of the region that were judged."""
+    hits: int
+    """Number of cases among the comparable inputs of the region that were judged."""
+    low: float
+    high: float
+    """Upper end of the interval of the precision, whose lower end is `low`. The intervals of all regions hold together
+    at 95% confidence."""
+    coverage: float
+    """Fraction of the explained cases that are in the region."""
+    of_domain: float | None
+    """Fraction of the allowed domain that is in the region; None if it cannot be counted."""
+    of_density: float | None
+    """Fraction of inputs drawn from the density that are in the region; None without a density."""
+    n_rows: int | None
+    """Number of real rows in the region; None without rows."""
+    of_rows: float | None
+    directions: Directions
+    """Outcomes of the two twins in the cases of the region, which show who is worse off."""
+    in_data: RegionInData | None = None
+    """The training rows in the region, compared with the model's treatment; None without rows."""
+    few: str | None = None
+    """Name of the remark on why fewer inputs than planned were judged or comparable; None if none were lacking."""
+
+    @property
+    def precision(self) -> float:
+        """The fraction of the region's comparable judged inputs that are cases; NaN without any."""
+        return self.hits / self.n if self.n else float("nan")
+
+    @property
+    def touches(self) -> float:
+        """The fraction of people who are in the region and cases, by which regions are sorted.
+
+        It is the precision times the fraction of the rows that are in the region, else of the density, else of the
+        domain.
+        """
+        inside = next((each for each in (self.of_rows, self.of_density, self.of_domain) if each is not None), 0.0)
+        return inside * self.precision if self.n else 0.0
+
+    @property
+    def text(self) -> str:
+        """The rule of the region as text, which can be pasted into a domain file as a constraint."""
+        return self.rule.text
+
+    def matches(self, frame: pd.DataFrame) -> Mask:
+        """Return a boolean mask of the rows of a frame that are in the region."""
+        return self.rule.matches(frame)
+
+    def sentence(self) -> str:
+        """Return the rule of the region and its measurements in one line."""
+        said = "the part of its inputs that are cases was not measured"
+        if self.n:
+            said = f"{percent(self.precision)} of its inputs are cases ({percent(self.low)} to {percent(self.high)})"
+        said = f"{self.text}: {said}, {percent(self.coverage)} of the cases found"
+        if self.n_rows is not None and self.of_rows is not None:
+            said += f", {self.n_rows:,} real rows ({percent(self.of_rows)})"
+        return said
+
+    def sentences(self) -> list[str]:
+        """Return sentences on the region, on who is worse off in it, and on its training rows."""
+        in_data = [] if self.in_data is None else self.in_data.sentences()
+        return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
+
+    def cells(self) -> dict[str, str]:
+        """Return the region's cells of the table of all regions, by column; empty where a figure is not known."""
+        return {
+            "precision": percent(self.precision) if self.n else "",
+            "interval": f"{percent(self.low)} to {percent(self.high)}" if self.n else "",
+            "coverage": percent(self.coverage),
+            "real rows": "" if self.of_rows is None else f"{self.n_rows:,} ({percent(self.of_rows)})",
+            "of the domain": "" if self.of_domain is None else percent(self.of_domain),
+            "of the density": "" if self.of_density is None else percent(self.of_density),
+            "in the data": "" if self.in_data is None else str(self.in_data.verdict or ""),
+            "region": self.text,
+        }
+
+    def jsonable(self) -> dict[str, Any]:
+        """Return the figures and the sentences of the region as values for JSON."""
+        figures = figures_of(self, {"rule": "text"})
+        return {**figures, "precision": as_json(self.precision), "sentences": self.sentences()}
+
+    def __repr__(self) -> str:
+        return f"CaseRegion({self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        return written([Sentence(" ".join(self.sentences()))], "notebook")
+
+
+def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[CaseRegion]:
+    """Measure regions, given as boxes, on fresh inputs, and return those with a case.
+
+    Regions with the largest fraction of people who are cases in them come first.
+    """
+    n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
+    fresh = _fresh(evidence, axes, boxes, n)
+    likely = None
+    if evidence.density is not None:
+        likely = axes.coordinates(evidence.density.sample_codes(N_DENSITY, evidence.rng("density")))
+    regions = [
+        _measured(evidence, axes, box, inputs, len(boxes), likely, n) for box, inputs in zip(boxes, fresh, strict=True)
+    ]
+    # With few queries a region may be an accident: one without a case, found or fresh, says nothing.
+    kept = [region for region in regions if region.hits or region.coverage]
+    return sorted(kept, key=lambda region: -region.touches)
+
+
+def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
+    """Draw up to `n` inputs of each region from the population, as codes, one array for each region."""
+    population, rng = evidence.population, evidence.rng("measuring")
+    if population.density is None:
+        parts = [population.domain.part(axes.rules(box)) for box in boxes]
+        if all(part.n_valid for part in parts):
+            return [part.sample_codes(n, rng) for part in parts]
+    inside: list[Codes] = [np.empty((0, len(population.domain.levels)), dtype=np.int64) for _ in boxes]
+    n_drawn = 0
+    while n_drawn < MOST_DRAWN and min(map(len, inside), default=n) < n:
+        codes = population.sample(BATCH, rng)
+        coordinates = axes.coordinates(codes)
+        n_drawn += len(codes)
+        inside = [
+            np.concatenate([have, codes[axes.inside(box, coordinates)]])[:n]
+            for have, box in zip(inside, boxes, strict=True)
+        ]
+    return inside
+
+
+def _measured(
+    evidence: Evidence, axes: Axes, box: Box, inputs: Codes, n_regions: int, likely: Codes | None, n_wanted: int
+) -> CaseRegion:
+    """Judge fresh inputs of a region and return the region with its figures.
+
+    `likely` has the coordinates of inputs drawn from the density. `n_wanted` is the planned number of inputs.
+    """
+    rule, rows, domain = axes.rule(box), evidence.rows, evidence.domain
+    judgement = evidence.judge(inputs)
+    n, hits = int(judgement.comparable.sum()), int(judgement.hits.sum())
+    low, high = clopper_pearson(hits, n, 1 - (1 - CONFIDENCE) / n_regions)
+    n_inside = domain.part(axes.rules(box)).n_valid
+    matches = None if rows is None else rule.matches(rows.frame)
+    return CaseRegion(
+        rule,
+        n=n,
+        hits=hits,
+        low=low,
+        high=high,
+        coverage=float(axes.inside(box, evidence.coordinates).mean()),
+        of_domain=n_inside / domain.n_valid if domain.n_valid and n_inside is not None else None,
+        of_density=None if likely is None else float(axes.inside(box, likely).mean()),
+        n_rows=None if matches is None else int(matches.sum()),
+        of_rows=None if matches is None else float(matches.mean()),
+        directions=directions_of(evidence, judgement),
+        in_data=region_in_data(rule, evidence, n_regions=n_regions),
+        few=_why_few(n, len(inputs), n_wanted),
+    )
+
+
+def _why_few(n: int, n_drawn: int, n_wanted: int) -> str | None:
+    """Return the name of the remark on why only `n` comparable inputs of a region were judged; None if all were.
+
+    Few of the inputs drawn from the population lie in it, the budget was too small, or few inputs are comparable.
+    """
+    if n_drawn < n_wanted:
+        return "thin-regions"
+    few = "few-comparable" if n < n_drawn else None
+    return "few-measured" if n_wanted < N_MEASURED else few
