@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
@@ -13,11 +12,11 @@ from fairprobe.auditing.folder import UNFINISHED, RunFolder
 from fairprobe.auditing.libraries import versions_of
 from fairprobe.auditing.phases import PHASES, in_words
 from fairprobe.auditing.result import Audit
-from fairprobe.auditing.state import AuditSettings, AuditState, check_names
+from fairprobe.auditing.state import AuditSettings, AuditState, check_names, heard
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
-from fairprobe.errors import HealthWarning, InputError, RunError, SettingError
+from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import favourable_in
 from fairprobe.estimation.verdict import MIN_COMPARABLE, Gate
@@ -284,12 +283,8 @@ def go(run: AuditState, phase: str) -> None:
         return
     run.phase = phase
     run.tell(f"{phase} ...")
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", HealthWarning)
-            PHASES[phase](run)
-    finally:
-        run.keep_health(caught)
+    with heard(partial(run.remark, phase=phase)):
+        PHASES[phase](run)
 
 
 def failed(run: AuditState, phase: str, error: Exception, check: str | None = None) -> None:

@@ -18,7 +18,7 @@ from fairprobe.estimation import Proxies, Share
 from fairprobe.explanation import Explanation
 from fairprobe.report import render
 from fairprobe.report.content import flips_words, health_of
-from fairprobe.report.findings import shares_table
+from fairprobe.report.sections import shares_table
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.wording import counted, percent

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -112,6 +113,26 @@ def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule:
     for name in names:
         if name not in known:
             raise SettingError.about(argument, f"{rule} of {', '.join(known)}; got {name!r}{nearest(name, known)}")
+
+
+@contextmanager
+def heard(remark: Callable[[str, str], object]) -> Iterator[None]:
+    """Context in which `remark` gets the name and the message of each health check that warns.
+
+    All other warnings are issued again when the context ends.
+    """
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HealthWarning)
+            yield
+    finally:
+        for warning in caught:
+            if issubclass(warning.category, HealthWarning):
+                check, _, message = str(warning.message).partition(": ")
+                remark(check, message)
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 Sampled = tuple[str, str, str, int, int]
@@ -234,15 +255,6 @@ class AuditState:
         told = {"check": check, "message": message, "phase": phase}
         if told not in self.health:
             self.health.append(told)
-
-    def keep_health(self, caught: Sequence[warnings.WarningMessage]) -> None:
-        """Add caught warnings of health checks to the remarks; issue all other caught warnings again."""
-        for warning in caught:
-            if issubclass(warning.category, HealthWarning):
-                check, _, message = str(warning.message).partition(": ")
-                self.remark(check, message, self.phase)
-            else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
     def tell(self, text: str, *, is_over: bool = False) -> None:
         """Pass a status with a text and the present phase to the callable that receives progress, if there is one."""
