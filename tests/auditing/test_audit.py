@@ -202,16 +202,6 @@ def test_an_error_of_the_bound_share_never_passes(monkeypatch, error):
     assert caught.value.found.verdict.outcome == "inconclusive"
 
 
-def test_large_families_keep_their_explanation():
-    """30 members: the explanation asks about as many cases as its budget allows."""
-    frame = rows().assign(race=list("abcde") * 8, size=[1, 2, 3] * 13 + [1])
-    options = {**SMALL, "search_cases": 10_000, "populations": ["rows"], "max_share": 0.01}
-    audit = fairprobe.audit(model, frame, sensitive=["sex", "race", "size"], **options)
-    assert audit.why is not None
-    assert 0 < audit.why.n_asked < audit.found.n_cases
-    assert "fewer-cases" in {each["check"] for each in audit.content["health"]}
-
-
 def test_labels_go_by_their_place_and_few_rows_lose_retraining_alone():
     labels = pd.Series(["yes", "no"] * 20)
     asked = {"max_share": 0.01, "retrain": True, "populations": ["rows"]}

@@ -91,36 +91,6 @@ def test_columns_of_the_domain_and_of_the_data_differ(search):
     search("--data", "rows.csv", "--label", "income", "--ignore", "pay").refuses("every parameter", "pay")
 
 
-def test_columns_of_the_model_and_of_the_data_differ(fairprobe, folder):
-    (folder / "fitted.py").write_text(
-        "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
-        "rows = pd.DataFrame([[0] * 4, [1] * 4], columns=['age', 'sex', 'pay', 'zip'])\n"
-        "tree = DecisionTreeClassifier().fit(rows, [0, 1])\n"
-    )
-    rows = ("--data", "rows.csv", "--label", "income", "--sensitive", "sex", "--from", "domain")
-    fairprobe("search", "--model", "fitted:tree", *rows).refuses("fitted on", "zip")
-
-
-AGE = '{ name = "age", kind = "integer", low = 17, high = 90 }'
-SEX = '{ name = "sex", kind = "category", values = ["F", "M"] }'
-
-
-@pytest.mark.parametrize(
-    ("parameters", "parts"),
-    [
-        (['{ name = "age", kind = "integer", low = "17", high = 90 }', SEX], ["number", "'17'"]),
-        (['{ name = "age", kind = "whole", low = 17, high = 90 }', SEX], ["integer, real", "'whole'"]),
-        ([AGE, '{ name = "sex", kind = "category", values = ["F", "M", "F"] }'], ["distinct", "'F'"]),
-        ([AGE], ["age", "'sex'"]),
-        (["nonsense"], ["TOML"]),
-    ],
-)
-def test_bad_domain_file(search, folder, parameters, parts):
-    content = f'format = 1\nsensitive = ["sex"]\nparameter = [{", ".join(parameters)}]\n'
-    (folder / "bad.toml").write_text(content)
-    search(domain="bad.toml").refuses("bad.toml", *parts)
-
-
 @pytest.mark.parametrize("name", ["none.toml", "."])
 def test_domain_file_that_cannot_be_read(search, name):
     search(domain=name).refuses("readable", name)

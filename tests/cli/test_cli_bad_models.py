@@ -40,13 +40,6 @@ def test_model_that_is_none(search, reference, parts):
     search(model=reference).refuses(*parts)
 
 
-def test_estimator_that_is_not_fitted(search, folder):
-    (folder / "fresh.py").write_text(
-        "from sklearn.tree import DecisionTreeClassifier\ntree = DecisionTreeClassifier()\n"
-    )
-    search(model="fresh:tree").refuses("fitted", "DecisionTreeClassifier")
-
-
 @pytest.mark.parametrize(
     ("model", "arguments", "parts"),
     [

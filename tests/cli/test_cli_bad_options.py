@@ -100,21 +100,6 @@ def test_output_that_cannot_be_written_is_said_before_the_model_is_loaded(fairpr
     fairprobe("search", "--model", "no_such_module:model", "--domain", "domain.toml", "--out", out).refuses(*parts)
 
 
-@pytest.mark.parametrize("locked", ["shelf", "shelf/cases.csv"])
-def test_output_without_permission(search, folder, locked):
-    shelf = folder / "shelf"
-    shelf.mkdir()
-    (shelf / "cases.csv").touch()
-    mode = (folder / locked).stat().st_mode
-    (folder / locked).chmod(0o555)
-    if os.access(folder / locked, os.W_OK):
-        pytest.skip("the superuser may write anywhere")
-    try:
-        search("--out", "shelf/cases.csv").refuses("--out", "Permission denied", "shelf/cases.csv")
-    finally:
-        (folder / locked).chmod(mode)
-
-
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder where nobody may write")
 def test_output_where_nobody_may_write(search):
     search("--out", "/proc/cases.csv").refuses("--out must be a file that can be written", "/proc/cases.csv")

@@ -134,20 +134,6 @@ def test_rules_that_are_refused(run, arguments, parts):
     run("domain", *SEX, *arguments).refuses(*parts)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (["--hidden", "role"], ["--hidden must name sensitive parameters, sex; got 'role'"]),
-        (["--constraint", "age == 21"], ["must hold for a row at least, got none of 6"]),
-        (["--label", "age"], ["--label must name a column that is no parameter of the domain", "'age'"]),
-        (["--sensitive", "race"], ["hidden must name sensitive parameters, race; got 'sex'"]),
-    ],
-)
-def test_rules_that_are_refused_beside_a_file(run, arguments, parts):
-    run("domain", *SEX, "--link", LINK, "--hidden", "sex", "--out", "d.toml")
-    without_notes(run("search", "--data", "people.csv", "--domain", "d.toml", *arguments)).refuses(*parts)
-
-
 def test_a_rule_that_some_rows_break_is_noted(run):
     run("domain", *SEX, "--out", "d.toml")
     for where in (SEX, ("--data", "people.csv", "--domain", "d.toml")):
@@ -246,19 +232,6 @@ def test_a_search_starts_from_rows_and_says_so(run):
     assert "- row 1 (line 3): sex F -> M, role Wife -> Husband changes no to yes" in outcome.out
 
 
-def test_a_few_changes(run, folder):
-    command = ("search", *SEX, "--link", LINK, "--max-changes", 1, "--max-judged", 300, "--out", "cases.csv")
-    run(*command).says("started from  5 rows, with at most 1 changes")
-    cases = pd.read_csv("cases.csv")
-    assert set(cases["n_changes"]) == {0, 1}
-    assert list(cases.columns[-2:]) == ["row", "n_changes"]
-    assert {"twin_sex", "twin_role", "output_case", "output_twin", "gap"} <= set(cases.columns)
-    rows = pd.read_csv("people.csv")
-    near = rows.loc[cases["row"]].reset_index(drop=True)
-    assert ((cases["age"] != near["age"]).astype(int) + (cases["race"] != near["race"]) <= 1).all()
-    run("search", *SEX, "--max-changes", 0, "--max-barren", 200, model="by_both").says("with at most 0 changes")
-
-
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -272,16 +245,6 @@ def test_a_few_changes(run, folder):
 )
 def test_a_start_that_is_refused(run, arguments, parts):
     without_notes(run("search", *SEX, *arguments)).refuses(*parts)
-
-
-def test_which_parameters_did_it(run):
-    command = ("search", *DATA, "--sensitive", "sex,race", "--max-judged", 6)
-    content = json.loads(run(*command, "--json", model="two").out)
-    assert content["parameters"] == {"race": 2, "sex": 2}
-    assert {case["parameters"] for case in content["cases"]} == {"race", "sex"}
-    outcome = run(*command, model="two")
-    assert "  race                    2   50.0%\n  sex                     2   50.0%\n" in outcome.out
-    assert "changed parameters" not in run("search", *SEX, "--max-judged", 6, model="two").out
 
 
 # Estimate
@@ -389,18 +352,6 @@ def test_weights_and_groups(run):
 
 
 # Dry runs
-
-
-@pytest.mark.parametrize("command", ["search", "estimate"])
-def test_a_dry_run_says_the_rules(run, command):
-    arguments = (*SEX, "--constraint", "age > 20", "--constraint", "age < 58", "--link", LINK, "--dry-run")
-    run(command, *arguments).says(
-        "480 inputs, 296 of them allowed (61.67%)", "constraint: age > 20", "link: role with sex (M Husband, F Wife)"
-    )
-    domain = json.loads(run(command, *arguments, "--json").out)["domain"]
-    assert (domain["n_inputs"], domain["n_valid"], domain["hidden"]) == (480, 296, [])
-    assert domain["constraints"] == ["age > 20", "age < 58"]
-    assert domain["links"] == ["role with sex (M Husband, F Wife)"]
 
 
 def test_a_dry_run_asks_about_both_sides(run):

@@ -129,9 +129,7 @@ def test_inconclusive_fails(run):
     result.stdout.fnmatch_lines(["E * inconclusive: the limit lies within the interval.*the limit is 25%*"])
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "\x00", '{"format": "fairprobe-cases", "format_version": 99}', '{"format": "fairprobe-cases"}']
-)
+@pytest.mark.parametrize("text", ["{", '{"format": "fairprobe-cases", "format_version": 99}'])
 def test_saved_cases_that_cannot_be_read_are_said(run, pytester, text):
     run()
     file = saved(pytester)[0]
@@ -243,13 +241,12 @@ def test_outside_of_a_test_nothing_is_saved(tmp_path, monkeypatch):
 def test_with_xdist(run, pytester):
     pytest.importorskip("xdist")
     more = """
-@pytest.mark.parametrize("seed", range(3))
-def test_more(seed, assert_no_discrimination):
-    assert_no_discrimination(flips, rows, sensitive=["sex"], max_share=0.01, seed=seed)
+def test_more(assert_no_discrimination):
+    assert_no_discrimination(flips, rows, sensitive=["sex"], max_share=0.01, seed=1)
 """
     result = run("flips", "0.01", more, "-n", "2", by=pytester.runpytest_subprocess)
-    result.assert_outcomes(failed=4)
-    assert len(saved(pytester)) == 4
+    result.assert_outcomes(failed=2)
+    assert len(saved(pytester)) == 2
     assert all(json.loads(file.read_text())["cases"] for file in saved(pytester))
     result.stdout.fnmatch_lines(["*= fairprobe =*", "test_world.py::test_more*: violated: *"])
 

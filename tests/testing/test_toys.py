@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import search, testing
+from fairprobe import testing
 from fairprobe.testing import CountingModel
 from random_domains import every_input
 
@@ -71,16 +71,6 @@ def test_the_share_is_exact(name):
     assert toy.domain.n_families == n_families
 
 
-@pytest.mark.parametrize(("name", "toy"), testing.all_toys())
-def test_toys_can_be_sent_to_another_process(name, toy):
-    again = pickle.loads(pickle.dumps(toy))
-    assert again.share == toy.share
-    assert again.domain == toy.domain
-    settings = {"max_inputs": 500, "n_global": 100, "max_cases": None}
-    one, two = (search(each.model, each.domain, **settings, **each.settings) for each in (toy, again))
-    assert one.to_frame().equals(two.to_frame())
-
-
 # Counting
 
 BOX = testing.box()
@@ -93,15 +83,6 @@ def test_it_counts_calls_and_rows():
     np.testing.assert_array_equal(model(ROWS.to_numpy()), BOX.model(ROWS.to_numpy()))
     model(ROWS.to_numpy()[:3])
     assert (model.n_calls, model.n_rows) == (2, 203)
-
-
-def test_every_method_counts():
-    model = CountingModel(TREE)
-    np.testing.assert_array_equal(model.predict(ROWS.to_numpy()), TREE.predict(ROWS.to_numpy()))
-    np.testing.assert_array_equal(model.predict_proba(ROWS.to_numpy()), TREE.predict_proba(ROWS.to_numpy()))
-    assert (model.n_calls, model.n_rows) == (2, 400)
-    np.testing.assert_array_equal(model.classes_, TREE.classes_)
-    assert model.n_features_in_ == 4
 
 
 def test_it_fails_from_a_number_of_rows_on():
