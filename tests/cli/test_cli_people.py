@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe.cli.data import Source
-from fairprobe.cli.values import parse_link
+from fairprobe.cli.data import Source, parse_link
 from fairprobe.domain import Domain, Link
 
 MODELS = """

@@ -106,7 +106,7 @@ def test_values_of_several_kinds_in_parquet(search, folder):
 
 
 def test_values_to_compare_are_those_of_the_parameter():
-    from fairprobe.cli.values import values_of
+    from fairprobe.cli.data import values_of
 
     assert values_of(Category("code", ("1", "2")), ["1", "3"]) == ["1", 3]
     assert values_of(Category("flag", (False, True)), ["true", "False"]) == [True, False]

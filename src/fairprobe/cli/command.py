@@ -19,10 +19,9 @@ import typer
 from fairprobe.arguments import filled
 from fairprobe.blocks import Block, Code, Items, Remark, Result, Section, Sentence, Table
 from fairprobe.cli import INTERRUPTED
-from fairprobe.cli.data import Source
+from fairprobe.cli.data import Source, as_given
 from fairprobe.cli.files import Destination
 from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declared_name
-from fairprobe.cli.values import as_given
 from fairprobe.cli.words import NONE, flag, in_flags, notes, say, say_blocks, spinner
 from fairprobe.domain import Domain
 from fairprobe.errors import InputError, RunError, SettingError
@@ -32,7 +31,7 @@ from fairprobe.model.measuring import seconds_per_input
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
 from fairprobe.oracle import Oracle
-from fairprobe.wording import duration, magnitude, percent
+from fairprobe.wording import NOT_MEASURED, duration, magnitude, percent
 
 MOST_MEASURED = 10_000
 """Largest number of inputs that one call judges to measure a model's speed; chosen."""
@@ -197,9 +196,8 @@ class Command(ABC):
     def check_linked(self) -> None:
         """Raise a SettingError if --linked is given and the domain has no links."""
         if self.request["linked"] and not self.domain.links:
-            raise SettingError(
-                "--linked needs a domain with links, got none: say them by --link, or in the --domain file"
-            )
+            rule = "--linked needs a domain with links"
+            raise SettingError(f"{rule}, got none: say them by --link, or in the --domain file")
 
     # The steps
 
@@ -231,10 +229,9 @@ class Command(ABC):
             self.interrupted = True
 
     def _content(self) -> dict[str, Any]:
-        content = {"model": self.request.model_name, **self.figures()}
-        content |= {name: self.written.get(name) for name in self.files}
-        error = "; ".join(map(in_flags, self.failures)) or None
-        return {**content, "interrupted": self.interrupted, "error": error}
+        files = {name: self.written.get(name) for name in self.files}
+        ended = {"interrupted": self.interrupted, "error": "; ".join(map(in_flags, self.failures)) or None}
+        return {"model": self.request.model_name, **self.figures(), **files, **ended}
 
     def _shown(self) -> list[Block]:
         """Return blocks for the terminal: results, names of written files, and the command to repeat the call."""
@@ -320,10 +317,8 @@ class Command(ABC):
         settings = {"model": plan["model"], **plan["settings"]}
         shown = {flag(name): value for name, value in settings.items() if not isinstance(value, dict | None)}
         queries = {part: "no limit" if n is None else magnitude(n) for part, n in plan["n_queries"].items()}
-        costs = [
-            (part, queries.get(part, ""), "not measured" if seconds is None else duration(seconds))
-            for part, seconds in plan["seconds"].items()
-        ]
+        times = {part: NOT_MEASURED if each is None else duration(each) for part, each in plan["seconds"].items()}
+        costs = [(part, queries.get(part, ""), time) for part, time in times.items()]
         return [
             Sentence(f"A dry run: this is what {self.name} would do. Nothing is written."),
             *domain_blocks(self.domain),
@@ -335,11 +330,12 @@ class Command(ABC):
 def domain_blocks(domain: Domain) -> list[Block]:
     """Return blocks that describe a domain: its size, sensitive parameters, number of twins, rules and parameters."""
     told = domain.described()
+    n = told["n_valid"]
     size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
-    if domain.is_restricted:
-        n = domain.n_valid
-        allowed = "too many of them allowed to count" if n is None else f"{magnitude(n)} of them allowed"
-        size += f", {allowed}" + ("" if n is None else f" ({percent(n / domain.size)})")
+    if domain.is_restricted and n is None:
+        size += ", too many of them allowed to count"
+    elif domain.is_restricted:
+        size += f", {magnitude(n)} of them allowed ({percent(n / domain.size)})"
     n_twins = len(domain.combinations) - 1
     rules = [f"{kind}: {words}" for kind in ("constraint", "link") for words in told[f"{kind}s"]]
     rules += [f"hidden: {name}, which the model does not take" for name in domain.hidden]

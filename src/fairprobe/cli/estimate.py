@@ -12,8 +12,8 @@ from fairprobe.blocks import Block, Items, Sentence
 from fairprobe.checks import checked_choice, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
+from fairprobe.cli.data import names
 from fairprobe.cli.files import TABLES, Destination
-from fairprobe.cli.values import names
 from fairprobe.cli.words import note, progress
 from fairprobe.domain import Density
 from fairprobe.errors import SettingError
@@ -112,10 +112,9 @@ class Estimate(Command):
             if self.gate.twins is not None and self.gate.twins not in self.sides:
                 raise SettingError(f"--gate {self.gate.twins} needs that share, got only the {self.sides[0]} share")
         if self.request["plot"] is not None and all(each.how in ("rows", "enumerate") for each in self._plans()):
-            raise SettingError(
-                f"--plot shows how a sample converges, got {', '.join(self.populations)}, all of which is judged: "
-                "add --method sample and --population domain, or give no --plot"
-            )
+            got = f"got {', '.join(self.populations)}, all of which is judged"
+            advice = "add --method sample and --population domain, or give no --plot"
+            raise SettingError(f"--plot shows how a sample converges, {got}: {advice}")
         self.model = self.load_model()
         self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
@@ -219,16 +218,12 @@ class Estimate(Command):
         if not self.shares:
             return []
         rows, shares = self._first_rows(), side_by_side(self.shares).values()
-        some: list[Block] = (
-            [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))] if rows else []
-        )
+        some = [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))] if rows else []
         limit, good = self.keywords["max_share"], self.keywords["favourable"]
         n_queries, seconds = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "seconds"))
-        return [
-            *blocks_of(self.shares, self.breakdowns, some, good, limit),
-            *([] if self.result is None else verdict_blocks(self.result, self.gate.twins)),
-            Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}."),
-        ]
+        cost = Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}.")
+        said = [] if self.result is None else verdict_blocks(self.result, self.gate.twins)
+        return [*blocks_of(self.shares, self.breakdowns, some, good, limit), *said, cost]
 
     def _first_rows(self) -> list[str]:
         """Return up to `N_SHOWN` discriminatory rows in words, by linked twins or else by plain twins."""

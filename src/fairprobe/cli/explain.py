@@ -26,14 +26,13 @@ from fairprobe.explanation.evidence import as_inputs
 from fairprobe.wording import listed
 
 POPULATIONS = ("domain", "valid", "density")
-EXPLAINING = "How it is explained"
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain"
 
-_ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
+OF_SEARCH = ("output", "threshold", "seed", "batch", "population")
+"""Arguments of `explain` whose options are those of the search, or of the command itself."""
 
-
-NOT_ABOUT_SEARCH = ("linked", *_ALSO_OF_SEARCH)
+NOT_ABOUT_SEARCH = ("linked", *OF_SEARCH)
 """Options of a search that are also allowed if --cases is given."""
 
 
@@ -66,9 +65,7 @@ OPTIONS = [
     *o.INPUTS,
     *searching.SEARCHING,
     *o.options_of(run),
-    *o.options_of(
-        explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
-    ),
+    *o.options_of(explain, but=OF_SEARCH, names={"max_queries": "explain_queries"}, panel="How it is explained"),
     *o.PRINTED,
 ]
 
@@ -125,11 +122,9 @@ class Explain(Search):
 
         known = [label for label in pd.unique(pd.Series(self.labels)) if not pd.isna(label)]
         if not any(label in classes for label in known):
-            label = self.request.source.label
-            raise DataError(
-                f"--label must name a column of the model's labels, {listed(classes)}; got {listed(known)} in {label}: "
-                "write them as the model does, or leave the column out by --ignore"
-            )
+            got = f"got {listed(known)} in {self.request.source.label}"
+            advice = "write them as the model does, or leave the column out by --ignore"
+            raise DataError(f"--label must name a column of the model's labels, {listed(classes)}; {got}: {advice}")
 
     def _population(self) -> Any:
         """Return the argument `population` of `explain`; None for the inputs that the search may try."""

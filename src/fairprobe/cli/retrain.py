@@ -12,8 +12,7 @@ from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.data import check_columns
-from fairprobe.cli.values import names
+from fairprobe.cli.data import check_columns, names
 from fairprobe.cli.words import progress, spinner
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
@@ -123,9 +122,8 @@ class Retrain(Command):
         from fairprobe.datasets import load_census
 
         if not self.request["model"].startswith(f"{SUBJECT}:"):
-            raise SettingError(
-                "--data must name the rows to fit to, got none: only a subject:NAME has its own, the census"
-            )
+            rule = "--data must name the rows to fit to"
+            raise SettingError(f"{rule}, got none: only a subject:NAME has its own, the census")
         if self.request["held_out"] is not None:
             raise SettingError("--held-out goes with --data, got no --data: the census has a test split of its own")
         source = self.request.source
