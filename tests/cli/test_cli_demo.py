@@ -10,12 +10,12 @@ from fairprobe.searching import search
 
 
 def test_page(fairprobe, terminal, monkeypatch):
-    monkeypatch.setattr(demo, "N_INPUTS", 100_000)
+    monkeypatch.setattr(demo, "N_INPUTS", 40_000)
     page = fairprobe("demo")
     assert page.code == 0
     assert "fully-directed" in page.err
     for strategy in (*PAPER, "anchored"):
-        assert re.search(rf"^ *{strategy} +[\d,]+ +100,000 +[\d,]+ +[\d.]+% +[\d,]+ +[\d.]+ *$", page.out, re.MULTILINE)
+        assert re.search(rf"^ *{strategy} +[\d,]+ +40,000 +[\d,]+ +[\d.]+% +[\d,]+ +[\d.]+ *$", page.out, re.MULTILINE)
     people = re.findall(r"- (?:Fem|M)ale, .*: predicted to earn (?:<=|>)50K. The same person as (?:Fem|M)ale", page.out)
     assert len(people) == 3
     assert "made up, not people" in page.out

@@ -55,8 +55,9 @@ QUICK = ["--no-selfcheck", "--populations", "rows", "--max-judged", "500", "--ex
     ],
     ids=lambda command: command[0] if command[0].isalpha() else "unknown",
 )
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_nothing_commands_a_terminal(files, capsys, command, is_terminal, monkeypatch):
+def test_nothing_commands_a_terminal(files, undrawn, capsys, command, is_terminal, monkeypatch):
     if is_terminal:
         monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True)
         monkeypatch.setattr("fairprobe.cli.words.on_terminal", lambda: False)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+import planted
 from fairprobe import testing
 from fairprobe.testing import CountingModel
 from random_domains import every_input
@@ -18,11 +19,10 @@ SMALL = {
     "box": testing.box(n_free=2, levels=7, low=2, high=4),
     "box-three-groups": testing.box(n_free=2, levels=5, low=0, high=9, n_groups=3),
     "box-empty": testing.box(n_free=2, levels=5, low=4, high=3),
-    "checkerboard": testing.checkerboard(n_free=2, levels=8, every=2),
-    "checkerboard-odd": testing.checkerboard(n_free=3, levels=5, every=3),
-    "sparse": testing.sparse(n_cases=7, n_free=2, levels=9),
+    "checkerboard": planted.checkerboard(n_free=2, levels=8, every=2),
+    "checkerboard-odd": planted.checkerboard(n_free=3, levels=5, every=3),
+    "sparse": planted.sparse(n_cases=7, n_free=2, levels=9),
     "never": testing.never(n_free=2, levels=4),
-    "always": testing.always(n_free=2, levels=4),
     "odd-one-out": testing.odd_one_out(levels=5),
     "pair": testing.pair(levels=5),
     "score": testing.score(levels=8, threshold=0.5),

@@ -165,18 +165,9 @@ def _region(seed: int) -> str | None:
     return None if f1 >= 0.9 else f"the planted region is found with an F1 of {f1:.2f}"
 
 
-class _Wavering:
-    """A toy model that answers at random."""
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-
-    def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
-        return self._rng.random(len(X)) < 0.5
-
-
 def _stochastic(seed: int) -> str | None:
-    share = estimate(_Wavering(seed), toys.box().domain, method="sample", n_experiments=1, seed=seed)
+    rng = np.random.default_rng(seed)
+    share = estimate(lambda X: rng.random(len(X)) < 0.5, toys.box().domain, method="sample", n_experiments=1, seed=seed)
     if not share.has("stochastic-model"):
         return "a model that answers by chance is not found out"
     said = verdict(share, 0.01).outcome
