@@ -99,12 +99,10 @@ def test_cases_of_a_search(explain, search, folder):
     ("arguments", "parts"),
     [
         (("--explain-queries", 0), ("--explain-queries must be", "got 0")),
-        (("--max-regions", 0), ("--max-regions must be", "got 0")),
         (("--population", "rows"), ("--population must be one of domain", "'rows'")),
         (("--population", "density"), ("--population density needs --data",)),
         (("--out", "why.csv"), ("--out must end in .json",)),
         (("--plots", "rows.csv"), ("--plots must be a folder", "rows.csv")),
-        (("--plots", "no/where"), ("--plots must lie in a folder that exists",)),
         (("--cases", "cases.csv", "--strategy", "random"), ("--strategy is about a search", "--cases")),
         (("--cases", "nowhere.csv"), ("nowhere.csv",)),
         (("--label", "income"), ("--label is about the columns of --data",)),

@@ -165,10 +165,9 @@ def measure_sensitivity(run: AuditState) -> None:
         if confidence != settings.confidence:
             other = at_confidence(share, 1 - (1 - confidence) * rest)
             _add_row(run, f"bounds at {percent(confidence)}", other)
-    changes: list[tuple[str, dict[str, Any]]] = []
-    for threshold in [factor * settings.threshold for factor in FACTORS] if settings.threshold else []:
-        what = f"threshold {threshold:g} instead of {settings.threshold:g}"
-        changes.append((what, {"threshold": threshold}))
+    now = settings.threshold
+    thresholds = [factor * now for factor in FACTORS] if now else []
+    changes = [(f"threshold {each:g} instead of {now:g}", {"threshold": each}) for each in thresholds]
     domain = run.domain.without_links() if settings.linked is False else run.domain
     changes += [(f"without the {what}", {"domain": changed}) for what, changed in _without_one(domain)]
     for what, change in changes:

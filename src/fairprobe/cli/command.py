@@ -69,17 +69,6 @@ class Request:
         given = {name: self.given[name] for name in defaults if self.given.get(name) is not None}
         return defaults | {name: None if value == NONE else value for name, value in given.items()}
 
-    def destination(self, name: str, endings: Sequence[str]) -> Destination | None:
-        """Return the destination that the option `name` names, after checking it; None if it was not given.
-
-        `endings` are the allowed endings of the file. For `--out` of a command that has an option `--overwrite`, an
-        existing file is refused unless that option is given.
-        """
-        if self.given[name] is None:
-            return None
-        overwrite = name != "out" or bool(self.given.get("overwrite", True))
-        return Destination.of(self.given[name], endings, flag(name), overwrite=overwrite)
-
     def again(self, **changes: Any) -> str:
         """Return the command line that repeats the call with the options in `changes`; None leaves an option out."""
         words = self.context.command_path.split()
@@ -117,7 +106,13 @@ class Command(ABC):
         self.failures: list[RunError] = []
         """Errors that the work raised; results from before an error are still shown and written."""
         self.interrupted = False
-        self.targets = {name: request.destination(name, endings) for name, endings in self.files.items()}
+        # The files of an option --out are the only ones that a command may refuse to overwrite.
+        may_replace = {"out": bool(request.given.get("overwrite", True))}
+        self.targets = {
+            name: Destination.of(request[name], endings, flag(name), overwrite=may_replace.get(name, True))
+            for name, endings in self.files.items()
+            if request[name] is not None
+        }
         self.written: dict[str, str] = {}
         """Name of the file or folder that was written for an option, by name of the option."""
 
@@ -170,7 +165,7 @@ class Command(ABC):
 
         Do nothing if the option was not given.
         """
-        target = self.targets[option]
+        target = self.targets.get(option)
         if target is not None:
             write(target)
             self.written |= {} if target.stream is not None else {option: target.name}

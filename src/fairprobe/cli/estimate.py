@@ -157,7 +157,7 @@ class Estimate(Command):
             self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
             sets = self._estimate(name)
             self.unfinished = None
-            self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
+            *_, self.shares[name] = sets.values()  # the last is that of all sensitive parameters together
             if self.request["by_parameter"]:
                 self.breakdowns[name] = sets
         if self.keywords["max_share"] is not None:
@@ -218,12 +218,12 @@ class Estimate(Command):
         if not self.shares:
             return []
         rows, shares = self._first_rows(), side_by_side(self.shares).values()
-        some = [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))] if rows else []
+        some: list[Block] = [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))]
         limit, good = self.keywords["max_share"], self.keywords["favourable"]
         n_queries, seconds = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "seconds"))
         cost = Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}.")
         said = [] if self.result is None else verdict_blocks(self.result, self.gate.twins)
-        return [*blocks_of(self.shares, self.breakdowns, some, good, limit), *said, cost]
+        return [*blocks_of(self.shares, self.breakdowns, some if rows else [], good, limit), *said, cost]
 
     def _first_rows(self) -> list[str]:
         """Return up to `N_SHOWN` discriminatory rows in words, by linked twins or else by plain twins."""

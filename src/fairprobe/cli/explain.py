@@ -143,20 +143,17 @@ class Explain(Search):
 
         If the search fails or is interrupted, its cases are kept and are not explained.
         """
-        found, names = self.cases, ["seed", "batch"]
-        if found is None:
+        told = {**self.explaining, "X": self.rows, "y": self.labels, "population": self.population}
+        told |= {"favourable": self.favourable, "seed": self.keywords["seed"], "batch": self.keywords["batch"]}
+        if self.cases is not None:
+            told |= {"domain": self.compared, **{name: self.keywords[name] for name in ("output", "threshold")}}
+        else:
             self.find()
-            found = self.found
             if self.interrupted or self.failures:
                 return
-        else:
-            names += ["output", "threshold"]
-            self.explaining["domain"] = self.compared
-        given = {name: self.keywords[name] for name in names} | {"favourable": self.favourable}
         with progress() as watch:
-            told = {**self.explaining, **given, "X": self.rows, "y": self.labels, "population": self.population}
-            why = explain(found, self.model, **{**told, "progress": watch})
-        self.result = why
+            told["progress"] = watch
+            why = self.result = explain(self.found if self.cases is None else self.cases, self.model, **told)
         for part in (why.directions, why.influence, why.severity):
             for check, message in part.health:
                 note(f"{check}: {message}")

@@ -171,7 +171,7 @@ class Retrain(Command):
 
     def blocks(self) -> Sequence[Block]:
         """Return the blocks of the result, and the code that loads the new model if it was written."""
-        result, out = self.result, self.targets["out"]
+        result, out = self.result, self.targets.get("out")
         blocks = list(super().blocks())
         if result is not None and out is not None and not result.accepted:
             blocks.append(Sentence(f"Nothing is written to {out.name}, as no round was accepted."))

@@ -38,11 +38,7 @@ def rows(content: Content) -> Iterator[Block]:
         text += f" The report has {magnitude(len(flips))} of them."
     if not content["about"]["shows_rows"]:
         text += " Rows are people: the report names them and shows what differs, not their other values."
-    columns: Columns = {
-        "Row": ("row", value),
-        "What differs": ("changes", changes_words),
-        "Answers": ("answers", _answers),
-    }
+    columns: Columns = {"Row": "row", "What differs": ("changes", changes_words), "Answers": ("answers", _answers)}
     yield from table_of(flips, columns, text, most=MOST_CASES, name="flips")
 
 
@@ -62,8 +58,8 @@ def shares(content: Content) -> Iterator[Block]:
             title = f"{parts.population_title(share)}, {share['twins']} twins"
             yield Sentence(closed(share["sentence"]) + worse_off, title)
     columns: Columns = {
-        "Worse off": ("combination", value),
-        "Twins": ("twins", value),
+        "Worse off": "combination",
+        "Twins": "twins",
         "#Limit": ("limit", percent),
         "#Share": lambda side: percent(side["value"], side["limit"]),
         "Interval": lambda side: parts.interval_of(side, end, side["limit"]),
@@ -84,7 +80,7 @@ def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str
     bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
     columns: Columns = {
         "Population": parts.population_title,
-        "Twins": ("twins", value),
+        "Twins": "twins",
         "Sensitive": ("sensitive", parts.names),
         "#Share": lambda share: percent(share["value"], bound.get(share["id"])),
         "Interval": lambda share: parts.interval_of(share, end, bound.get(share["id"])),
@@ -142,7 +138,7 @@ def cases(content: Content) -> Iterator[Block]:
     text += f" The report has {counted(len(found), 'case')}. A directed search found them, so their number does not "
     text += "say how common such inputs are."
     columns: Columns = {
-        "Case": ("id", value),
+        "Case": "id",
         "What differs": lambda case: changes_words(parts.changes_of(case)),
         "Answers": lambda case: " → ".join(value(wording.answer(output)) for output in case["outputs"]),
         "#Severity": ("severity", figure),
@@ -181,13 +177,8 @@ def inside(content: Content) -> Iterator[Block]:
 def proxies(content: Content) -> Iterator[Block]:
     """Yield the section on columns that reveal the sensitive parameters (proxies)."""
     told = content["proxies"]
-    columns: Columns = {
-        "Sensitive": ("sensitive", value),
-        "Revealed by": ("column", value),
-        "Value revealed best": ("value", value),
-        "#AUC": ("auc", figure),
-        "Interval": lambda row: f"{figure(row['low'])} to {figure(row['high'])}",
-    }
+    columns: Columns = {"Sensitive": "sensitive", "Revealed by": "column", "Value revealed best": "value"}
+    columns |= {"#AUC": ("auc", figure), "Interval": lambda row: f"{figure(row['low'])} to {figure(row['high'])}"}
     if told:
         yield Sentence(closed(told["sentence"]))
         yield from table_of(told["table"], columns, most=MOST_PROXIES)
@@ -201,8 +192,8 @@ def remedies(content: Content) -> Iterator[Block]:
     text = "A simulation of what would be left if the model's answer inside a region were decided otherwise. "
     text += "No model was changed."
     columns: Columns = {
-        "Region": ("region", value),
-        "Decided by": ("decision", value),
+        "Region": "region",
+        "Decided by": "decision",
         "Measured on": lambda each: f"{parts.population_title(each)}, {each['twins']}",
         "#Now": ("before", percent),
         "#Simulated": ("after", percent),
@@ -223,8 +214,8 @@ def retraining(content: Content) -> Iterator[Block]:
         [retrained_rows(told, name), percent(told["before"][name]["value"]), percent(share["value"]), _between(share)]
         for name, share in told["after"].items()
     ]
-    rows.append(["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""])
-    yield Table.of(["Measured on", "#Before", "#After", "Interval after"], rows)
+    accuracy = ["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""]
+    yield Table.of(["Measured on", "#Before", "#After", "Interval after"], [*rows, accuracy])
     if told["failure"]:
         yield Sentence(closed(told["failure"]))
     yield from plots_in(content, "retraining")
@@ -271,7 +262,7 @@ def _retrained_words(told: Mapping[str, Any]) -> str:
 def sensitivity(content: Content) -> Iterator[Block]:
     """Yield the section on the verdict with one setting changed at a time."""
     columns: Columns = {
-        "Changed": ("what", value),
+        "Changed": "what",
         "Verdict": parts.outcome_of,
         "#Share": ("value", percent),
         "Interval": _between,
@@ -285,12 +276,8 @@ def sensitivity(content: Content) -> Iterator[Block]:
 
 def question(content: Content) -> Iterator[Block]:
     """Yield the section on the sensitive parameters, the limits and the domain."""
-    columns: Columns = {
-        "Parameter": ("name", value),
-        "Kind": ("kind", value),
-        "Values": ("words", value),
-        "Role": lambda each: "sensitive" if each["is_sensitive"] else "",
-    }
+    columns: Columns = {"Parameter": "name", "Kind": "kind", "Values": "words"}
+    columns |= {"Role": lambda each: "sensitive" if each["is_sensitive"] else ""}
     yield Table.of_facts(_asked(content))
     yield from table_of(content["domain"]["parameters"], columns)
 
@@ -322,13 +309,8 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
 def sampling(content: Content) -> Iterator[Block]:
     """Yield the section on how many inputs each phase drew, from where, and how many queries it took."""
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
-    columns: Columns = {
-        "Phase": ("phase", value),
-        "What": ("what", value),
-        "Drawn from": ("distribution", value),
-        "#Inputs": ("n_inputs", magnitude),
-        "#Queries": ("n_queries", magnitude),
-    }
+    columns: Columns = {"Phase": "phase", "What": "what", "Drawn from": "distribution"}
+    columns |= {"#Inputs": ("n_inputs", magnitude), "#Queries": ("n_queries", magnitude)}
     totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
     if sent is not None:
         totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
@@ -411,7 +393,7 @@ def attempts(content: Content) -> Iterator[Block]:
     """Yield the section on all attempts on the audit's model and data, if there is more than one."""
     runs = content["about"]["attempts"]
     columns: Columns = {
-        "#Seed": ("seed", value),
+        "#Seed": "seed",
         "Date": lambda each: value(each["date"] or "not given"),
         "Verdict": parts.outcome_of,
         "Settings": lambda each: each["config_hash"][:19],
@@ -485,7 +467,7 @@ ASKED_BY["verdict"] = "ai-act nist ecoa"
 
 def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
     """Yield the chapters of a report with their sections; sections named in `but` and empty ones are left out."""
-    missing = (content["why"] or {}).get("not_measured") or {}
+    missing = part_of_why(content, "not_measured")
     for title, sections in CHAPTERS.items():
         parts = []
         for name, (heading, make, _) in sections.items():
