@@ -93,16 +93,12 @@ def test_a_link_as_text(text, link):
     ("text", "parts"),
     [
         ("", ["--link must be COLUMN~SENSITIVE:", "got ''"]),
-        ("role", ["--link must be COLUMN~SENSITIVE:", "got 'role'"]),
-        ("role~sex:", ["--link must be COLUMN~SENSITIVE:"]),
         ("~sex: M=Husband", ["--link must be COLUMN~SENSITIVE:"]),
         ("role~sex: M=Husband=x", ["a role must be VALUE=VALUE", "'M=Husband=x'"]),
         ("role~sex: M=Husband, Wife", ["a role must be VALUE=VALUE", "got 'Wife'"]),
         ("role~sex: M=Husband, M=Wife", ["must stand once", "'M' twice"]),
-        ("age~sex: M", ["VALUE+NUMBER", "got 'M'"]),
         ("age~sex: 3 per year", ["NUMBER per unit", "got '3 per year'"]),
         ("role~sex: M=Husbnd, F=Wife", ["must name values of 'role'", "did you mean 'Husband'?"]),
-        ("rolle~sex: M=Husband, F=Wife", ["must name a parameter", "did you mean 'role'?"]),
     ],
 )
 def test_a_link_that_is_refused(run, text, parts):
@@ -122,7 +118,6 @@ def test_values_in_links_are_those_of_the_parameters(fairprobe, folder):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["--constraint", "age >"], ["age >"]),
         (["--constraint", "aeg > 3"], ["constraint 'aeg > 3'", "did you mean 'age'?"]),
         (["--constraint", "age == 21"], ["constraint 'age == 21' must hold for a row at least, got none of 6"]),
         (["--constraint", "__import__('os').system('true')"], ["__import__"]),
@@ -235,9 +230,7 @@ def test_a_search_starts_from_rows_and_says_so(run):
     ("arguments", "parts"),
     [
         (["--from", "row"], ["--from must be one of rows, density, domain", "did you mean 'rows'?"]),
-        (["--from", "domain", "--max-changes", "2"], ["--max-changes goes with rows to start from"]),
         (["--from", "rows", "--strategy", "uniform"], ["needs a strategy that walks from the rows", "uniform"]),
-        (["--max-changes", "-1"], ["--max-changes must be", "-1"]),
         (["--max-changes", "1", "--strategy", "random"], ["--max-changes goes with rows", "random"]),
         (["--linked"], ["--linked needs a domain with links, got none: say them by --link"]),
     ],
@@ -292,10 +285,8 @@ def test_no_row_flips(run):
 @pytest.mark.parametrize(
     ("gate", "code", "about"),
     [
-        (["--gate", "plain"], 0, "the rows, plain: passed"),
         (["--gate", "rows plain"], 0, "the rows, plain: passed"),
         (["--gate", "linked"], 1, "the rows, linked: violated"),
-        (["--gate", "rows"], 1, "the rows, linked and plain: violated"),
         ([], 1, "the rows, linked and plain: violated"),
     ],
 )
@@ -317,12 +308,10 @@ def test_a_gate_names_a_share(run, folder, gate, code, about):
             ["--gate", "rows domain", "--max-share", "0.1"],
             ["--gate must be one of rows, domain, valid, density, linked, plain"],
         ),
-        (["--gate", "linkd", "--max-share", "0.1"], ["did you mean 'linked'?"]),
         (["--gate", "plain", "--max-share", "0.1"], ["--gate plain needs that share, got only the linked share"]),
         (["--sample-weight", "wt"], ["--sample-weight must be one of the columns", "did you mean 'w'?"]),
         (["--sample-weight", "w", "--population", "domain"], ["--sample-weight is about rows"]),
         (["--out", "x.csv", "--population", "domain"], ["--out is about rows"]),
-        (["--out", "-"], ["--out must end in .csv or .parquet"]),
         (["--sample-weight", "id"], ["--sample-weight must be numbers"]),
     ],
 )

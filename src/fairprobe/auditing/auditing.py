@@ -226,9 +226,8 @@ def identify(run: AuditState) -> None:
     for check, message in health_of_columns(run.rows, domain):
         run.remark(check, message, "data")
     run.asker = Asker(run.model, domain, output=settings.output, batch=settings.batch)
-    model_hash, hash_of, n_queries = hash_of_model(
-        run.model, domain, run.rows, settings.output, settings.batch, settings.model_id
-    )
+    asked = settings.some("output", "batch", "model_id")
+    model_hash, hash_of, n_queries = hash_of_model(run.model, domain, run.rows, **asked)
     run.sampling.append(("hash", "canaries, which tell one model from another", "uniform", n_queries, n_queries))
     if run.favourable is not None and run.favourable.n_queries:
         n = run.favourable.n_queries

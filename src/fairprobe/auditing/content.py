@@ -176,23 +176,21 @@ def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str,
     `is_main` is True for all sensitive parameters together: the digits of its sentence then show on which side of the
     limit it lies.
     """
-    figures = share.jsonable()
-    told = {
+    figures, history, outcomes = share.jsonable(), None, None
+    if share.history is not None and has_history(share):
+        history = share.history[np.unique(np.linspace(0, len(share.history) - 1, MOST_POINTS).round().astype(int))]
+    if share.outcomes is not None:
+        outcomes = [{"combination": who, **counts.to_dict()} for who, counts in share.outcomes.iterrows()]
+    return {
         "id": id_of(share),
         "twins": share.compared,
         "is_main": is_main,
         **{name: figures[name] for name in FIELDS},
         "sentence": replace(share, plain=None).sentence(limit if is_main else None),
-        "history": None,
-        "outcomes": None,
+        "history": history,
+        "outcomes": outcomes,
         "evidence": _evidence(share, is_main),
     }
-    if share.history is not None and has_history(share):
-        places = np.unique(np.linspace(0, len(share.history) - 1, MOST_POINTS).round().astype(int))
-        told["history"] = share.history[places]
-    if share.outcomes is not None:
-        told["outcomes"] = [{"combination": who, **counts.to_dict()} for who, counts in share.outcomes.iterrows()]
-    return told
 
 
 def _evidence(share: Share, is_main: bool) -> dict[str, Any]:

@@ -149,10 +149,9 @@ class Mask:
     def __init__(self, columns: Iterable[str], rows: pd.DataFrame) -> None:
         self.columns = tuple(columns)
         others = {str(value) for name in rows.columns if name not in self.columns for value in rows[name].unique()}
-        values = {str(value) for name in self.columns for value in rows[name].unique()}
-        names = set(map(str, rows.columns))
-        self._values = {value for value in values if len(value) >= SHORTEST and value not in others | names}
-        words = sorted({*self.columns, *self._values}, key=len, reverse=True)
+        known = others | set(map(str, rows.columns))
+        values = {str(value) for name in self.columns for value in rows[name].unique()} - known
+        words = sorted({*self.columns, *(value for value in values if len(value) >= SHORTEST)}, key=len, reverse=True)
         self._mentions = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in words)) if words else None
 
     def row(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,16 +190,12 @@ class Mask:
             return self.text(content)
         if isinstance(content, list):
             return [self.everywhere(each) for each in content]
-        if isinstance(content, dict):
-            if content.get("parameter") in self.columns and "condition" in content:
-                return {**content, **dict.fromkeys(("condition", "left", "right", "path"), MASKED)}
-            return {
-                name if name in self.columns else self.text(name): MASKED
-                if name in self.columns
-                else self.everywhere(each)
-                for name, each in content.items()
-            }
-        return content
+        if not isinstance(content, dict):
+            return content
+        if content.get("parameter") in self.columns and "condition" in content:
+            return {**content, **dict.fromkeys(("condition", "left", "right", "path"), MASKED)}
+        masked = dict.fromkeys(self.columns, MASKED)
+        return {self.text(name): masked.get(name) or self.everywhere(each) for name, each in content.items()}
 
 
 # The state
