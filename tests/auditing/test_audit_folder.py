@@ -13,7 +13,7 @@ import pytest
 from audited import linked_domain, model, rows, small, titled
 
 from fairprobe import Audit
-from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.result import RunFolder
 from fairprobe.auditing.state import MASKED, Mask
 from fairprobe.errors import RunError, SettingError
 from fairprobe.store.run_folder import RunReader

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from fairprobe._version import __version__
 from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
 from fairprobe.auditing.content import domain_words, plain
-from fairprobe.auditing.folder import UNFINISHED, RunFolder
 from fairprobe.auditing.phases import PHASES, in_words
-from fairprobe.auditing.result import Audit
+from fairprobe.auditing.result import UNFINISHED, Audit, RunFolder
 from fairprobe.auditing.state import NOT_IN_CONFIG, AuditSettings, AuditState, check_names, heard
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from fairprobe.auditing.folder import told
 from fairprobe.auditing.gating import id_of
 from fairprobe.auditing.state import MASKED, AuditState, Mask, Sampled
 from fairprobe.domain import Domain
@@ -101,6 +100,11 @@ def _about(run: AuditState) -> dict[str, Any]:
         "shows_rows": settings.show_rows,
         "command": run.mask.command(settings.command),
     }
+
+
+def told(attempt: Mapping[str, Any], *, is_this: bool) -> dict[str, Any]:
+    """Return the fields of an attempt that the report lists; `is_this` is True for the attempt of the report itself."""
+    return {**{name: attempt[name] for name in ("seed", "date", "outcome", "config_hash")}, "is_this": is_this}
 
 
 def _question(run: AuditState, population: str) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
         "linked": settings.linked if asked["domain"].links else None,
         "gate": settings.gate if name == next(iter(run.populations)) else UNBOUND,
     }
-    told = {"favourable": run.favourable, "progress": run.under_way(name)}
+    told: dict[str, Any] = {"favourable": run.favourable, "progress": run.under_way(name)}
     *apart, together = breakdown(run.model, population=population, **asked, **told).values()
     return [*(at_confidence(share, settings.confidence) for share in apart), together]
 

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import filled
-from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.gating import Judged, judged
 from fairprobe.checks import checked_count, checked_fraction, checked_seed, nearest
 from fairprobe.domain import Density, Domain
@@ -35,6 +34,8 @@ from fairprobe.wording import POPULATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairprobe.auditing.result import RunFolder
 
 
 NOT_IN_CONFIG = (

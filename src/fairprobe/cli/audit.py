@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.auditing import Audit, audit
 from fairprobe.auditing.auditing import begin
-from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.result import RunFolder
 from fairprobe.auditing.state import AuditSettings
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.cli import options as o
@@ -106,8 +106,7 @@ class AuditCommand(Command):
         """Load the domain, the rows with their labels, and the model unless a dry run must not load it."""
         source = self.request.source
         self.labels = None if source.label is None else source.labels()
-        self.domain, self.rows = source.load()
-        self.check_linked()
+        self.load_inputs()
         self.model: Any = None
         if self.is_run:
             self.model = self.load_model()

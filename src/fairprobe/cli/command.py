@@ -18,6 +18,7 @@ import typer
 
 from fairprobe.arguments import filled
 from fairprobe.blocks import Block, Code, Items, Remark, Result, Section, Sentence, Table
+from fairprobe.checks import checked_seed
 from fairprobe.cli import INTERRUPTED
 from fairprobe.cli.data import Source, as_given
 from fairprobe.cli.files import Destination
@@ -63,11 +64,13 @@ class Request:
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return all arguments of a library function that have a default, by name.
 
-        The value is that of the option of the same name if it was given ("none" becomes None), else the default.
+        The value is that of the option of the same name if it was given ("none" becomes None), else the default. A
+        seed of None becomes a random one, so that the call can be repeated.
         """
         defaults = filled(function, {})
         given = {name: self.given[name] for name in defaults if self.given.get(name) is not None}
-        return defaults | {name: None if value == NONE else value for name, value in given.items()}
+        asked = defaults | {name: None if value == NONE else value for name, value in given.items()}
+        return asked | ({"seed": checked_seed(asked["seed"])} if "seed" in asked else {})
 
     def again(self, **changes: Any) -> str:
         """Return the command line that repeats the call with the options in `changes`; None leaves an option out."""
@@ -98,6 +101,8 @@ class Command(ABC):
     keywords: dict[str, Any]
     """Keyword arguments of the library function that does the work, by name."""
     domain: Domain
+    rows: Any
+    """The inputs in the rows of --data, as a frame; None without --data."""
     model: Any
     result: Result | None = None
 
@@ -188,8 +193,9 @@ class Command(ABC):
         asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
         return favourable_in(self.request["favourable"], self.model, domain, rows, as_text=True, **asked)
 
-    def check_linked(self) -> None:
-        """Raise a SettingError if --linked is given and the domain has no links."""
+    def load_inputs(self) -> None:
+        """Load the domain and the rows; raise a SettingError if --linked is given and the domain has no links."""
+        self.domain, self.rows = self.request.source.load()
         if self.request["linked"] and not self.domain.links:
             rule = "--linked needs a domain with links"
             raise SettingError(f"{rule}, got none: say them by --link, or in the --domain file")

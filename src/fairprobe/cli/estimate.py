@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from fairprobe.arguments import Column, WrittenFile
 from fairprobe.blocks import Block, Items, Sentence
-from fairprobe.checks import checked_choice, checked_seed
+from fairprobe.checks import checked_choice
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.data import names
@@ -82,7 +82,6 @@ class Estimate(Command):
         del self.keywords["population"], self.keywords["progress"]
         Settings(**self.keywords)
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
-        self.keywords["seed"] = checked_seed(self.keywords["seed"])
         asked = None if request["population"] is None else names(request["population"]) or [""]
         self.asked = [checked_choice("population", name, POPULATIONS) for name in dict.fromkeys(asked or ())]
         self.gate = Gate.of(request["gate"])
@@ -99,8 +98,7 @@ class Estimate(Command):
 
     def load(self) -> None:
         """Load the domain, the rows and the model, and choose the populations."""
-        self.domain, self.rows = self.request.source.load()
-        self.check_linked()
+        self.load_inputs()
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
         self.populations = self._populations()
         for option in (*BESIDE, "out"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder, filled
 from fairprobe.blocks import Block, Code, Sentence
-from fairprobe.checks import checked_choice, checked_count, checked_seed
+from fairprobe.checks import checked_choice, checked_count
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
@@ -84,7 +84,6 @@ class Explain(Search):
                 raise SettingError(f"{option} is about a search, got --cases, which need none: leave one of them out")
         if request["population"] is not None:
             checked_choice("population", request["population"], POPULATIONS)
-        self.keywords["seed"] = checked_seed(self.keywords["seed"])
         # The search has a limit on queries of its own.
         asked = {"max_queries": request["explain_queries"], "max_regions": request["max_regions"]}
         self.explaining = filled(explain, {name: value for name, value in asked.items() if value is not None})

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.blocks import Block, Code, Sentence
-from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.data import check_columns, names
@@ -72,13 +71,12 @@ class Retrain(Command):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        keywords = request.keywords(retrain)
+        self.keywords = keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
         Settings(**keywords)
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
 
     # The data
 
