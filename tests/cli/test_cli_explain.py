@@ -130,12 +130,6 @@ def test_labels_that_the_model_never_gives(explain, loans, folder):
 # How it ends
 
 
-def test_a_model_that_fails(explain):
-    outcome = explain(model="toys:fails_later").says(code=3)
-    assert "the disk is on fire" in outcome.err
-    assert "Traceback" not in outcome.err
-
-
 def test_interrupted_while_explaining(explain, folder, monkeypatch):
     interrupted = functools.wraps(command.explain)(lambda *_, **__: signal.raise_signal(signal.SIGINT))
     monkeypatch.setattr(command, "explain", interrupted)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-import planted
+import hard_toys
 from fairprobe import testing
 from fairprobe.testing import CountingModel
 from random_domains import every_input
@@ -19,9 +19,9 @@ SMALL = {
     "box": testing.box(n_free=2, levels=7, low=2, high=4),
     "box-three-groups": testing.box(n_free=2, levels=5, low=0, high=9, n_groups=3),
     "box-empty": testing.box(n_free=2, levels=5, low=4, high=3),
-    "checkerboard": planted.checkerboard(n_free=2, levels=8, every=2),
-    "checkerboard-odd": planted.checkerboard(n_free=3, levels=5, every=3),
-    "sparse": planted.sparse(n_cases=7, n_free=2, levels=9),
+    "checkerboard": hard_toys.checkerboard(n_free=2, levels=8, every=2),
+    "checkerboard-odd": hard_toys.checkerboard(n_free=3, levels=5, every=3),
+    "sparse": hard_toys.sparse(n_cases=7, n_free=2, levels=9),
     "never": testing.never(n_free=2, levels=4),
     "odd-one-out": testing.odd_one_out(levels=5),
     "pair": testing.pair(levels=5),
