@@ -128,6 +128,14 @@ class Contracted:
             got = f"{one[row]} and {other[row]} for {describe(self.domain, codes[row])}"
             self.require(False, f"give the same answer to {to}, got {got}")
 
+    def require_alike(self, ask: Callable[[Asker], NDArray[Any]], to: str) -> None:
+        """Raise an AssertionError unless, for each output, `ask` gets the answers to all inputs of the checks.
+
+        `to` names what was asked, for the message.
+        """
+        for asker in self.askers():
+            self.require_same(asker, asker.ask(self.codes), ask(asker), to)
+
 
 def model_contract(
     model: Any, domain: Domain, *, outputs: Sequence[str] | None = None, batch: str | None = None
@@ -165,14 +173,11 @@ def checks_among(names: Mapping[str, Any], prefix: str = "_check_") -> list[tupl
 
 
 def _model_same_answer_twice(it: Contracted) -> None:
-    for asker in it.askers():
-        it.require_same(asker, asker.ask(it.codes), asker.ask(it.codes), "the same batch")
+    it.require_alike(lambda asker: asker.ask(it.codes), "the same batch")
 
 
 def _model_same_answer_in_any_order(it: Contracted) -> None:
-    for asker in it.askers():
-        turned = asker.ask(it.codes[::-1].copy())[::-1]
-        it.require_same(asker, asker.ask(it.codes), turned, "a row wherever it stands in a batch")
+    it.require_alike(lambda asker: asker.ask(it.codes[::-1].copy())[::-1], "a row wherever it stands in a batch")
 
 
 def _model_same_answer_alone(it: Contracted) -> None:
@@ -196,8 +201,7 @@ def _model_batch_is_left_alone(it: Contracted) -> None:
 
 
 def _model_inputs_and_rows_are_answered_alike(it: Contracted) -> None:
-    for asker in it.askers():
-        it.require_same(asker, asker.ask(it.codes), asker.ask_frame(it.rows), "rows as to the inputs that they are")
+    it.require_alike(lambda asker: asker.ask_frame(it.rows), "rows as to the inputs that they are")
 
 
 def _model_columns_go_by_name(it: Contracted) -> None:
@@ -266,8 +270,7 @@ def _model_a_copy_answers_alike(it: Contracted) -> None:
         copy = cloudpickle.loads(cloudpickle.dumps(it.model))
     except Exception as error:
         raise AssertionError(f"the model {it.adapter.name} must be one that can be copied, got {error}") from error
-    for asker in it.askers():
-        it.require_same(asker, asker.ask(it.codes), it.asker(asker.output, copy).ask(it.codes), "a copy of itself")
+    it.require_alike(lambda asker: it.asker(asker.output, copy).ask(it.codes), "a copy of itself")
 
 
 def _model_other_columns_are_refused(it: Contracted) -> None:
@@ -388,9 +391,8 @@ def _strategy_reports_what_is_so(strategy: str) -> None:
 def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
     """Return the batches of inputs that a strategy asks about when it is started twice, as in a search."""
     settings = SearchSettings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
-    oracle = Oracle(
-        Asker(toy.model, toy.domain, output=toy.settings.get("output", "label")), toy.settings.get("threshold")
-    )
+    asker = Asker(toy.model, toy.domain, output=toy.settings.get("output", "label"))
+    oracle = Oracle(asker, toy.settings.get("threshold"))
     walker = _class(strategy)(toy.domain, settings, np.random.default_rng(1))
     seeds = _seeds(toy) if seeds is None else seeds
     asked: list[Codes] = []
@@ -411,19 +413,10 @@ def _seeds(toy: Toy) -> Codes:
 def _search(strategy: str, toy: Toy, *, model: Any = None, n_global: int = 100, **settings: Any) -> Found:
     # A path is registered under itself for as long as this lasts.
     registered = mock.patch.dict(STRATEGIES, {strategy: strategy} if ":" in strategy else {})
+    asked = {"n_walkers": N_WALKERS, "n_global": n_global, "n_local": 30, "max_cases": None, **settings, **toy.settings}
     with registered, warnings.catch_warnings():
         warnings.simplefilter("ignore", HealthWarning)  # toys that never discriminate are meant to
-        return search(
-            toy.model if model is None else model,
-            toy.domain,
-            strategy=strategy,
-            n_walkers=N_WALKERS,
-            n_global=n_global,
-            n_local=30,
-            max_cases=None,
-            **settings,
-            **toy.settings,
-        )
+        return search(toy.model if model is None else model, toy.domain, strategy=strategy, **asked)
 
 
 def _class(strategy: str) -> type[Strategy]:

@@ -47,9 +47,8 @@ class Selfcheck:
         """The result in one line for a report, with the number of passed checks and the versions."""
         failed = [name for name, wrong in self.wrong.items() if wrong]
         versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)])
-        n = len(self.wrong)
-        said = f"selfcheck: {n - len(failed)} of {n} checks passed ({versions})"
-        return f"{said}; failed: {', '.join(failed)}" if failed else said
+        passed = f"{len(self.wrong) - len(failed)} of {len(self.wrong)} checks passed ({versions})"
+        return "; failed: ".join(filter(None, [f"selfcheck: {passed}", ", ".join(failed)]))
 
     def __repr__(self) -> str:
         return f"Selfcheck({self.line})"
@@ -123,11 +122,8 @@ def _verdicts(seed: int) -> str | None:
     toy = toys.box()  # 27 of 1,000
     share = estimate(toy.model, toy.domain, method="sample", n_experiments=20, seed=seed)
     few = estimate(toy.model, toy.domain, method="sample", n_experiments=1, n_samples=10, seed=seed)
-    wanted = [
-        (share, 0.001, Outcome.VIOLATED),
-        (share, 0.1, Outcome.PASSED),
-        (few, 0.1, Outcome.INCONCLUSIVE),  # none of ten inputs cannot show that no more than a tenth are
-    ]
+    # Ten inputs, none of which is a case, cannot show that no more than a tenth are.
+    wanted = [(share, 0.001, Outcome.VIOLATED), (share, 0.1, Outcome.PASSED), (few, 0.1, Outcome.INCONCLUSIVE)]
     for measured, limit, outcome in wanted:
         said = verdict(measured, limit).outcome
         if said is not outcome:

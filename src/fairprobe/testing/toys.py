@@ -172,17 +172,9 @@ def proba(levels: int = 8, threshold: Fraction | float = 0.25) -> Toy:
 def loans() -> Toy:
     """Return a toy with text, boolean, fractional and missing values, whose model takes a DataFrame."""
     jobs, rates = ("clerk", "farmer", "nurse", "smith"), Real("rate", 0, 1, 0.25, missing=True)
-    domain = Domain(
-        [
-            Category("job", jobs),
-            rates,
-            Integer("age", 20, 59, moves=(-10, -1, 1, 10)),
-            Ordinal("school", ("none", "some", "much")),
-            Category("owner", (False, True)),
-            Category("sex", ("Female", "Male")),
-        ],
-        sensitive=["sex"],
-    )
+    age, school = Integer("age", 20, 59, moves=(-10, -1, 1, 10)), Ordinal("school", ("none", "some", "much"))
+    owner, sex = Category("owner", (False, True)), Category("sex", ("Female", "Male"))
+    domain = Domain([Category("job", jobs), rates, age, school, owner, sex], sensitive=["sex"])
     share = Fraction(1, len(jobs)) * Fraction(3, rates.levels) * Fraction(30, 40)
     return Toy(_lend, domain, share, _depends_on_sex)
 
