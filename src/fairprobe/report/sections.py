@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from fairprobe import wording
@@ -57,15 +58,8 @@ def shares(content: Content) -> Iterator[Block]:
             worse_off = f" Most often worse off: {value(share['worse_off'])}." if share["worse_off"] else ""
             title = f"{parts.population_title(share)}, {share['twins']} twins"
             yield Sentence(closed(share["sentence"]) + worse_off, title)
-    columns: Columns = {
-        "Worse off": "combination",
-        "Twins": "twins",
-        "#Limit": ("limit", percent),
-        "#Share": lambda side: percent(side["value"], side["limit"]),
-        "Interval": lambda side: parts.interval_of(side, end, side["limit"]),
-        "#Confidence": parts.confidence,
-        "Verdict": parts.outcome_of,
-    }
+    columns: Columns = {"Worse off": "combination", "Twins": "twins", "#Limit": ("limit", percent)}
+    columns |= {**_figures(end, itemgetter("limit")), "Verdict": parts.outcome_of}
     sides = tuple(table_of(content["verdict"]["directions"], columns))
     if sides and content["shares"]:
         yield Section("Limits for one side", sides)
@@ -78,17 +72,23 @@ def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str
     """
     limit, end = content["question"]["max_share"], parts.scale_of(content)
     bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
-    columns: Columns = {
-        "Population": parts.population_title,
-        "Twins": "twins",
-        "Sensitive": ("sensitive", parts.names),
-        "#Share": lambda share: percent(share["value"], bound.get(share["id"])),
-        "Interval": lambda share: parts.interval_of(share, end, bound.get(share["id"])),
-        "#Confidence": parts.confidence,
-        "#Hits": hits_words,
-    }
+    columns: Columns = {"Population": parts.population_title, "Twins": "twins", "Sensitive": ("sensitive", parts.names)}
+    columns |= {**_figures(end, lambda share: bound.get(share["id"])), "#Hits": hits_words}
     marks: Columns = {"Limit": lambda share: "bound" if share["id"] in bound else ""} if bound else {}
     yield from table_of(shown, columns | marks, text)
+
+
+def _figures(end: float, limit_of: Callable[[Mapping[str, Any]], float | None]) -> Columns:
+    """Return table columns with the value, the interval and the confidence of a share.
+
+    `end` is the end of the axis on which a page draws intervals. The function `limit_of` gives the limit that binds a
+    share, from which its figures must differ; None for no limit.
+    """
+    return {
+        "#Share": lambda share: percent(share["value"], limit_of(share)),
+        "Interval": lambda share: parts.interval_of(share, end, limit_of(share)),
+        "#Confidence": parts.confidence,
+    }
 
 
 def hits_words(of: Mapping[str, Any]) -> str:
