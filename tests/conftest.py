@@ -136,6 +136,12 @@ def census_tree(cache_folder):
     return subjects.load("decision-tree"), census_domain()
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Audits draw no pictures, which would take half of their time."""
+    monkeypatch.setattr("fairprobe.auditing.content._plots", lambda run: {})
+
+
 @pytest.fixture(scope="module")
 def taken_at_its_word():
     """Models are asked about each input once, as those are that are known to repeat themselves.

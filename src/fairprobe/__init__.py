@@ -11,19 +11,8 @@ if TYPE_CHECKING:
     from fairprobe import datasets, errors, subjects, testing
     from fairprobe.asserting import assert_no_discrimination
     from fairprobe.auditing import Audit, audit
-    from fairprobe.domain import (
-        Category,
-        Density,
-        Derived,
-        Domain,
-        Integer,
-        Link,
-        MinedRule,
-        Ordinal,
-        Parameter,
-        Real,
-        Rule,
-    )
+    from fairprobe.domain import Density, Derived, Domain, Link, MinedRule, Rule
+    from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
     from fairprobe.estimation import Share, breakdown, causal_score, causal_search, estimate
     from fairprobe.estimation.compare import Comparison, compare
     from fairprobe.estimation.proxies import Proxies, proxies
@@ -34,58 +23,19 @@ if TYPE_CHECKING:
     from fairprobe.retraining import Retrained, retrain
     from fairprobe.searching import Found, search
 
-__all__ = [
-    "Audit",
-    "CaseRegion",
-    "Category",
-    "Comparison",
-    "Density",
-    "Derived",
-    "Domain",
-    "Explanation",
-    "Found",
-    "Integer",
-    "Link",
-    "MinedRule",
-    "Ordinal",
-    "Parameter",
-    "Proxies",
-    "Real",
-    "Repaired",
-    "Replayed",
-    "Retrained",
-    "Rule",
-    "Share",
-    "Shrunk",
-    "Verdict",
-    "__version__",
-    "assert_no_discrimination",
-    "audit",
-    "breakdown",
-    "causal_score",
-    "causal_search",
-    "compare",
-    "datasets",
-    "errors",
-    "estimate",
-    "explain",
-    "load_model",
-    "proxies",
-    "repair",
-    "replay",
-    "retrain",
-    "search",
-    "shrink",
-    "subjects",
-    "testing",
-    "verdict",
-]
+__all__ = ["Audit", "CaseRegion", "Category", "Comparison", "Density", "Derived", "Domain", "Explanation"]
+__all__ += ["Found", "Integer", "Link", "MinedRule", "Ordinal", "Parameter", "Proxies", "Real", "Repaired"]
+__all__ += ["Replayed", "Retrained", "Rule", "Share", "Shrunk", "Verdict", "__version__"]
+__all__ += ["assert_no_discrimination", "audit", "breakdown", "causal_score", "causal_search", "compare"]
+__all__ += ["datasets", "errors", "estimate", "explain", "load_model", "proxies", "repair", "replay"]
+__all__ += ["retrain", "search", "shrink", "subjects", "testing", "verdict"]
 
 # NumPy alone takes longer to import than `fairprobe --help` may, so each name is imported when it is first asked for.
 _HOMES = {
     "fairprobe.asserting": "assert_no_discrimination",
     "fairprobe.auditing": "Audit audit",
-    "fairprobe.domain": "Category Density Derived Domain Integer Link MinedRule Ordinal Parameter Real Rule",
+    "fairprobe.domain": "Density Derived Domain Link MinedRule Rule",
+    "fairprobe.domain.parameters": "Category Integer Ordinal Parameter Real",
     "fairprobe.estimation": "Share breakdown causal_score causal_search estimate",
     "fairprobe.estimation.compare": "Comparison compare",
     "fairprobe.estimation.proxies": "Proxies proxies",

@@ -267,14 +267,7 @@ def _alternatives(annotation: str) -> list[str]:
     >>> _alternatives("str | Mapping[str, int | None] | None")
     ['str', 'Mapping[str, int | None]', 'None']
     """
-    parts, depth = [""], 0
-    for letter in annotation:
-        depth += {"[": 1, "]": -1}.get(letter, 0)
-        if letter == "|" and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+    return re.split(r" *\| *(?![^\[]*\])", annotation)
 
 
 def _described(docstring: str) -> Iterator[tuple[str, str]]:

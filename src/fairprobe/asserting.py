@@ -6,9 +6,9 @@ It returns the verdict, or raises an error with a case and the command that repr
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,10 @@ from fairprobe.arguments import arguments_of, filled
 from fairprobe.auditing.auditing import audit, begin, checked_inputs, failed, go
 from fairprobe.auditing.content import case_order
 from fairprobe.auditing.gating import Judged
-from fairprobe.auditing.state import AuditSettings, AuditState
+from fairprobe.auditing.state import AuditSettings, AuditState, heard
 from fairprobe.checks import checked_count
 from fairprobe.domain import Domain
-from fairprobe.errors import FairprobeError, HealthWarning, SettingError
+from fairprobe.errors import FairprobeError, SettingError
 from fairprobe.estimation.verdict import Gate, Outcome
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
@@ -111,26 +111,30 @@ def assert_no_discrimination(
         raise SettingError.about("max_share", "must say the share allowed, as 0.01; got None")
     checked_count("budget", budget)
     asked = filled(audit, settings, but=[name for name in arguments_of(audit) if name not in SETTINGS.split()])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", HealthWarning)
+    remarks: list[tuple[str, str]] = []
+    with heard(lambda *remark: remarks.append(remark)):
         inputs = checked_inputs(model, data, sensitive, domain)
     n_explain = int(budget * (1 - TO_SEARCH))
     cost = len(inputs.families) * (1 if is_repeatable(model) else 2)
-    effort = {
+    asked |= {
+        "max_share": max_share,
+        "populations": [Gate.of(asked["gate"]).population or "rows"],
+        "seed": seed,
         # Each case and its twins are asked about before and after; the rest of the budget takes as much again.
         "search_cases": max(1, min(MOST_FOUND, n_explain // (4 * cost))),
         "max_judged": max(1, int(budget * TO_SEARCH) // cost),
         "explain_queries": max(1, n_explain),
     }
-    populations = [Gate.of(asked["gate"]).population or "rows"]
-    every = AuditSettings(max_share=max_share, populations=populations, seed=seed, **asked, **effort)
-    run = begin(model, inputs, data, None, every)
-    run.keep_health(caught)
-    saved = _Saved(run, cases, about)
+    run = begin(model, inputs, data, None, AuditSettings(**asked))
+    for check, message in remarks:
+        run.remark(check, message, "")
+    inputs = run.domain.without_links() if run.settings.linked is False else run.domain
+    question = Question.of(inputs, run.settings.output, run.settings.threshold)
+    replayed = None if cases is None or not cases.exists() else _replayed(run, cases, inputs, question)
     go(run, "shares")
     verdict = run.judged
     if verdict.outcome == Outcome.PASSED:
-        return Assertion(verdict, saved.replayed, _health(run))
+        return Assertion(verdict, replayed, _health(run))
     # The verdict stands already, so that an error here is no more than a remark.
     for phase in ("search", "why") if n_explain >= 4 * cost else ("search",):
         try:
@@ -139,79 +143,59 @@ def assert_no_discrimination(
             failed(run, phase, error, "failed")
         if run.interrupted is not None:
             raise KeyboardInterrupt
-    saved.keep()
-    command = None if again is None else again.format(seed=every.seed, budget=budget)
-    raise DiscriminationError("\n".join(_failure(run, verdict, saved, command)))
+    lines = [] if replayed is None else [f"saved before: {replayed.sentence()}"]
+    kept = _worth_keeping(run, replayed)
+    if cases is not None and len(kept):
+        try:
+            SavedCases(kept, question, inputs, about).write(cases)
+            lines.append(f"saved: {counted(len(kept), 'case')} in {cases.parent.name}/{cases.name}")
+        except FairprobeError as error:
+            run.remark("saved-cases", f"the cases could not be saved: {error}", "shares")
+    seed = run.settings.seed
+    lines.append(f"seed: {seed}" if again is None else f"again: {again.format(seed=seed, budget=budget)}")
+    notes = (f"note: {each}" for each in _health(run))
+    raise DiscriminationError(
+        "\n".join([verdict.sentence, *map(closed, verdict.details), *_worst(run), *notes, *lines])
+    )
 
 
 def _health(run: AuditState) -> tuple[str, ...]:
     return tuple(f"{each['check']}: {each['message']}" for each in run.health)
 
 
-class _Saved:
-    """The file of saved cases. The model is asked about its cases first; a failure adds the newly found cases."""
-
-    def __init__(self, run: AuditState, file: Path | None, about: str) -> None:
-        self.run, self.file, self.about = run, file, about
-        self.replayed: Replayed | None = None
-        self.n_kept = 0
-        settings = run.settings
-        self.domain = run.domain.without_links() if settings.linked is False else run.domain
-        self.question = Question.of(self.domain, settings.output, settings.threshold)
-        if file is not None and file.exists():
-            try:
-                self._replay(SavedCases.read(file))
-            except FairprobeError as error:
-                run.remark("saved-cases", f"no saved cases were replayed: {error}", "shares")
-
-    def _replay(self, before: SavedCases) -> None:
+def _replayed(run: AuditState, file: Path, domain: Domain, question: Question) -> Replayed | None:
+    """Ask the model about the cases in a file of saved cases; None, with a remark, if they cannot be read or asked."""
+    try:
+        before = SavedCases.read(file)
         assert before.question is not None  # a file of saved cases tells it
-        difference = before.question.difference(self.question)
+        difference = before.question.difference(question)
         if difference is not None:
-            self.replayed = Replayed.unasked(before.cases, difference)
-            return
-        asked = self.run.settings.some("output", "threshold", "batch")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", HealthWarning)
-            self.replayed = replay(before.cases, self.run.model, self.domain, **asked)
-        self.run.keep_health(caught)
-
-    def keep(self) -> None:
-        """Write cases to the file: those that still hold, newly found, unsure and fixed ones, up to `MOST_SAVED`."""
-        import pandas as pd
-
-        run, replayed, frames = self.run, self.replayed, []
-        if replayed is not None:
-            frames += [replayed.of(status) for status in (CaseStatus.HOLDS, CaseStatus.UNSURE, CaseStatus.FIXED)]
-        if run.found is not None and run.found.n_cases:
-            frames.insert(1, run.found.cases.iloc[case_order(run)[:MOST_SAVED]])
-        frames = [frame[list(self.domain.names)].astype(object) for frame in frames if len(frame)]
-        if self.file is None or not frames:
-            return
-        kept = pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True).head(MOST_SAVED)
-        try:
-            SavedCases(kept, self.question, self.domain, self.about).write(self.file)
-            self.n_kept = len(kept)
-        except FairprobeError as error:
-            run.remark("saved-cases", f"the cases could not be saved: {error}", "shares")
+            return Replayed.unasked(before.cases, difference)
+        with heard(partial(run.remark, phase="")):
+            return replay(before.cases, run.model, domain, **run.settings.some("output", "threshold", "batch"))
+    except FairprobeError as error:
+        run.remark("saved-cases", f"no saved cases were replayed: {error}", "shares")
+        return None
 
 
-def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:
-    """Return the lines of the error message: verdict, worst case, region, remarks, saved cases and command."""
+def _worth_keeping(run: AuditState, replayed: Replayed | None) -> pd.DataFrame:
+    """Return the cases to save: those that still hold, newly found, unsure and fixed ones, up to `MOST_SAVED`."""
+    import pandas as pd
+
+    old = (CaseStatus.HOLDS, CaseStatus.UNSURE, CaseStatus.FIXED)
+    frames = [] if replayed is None else [replayed.of(status) for status in old]
+    if run.found is not None and run.found.n_cases:
+        frames.insert(1, run.found.cases.iloc[case_order(run)[:MOST_SAVED]])
+    frames = [frame[list(run.domain.names)].astype(object) for frame in frames if len(frame)] or [pd.DataFrame()]
+    return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True).head(MOST_SAVED)
+
+
+def _worst(run: AuditState) -> list[str]:
+    """Return lines for an error message on the worst case that was found and on a region that holds many cases."""
     found, why = run.found, run.why
-    lines = [verdict.sentence, *map(closed, verdict.details)]
     if found is None or not found.n_cases:
-        lines.append("worst case: the search found none")
-    else:
-        place = case_order(run)[0]
-        region = "not looked for: the budget is too small"
-        if why is not None:
-            region = why.rules[0].sentence() if why.rules else "none holds cases and few other inputs"
-        lines += [f"worst case: {found.case_in_words(place)}", f"region: {region}"]
-    lines += [f"note: {each}" for each in _health(run)]
-    if saved.replayed is not None:
-        lines.append(f"saved before: {saved.replayed.sentence()}")
-    if saved.n_kept and saved.file is not None:
-        lines.append(f"saved: {counted(saved.n_kept, 'case')} in {saved.file.parent.name}/{saved.file.name}")
-    lines.append(f"again: {command}" if command is not None else f"seed: {run.settings.seed}")
-    return lines
+        return ["worst case: the search found none"]
+    region = "not looked for: the budget is too small"
+    if why is not None:
+        region = why.rules[0].sentence() if why.rules else "none holds cases and few other inputs"
+    return [f"worst case: {found.case_in_words(case_order(run)[0])}", f"region: {region}"]

@@ -80,10 +80,10 @@ class Code:
 
 
 Cell = str | Interval
-Column = Callable[[Any], Cell] | tuple[str, Callable[[Any], str]]
-"""Content of a table column: a function from a record to the cell.
+Column = str | Callable[[Any], Cell] | tuple[str, Callable[[Any], str]]
+"""Content of a table column: the name of a field of the record, whose value is shown as it is.
 
-Or the name of a field of the record with a function from the field's value to the text of the cell."""
+Or the field's name with a function from its value to the cell's text, or a function from the record to the cell."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +205,9 @@ def entry_of(registry: Mapping[str, str], argument: str, name: str) -> Callable[
 
 
 def _written(record: Any, column: Column) -> Cell:
-    if not isinstance(column, tuple):
+    if callable(column):
         return column(record)
-    field, write = column
+    field, write = (column, value) if isinstance(column, str) else column
     return write(record[field])
 
 

@@ -117,9 +117,7 @@ def test_a_wrong_config(here, capsys, text, message):
     ("arguments", "message"),
     [
         (["fairprobe.tmol"], "did you mean 'fairprobe.toml'?"),
-        (["--data", "rowz.csv"], "did you mean 'rows.csv'?"),
         (["--out", "rows.csv"], "must be a folder that can be written to"),
-        (["--max-share", "lots"], "must be a number"),
         (["--favourable", "maybe"], "one of 'no', 'yes'"),
         (["--html", "report.pdf"], "must end in .html"),
         (["--mask", "twon"], "did you mean 'town'?"),

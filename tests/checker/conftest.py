@@ -11,6 +11,11 @@ import pytest
 CHECKER = Path(__file__).parents[2] / "checker"
 
 
+@pytest.fixture(autouse=True)
+def quickly(undrawn):
+    """The checker reads no pictures."""
+
+
 @pytest.fixture(scope="session")
 def check():
     """The checker as a module; intervals are computed once for the same counts."""

@@ -141,7 +141,7 @@ def code_of(check, audit):
     return 1 if False in check.seen else 0 if is_shown else 3
 
 
-QUICK = ("passed", "density", "linked sides")
+QUICK = ("passed", "density")
 EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in MADE]
 
 

@@ -232,25 +232,16 @@ CLASSIFIERS = '''
 import signal
 import time
 
-import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 SETTINGS = {"max_depth": 6, "random_state": 0}
 tree = DecisionTreeClassifier(**SETTINGS)
 rows = pd.read_csv("loans.csv")
 fitted = DecisionTreeClassifier(**SETTINGS).fit(rows[["age", "sex", "pay"]], rows["loan"])
-on_array = DecisionTreeClassifier(**SETTINGS).fit(rows[["age", "sex", "pay"]].to_numpy(), rows["loan"])
 with_lambda = make_pipeline(FunctionTransformer(lambda X: X), DecisionTreeClassifier(**SETTINGS))
-with_index = make_pipeline(
-    make_column_transformer(("passthrough", rows.columns[:2]), (StandardScaler(), rows.columns[2:3])),
-    DecisionTreeClassifier(**SETTINGS),
-)
-blind = make_pipeline(FunctionTransformer(np.log1p, validate=False), DecisionTreeClassifier(max_depth=1))
 
 
 class Noting(DecisionTreeClassifier):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pandas as pd
 import pytest
 
@@ -40,13 +38,6 @@ def test_model_that_is_none(search, reference, parts):
     search(model=reference).refuses(*parts)
 
 
-def test_estimator_that_is_not_fitted(search, folder):
-    (folder / "fresh.py").write_text(
-        "from sklearn.tree import DecisionTreeClassifier\ntree = DecisionTreeClassifier()\n"
-    )
-    search(model="fresh:tree").refuses("fitted", "DecisionTreeClassifier")
-
-
 @pytest.mark.parametrize(
     ("model", "arguments", "parts"),
     [
@@ -78,14 +69,6 @@ def test_what_was_found_before_a_failure_is_kept(search, folder, model):
     assert f"kept: {len(cases):,} cases in " in outcome.err
     assert "; written: cases.csv" in outcome.err
     assert "the model or the run failed" in outcome.out
-
-
-def test_failure_in_json(search):
-    outcome = search("--json", "--max-cases", "none", model="toys:fails_later").says(code=3)
-    content = json.loads(outcome.out)
-    assert content["stop_reason"] == "failed"
-    assert "the disk is on fire" in content["error"]
-    assert content["n_cases"] > 100
 
 
 def test_failure_without_a_case_leaves_an_older_file_alone(search, folder):

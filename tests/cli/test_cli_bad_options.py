@@ -18,31 +18,20 @@ def test_limits_and_counts_are_above_zero(search, flag, value):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["--max-cases", "many"], ["--max-cases", "got 'many'"]),
         (["--max-cases", "1.5"], ["--max-cases", "got '1.5'"]),
         (["--max-cases", "inf"], ["--max-cases", "got 'inf'"]),
-        (["--max-seconds", "soon"], ["--max-seconds", "got 'soon'"]),
         (["--max-seconds", "nan"], ["--max-seconds", "got nan"]),
-        (["--max-seconds", "inf"], ["--max-seconds", "got inf"]),
         (["--seed", "-1"], ["seed must be", "got -1"]),
         (["--delta-v", "-0.5"], ["--delta-v must be", "got -0.5"]),
-        (["--delta-pr", "nan"], ["--delta-pr must be", "got nan"]),
         (["--jobs", "0"], ["--jobs must be", "got 0"]),
-        (["--engine", "dusk"], ["--engine must be one of local, processes, dask, or dask://host:port"]),
         (["--batch", "list"], ["batch must be", "'list'"]),
-        (["--threshold", "-1"], ["threshold must be", "got -1"]),
-        (["--strategy", "anchord"], ["did you mean 'anchored'?"]),
         (["--output", "Proba", "--threshold", "0.1"], ["did you mean 'proba'?"]),
         (["--strategy", "magic"], ["uniform, random, semi-directed, fully-directed", "got 'magic'"]),
-        (["--output", "number"], ["label, score, proba, value", "got 'number'"]),
         (["--output", "score"], ["--output score needs a threshold"]),
-        (["--walkers", "two"], ["--walkers", "'two'"]),
         (["--walkers", "none"], ["--walkers", "'none'"]),
-        (["--threshold", "low"], ["--threshold", "'low'"]),
         (["--nonsense"], ["--nonsense"]),
         (["--from", "rows"], ["--from rows needs --data"]),
         (["--label", "income"], ["--label", "no --data"]),
-        (["--ignore", "income"], ["--ignore", "no --data"]),
         (["--json", "--out", "-"], ["--json and --out -"]),
     ],
 )
@@ -54,14 +43,10 @@ def test_wrong_option(search, arguments, parts):
     ("sensitive", "parts"),
     [
         (["gender"], ["age, sex, pay", "'gender'"]),
-        (["sex,gender"], ["'gender'"]),
         (["sex,sex"], ["each parameter once", "'sex'"]),
         (["age=25"], ["two values at least", "'age'"]),
         (["age="], ["must list the values", "'age='"]),
-        (["age=25,200"], ["must lie in the domain of 'age'", "[200]"]),
         (["age=25,old"], ["must lie in the domain of 'age'", "['old']"]),
-        (["age=25,nan"], ["'age'", "nan"]),
-        (["age=25,25"], ["distinct", "25 more than once"]),
         (["pay"], ["1,000 combinations at most, got 5,000", "--sensitive pay=VALUE,VALUE"]),
     ],
 )
@@ -91,28 +76,12 @@ def test_incomplete_command(fairprobe, arguments, parts):
     ("out", "parts"),
     [
         ("cases.txt", [".csv or .parquet", "'cases.txt'"]),
-        ("cases", [".csv or .parquet", "'cases'"]),
         ("absent/cases.csv", ["folder that exists", "absent/cases.csv"]),
         (".", ["must be a file", "the folder ."]),
     ],
 )
 def test_output_that_cannot_be_written_is_said_before_the_model_is_loaded(fairprobe, out, parts):
     fairprobe("search", "--model", "no_such_module:model", "--domain", "domain.toml", "--out", out).refuses(*parts)
-
-
-@pytest.mark.parametrize("locked", ["shelf", "shelf/cases.csv"])
-def test_output_without_permission(search, folder, locked):
-    shelf = folder / "shelf"
-    shelf.mkdir()
-    (shelf / "cases.csv").touch()
-    mode = (folder / locked).stat().st_mode
-    (folder / locked).chmod(0o555)
-    if os.access(folder / locked, os.W_OK):
-        pytest.skip("the superuser may write anywhere")
-    try:
-        search("--out", "shelf/cases.csv").refuses("--out", "Permission denied", "shelf/cases.csv")
-    finally:
-        (folder / locked).chmod(mode)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder where nobody may write")

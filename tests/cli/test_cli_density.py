@@ -79,8 +79,6 @@ def test_too_few_rows_for_a_density(run):
     ("options", "parts"),
     [
         (["--min-plausibility", "1"], ["--min-plausibility must be at least 0 and below 1", "1"]),
-        (["--min-plausibility", "-0.5"], ["--min-plausibility must be at least 0 and below 1", "-0.5"]),
-        (["--min-plausibility", "low"], ["--min-plausibility", "low"]),
         (["--min-plausibility", "0.1", "--from", "domain"], ["does not go with --from domain"]),
         (["--min-plausibility", "none", "--from", "density"], ["does not go with --from density"]),
         (["--from", "density", "--max-changes", "1"], ["--max-changes goes with rows to start from"]),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairprobe import Domain, Link
-from fairprobe.cli.values import link_text, parse_link
+from fairprobe.cli.data import link_text, parse_link
 
 COMMAND = ("domain", "--data", "rows.csv", "--label", "income", "--sensitive", "sex")
 MINE = ("domain", "--label", "income", "--sensitive", "sex", "--mine")

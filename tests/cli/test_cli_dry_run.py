@@ -62,9 +62,3 @@ def test_each_population_has_a_bound(estimate):
     content = json.loads(estimate(*ROWS, "--dry-run", "--json", "--max-share", 0.5, "--method", "sample").out)
     assert content["n_queries"] == {"rows": 6, "domain": 800_000}
     assert (content["settings"]["gate"], content["settings"]["confidence"]) == ("rows", 0.95)
-
-
-def test_a_slow_model_is_asked_little(search, folder):
-    outcome = search("--dry-run", "--json", "--max-queries", 10**6, model="toys:slow")
-    assert json.loads(outcome.out)["seconds"]["search"] > 0.1
-    assert len((folder / "called").read_text()) < 400

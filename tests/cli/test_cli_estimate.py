@@ -162,13 +162,6 @@ def test_only_the_population_of_the_limit_is_sampled_until_settled(estimate, pla
     assert shares["domain"]["method"] == "sample"
 
 
-def test_limit_of_zero_that_no_sample_can_show_to_be_kept(estimate):
-    estimate("--max-share", 0, "--method", "sample", model="toys:blind").says(
-        "0% of the domain (0 of 400,000 inputs)", "only by an exact share", code=4
-    )
-    assert estimate("--max-share", 0, model="toys:blind").code == 0
-
-
 # Words
 
 
@@ -221,18 +214,6 @@ def test_an_outcome_that_is_never_seen_is_refused(estimate):
     )
 
 
-def test_labels_of_a_fitted_model(estimate, folder):
-    (folder / "fitted.py").write_text(
-        "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
-        "rows = pd.DataFrame({'age': [20, 80, 20, 80], 'sex': [0, 0, 1, 1], 'pay': [0, 0, 0, 0]})\n"
-        "tree = DecisionTreeClassifier().fit(rows, ['poor', 'poor', 'poor', 'rich'])\n"
-    )
-    outcome = estimate("--favourable", "rich", *SAMPLE, "--output", "proba", "--threshold", 0.5, model="fitted:tree")
-    assert re.search(r"^ +poor +rich$", outcome.out, re.MULTILINE)
-    assert "sex=0 gets rich least often" in outcome.out
-    estimate("--favourable", "wealthy", model="fitted:tree").refuses("--favourable", "'poor', 'rich'", "'wealthy'")
-
-
 # The rest
 
 
@@ -272,16 +253,29 @@ def test_missing_markers_and_ignored_columns(fairprobe, folder):
     assert (share["hits"], share["n"], share["n_left_out"]) == (1, 3, 1)
 
 
-def test_nothing_to_compare_is_no_pass_and_says_nothing_of_the_model(estimate, folder):
-    (folder / "alone.py").write_text(
-        "import fairprobe as fp\n"
-        "parameters = [fp.Integer('age', 17, 90), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 9)]\n"
-        "domain = fp.Domain(parameters, sensitive=['sex'], constraints=[lambda X: X['sex'] == X['pay'] % 2])\n"
+# The plot
+
+PLOTTED = ("--method", "sample", "--experiments", 40, "--samples", 250)
+
+
+def test_same_run_gives_the_same_bytes(estimate, folder):
+    for name in ("one.svg", "two.svg"):
+        outcome = estimate(*PLOTTED, "--plot", name)
+        assert f"Written: {name}" in outcome.out
+    content = (folder / "one.svg").read_bytes()
+    assert content == (folder / "two.svg").read_bytes()
+    assert b"<dc:date>" not in content
+    assert estimate(*PLOTTED, "--seed", 1, "--plot", "three.svg").code == 0
+    assert (folder / "three.svg").read_bytes() != content
+    told = ("experiments", "share of the domain", "sensitive: sex; 10,000 inputs in 40 experiments", "95% interval:")
+    assert set(told) <= set(re.findall(r">([^<>]+)</text>", content.decode()))
+
+
+def test_nothing_to_plot_is_noted_when_only_the_model_could_tell(estimate, folder):
+    (folder / "fitted.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "tree = DecisionTreeClassifier().fit([[20, 0, 0], [80, 0, 0], [20, 1, 0], [80, 1, 0]], [0, 0, 0, 1])\n"
     )
-    outcome = estimate("--population", "valid", "--max-share", 0.5, domain="alone:domain").says(
-        "nothing of the allowed part of the domain could be compared; 740 not comparable",
-        "inconclusive: only 0% of the allowed part of the domain could be compared",
-        code=4,
-    )
-    assert "does not use" not in outcome.out
-    assert "may not use" not in outcome.out
+    outcome = estimate("--exact-limit", 5, "--plot", "plot.svg", "--json", model="fitted:tree").says()
+    assert "note: nothing-to-plot" in outcome.err
+    assert not (folder / "plot.svg").exists()

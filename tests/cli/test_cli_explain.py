@@ -92,31 +92,6 @@ def test_cases_of_a_search(explain, search, folder):
     assert " to search" not in outcome.out
 
 
-def test_cases_that_are_none_any_more(explain, search):
-    search("--max-cases", 50, "--out", "cases.csv")
-    outcome = explain("--cases", "cases.csv", model="toys:blind").says()
-    assert outcome.out.startswith("None of the 50 cases given is one any more")
-    assert "note: cases-gone" in outcome.err
-
-
-def test_nothing_found(explain):
-    outcome = explain("--max-judged", 2000, model="toys:blind").says()
-    assert outcome.out.startswith("No cases were given")
-    assert "may still have cases" in outcome.out
-
-
-def test_dry_run_of_cases_given(explain, search):
-    search("--max-cases", 50, "--out", "cases.csv")
-    content = json.loads(explain("--cases", "cases.csv", "--dry-run", "--json").out)
-    assert (content["settings"]["cases"], content["n_queries"]) == ("cases.csv", {"explain": 1_000_000})
-
-
-def test_cases_are_as_many_as_can_be_asked_about(explain):
-    outcome = explain("--explain-queries", 2000).says()
-    assert "note: fewer-cases: " in outcome.err
-    assert re.search(r" cases were not asked about, as the limit of 2,000 queries leaves no room", outcome.err)
-
-
 # What is refused
 
 
@@ -124,12 +99,10 @@ def test_cases_are_as_many_as_can_be_asked_about(explain):
     ("arguments", "parts"),
     [
         (("--explain-queries", 0), ("--explain-queries must be", "got 0")),
-        (("--max-regions", 0), ("--max-regions must be", "got 0")),
         (("--population", "rows"), ("--population must be one of domain", "'rows'")),
         (("--population", "density"), ("--population density needs --data",)),
         (("--out", "why.csv"), ("--out must end in .json",)),
         (("--plots", "rows.csv"), ("--plots must be a folder", "rows.csv")),
-        (("--plots", "no/where"), ("--plots must lie in a folder that exists",)),
         (("--cases", "cases.csv", "--strategy", "random"), ("--strategy is about a search", "--cases")),
         (("--cases", "nowhere.csv"), ("nowhere.csv",)),
         (("--label", "income"), ("--label is about the columns of --data",)),
@@ -155,20 +128,6 @@ def test_labels_that_the_model_never_gives(explain, loans, folder):
 
 
 # How it ends
-
-
-def test_a_model_that_fails(explain):
-    outcome = explain(model="toys:fails_later").says(code=3)
-    assert "the disk is on fire" in outcome.err
-    assert "Traceback" not in outcome.err
-
-
-def test_interrupted_in_the_search(explain):
-    outcome = explain(
-        "--accelerate", "off", "--max-cases", "none", "--explain-queries", 10**9, model="toys:interrupts"
-    ).says(code=130)
-    assert "interrupted; kept: " in outcome.err
-    assert "Where." not in outcome.out
 
 
 def test_interrupted_while_explaining(explain, folder, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 
@@ -44,11 +43,7 @@ def test_what_retrain_writes_is_read_again(files, fairprobe, search):
     assert search("--max-judged", 2000, "--json", model="better.skops").code == 0
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs process groups")
-def test_a_file_is_searched_in_a_process_of_its_own(files, search):
-    (files / "json.py").write_text("raise SystemExit('imported')")
-    outcome = search("--max-cases", 5, "--json", "--isolate", model="model.file")
-    assert (outcome.code, json.loads(outcome.out)["n_cases"]) == (0, 5)
+def test_what_cannot_be_isolated_is_refused(search):
     search("--isolate", model="subject:mlp").refuses("--isolate is for files and modules")
 
 

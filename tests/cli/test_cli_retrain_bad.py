@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pandas as pd
 import pytest
 import skops.io
@@ -17,21 +15,10 @@ DATA = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
         (["--augment", "more"], ["--augment must be auto, or case, twins, flip", "'more'"]),
         (["--augment", "twins,more"], ["--augment must be", "'more'"]),
         (["--augment", ","], ["--augment must name", "got none"]),
-        (["--labels", "guess"], ["--labels must be one of vote, mean, given", "'guess'"]),
         (["--labels", "given"], ["--labels given needs --cases"]),
-        (["--accept", "always"], ["--accept must be one of shown, paper", "'always'"]),
-        (["--strategy", "luck"], ["--strategy must be one of", "'luck'"]),
         (["--max-accuracy-loss", "2"], ["--max-accuracy-loss must lie between 0 and 1", "got 2"]),
-        (["--max-accuracy-loss", "1%"], ["--max-accuracy-loss", "'1%'"]),
-        (["--max-rounds", "0"], ["--max-rounds must", "got 0"]),
         (["--max-rounds", "none"], ["--max-rounds", "'none'"]),
-        (["--max-seconds", "0"], ["--max-seconds must be a number above 0"]),
-        (["--select-inputs", "0"], ["--select-inputs must", "got 0"]),
-        (["--confidence", "95"], ["--confidence must", "got 95"]),
-        (["--seed", "-1"], ["--seed must be", "got -1"]),
         (["--out", "new.pkl"], ["--out must end in .skops;", "'new.pkl'"]),
-        (["--out", "-"], ["--out must end in .skops;", "'-'"]),
-        (["--out", "absent/new.skops"], ["--out must lie in a folder that exists"]),
         (["--plot", "front.png"], ["--plot must end in .svg", "'front.png'"]),
         (["--favourable", "maybe"], ["--favourable must be a label of the rows, one of 'no', 'yes'; got 'maybe'"]),
         (["--held-out", "absent.csv"], ["No such file", "absent.csv"]),
@@ -51,11 +38,9 @@ def test_wrong_option_is_refused_before_the_model_is_loaded(retrain, arguments, 
         (["--model", "clf:tree", "--data", "loans.csv", "--label", "loans"], ["--label must be one of", "'loans'"]),
         (["--model", "clf:tree", "--data", "loans.csv", "--label", "loan"], ["--sensitive must name", "age, sex, pay"]),
         (["--model", "clf:tree", "--data", "absent.csv", "--label", "loan"], ["No such file", "absent.csv"]),
-        (["--model", "subject:tree"], ["a subject must be one of", "'tree'"]),
         (["--model", "subject:mlp", "--held-out", "test.csv"], ["--held-out goes with --data"]),
         (["--model", "subject:mlp", "--label", "loan"], ["--label is about the columns of --data"]),
         (["--model", "subject:mlp", "--domain", "domain.toml"], ["the census must have a column", "none for pay"]),
-        (["--model", "subject:mlp", "--sensitive", "gender"], ["'gender'"]),
     ],
 )
 def test_incomplete_command(retrain, fairprobe, arguments, parts):
@@ -65,9 +50,7 @@ def test_incomplete_command(retrain, fairprobe, arguments, parts):
 @pytest.mark.parametrize(
     ("model", "parts"),
     [
-        ("clf:trees", ["did you mean 'tree'?"]),
         ("toys:flips", ["must have fit", "got function", "give trainer= in Python"]),
-        ("toys:number", ["must have fit", "got int"]),
         ("clf:DecisionTreeClassifier", ["must be an instance", "the class DecisionTreeClassifier"]),
         ("clf:frozen", ["scikit-learn can clone", "Frozen"]),
     ],
@@ -83,23 +66,18 @@ def test_model_that_cannot_be_retrained(retrain, model, parts, dry):
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
-        (lambda rows: rows.assign(loan="yes"), ["two classes at least", "'yes'"]),
         (lambda rows: rows.assign(loan=rows["loan"].where(rows.index > 1)), ["got 2 of 600 in loans.csv without loan"]),
-        (lambda rows: rows.head(12), ["enough to be split", "got 12"]),
-        (lambda rows: rows.assign(sex=1), ["'sex'", "two values at least"]),
         (lambda rows: rows.drop(columns="loan"), ["--label must be one of the columns age, sex, pay", "'loan'"]),
     ],
 )
 def test_rows_that_cannot_be_used(retrain, folder, change, parts):
     change(pd.read_csv(folder / "loans.csv")).to_csv(folder / "loans.csv", index=False)
-    for arguments in ([], ["--dry-run"]):
-        retrain(*arguments).refuses(*parts)
+    retrain().refuses(*parts)
 
 
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
-        (lambda rows: rows.assign(loan=rows["loan"] + "."), ["--held-out must have the labels of y", "'no.'"]),
         (lambda rows: rows.assign(loan=rows["loan"].where(rows.index > 0)), ["got 1 of 400 in test.csv without loan"]),
         (lambda rows: rows.drop(columns="loan"), ["--held-out test.csv: --label must be one of"]),
         (lambda rows: rows.drop(columns="pay"), ["--held-out test.csv must have a column", "every parameter", "pay"]),
@@ -111,19 +89,12 @@ def test_held_out_rows_that_cannot_be_used(retrain, folder, change, parts):
     retrain("--held-out", "test.csv").refuses(*parts)
 
 
-def test_too_few_rows_held_out(retrain, folder):
-    pd.read_csv(folder / "test.csv").head(5).to_csv(folder / "test.csv", index=False)
-    retrain("--held-out", "test.csv").refuses("enough to be split", "got 5")
-
-
 @pytest.mark.parametrize(
     ("cases", "arguments", "parts"),
     [
         ({"age": [30, 100], "sex": 1, "pay": 5}, [], ["--cases must lie in the domain", "1 of 2 outside", "age=100"]),
         ({"age": [30], "pay": 5}, [], ["--cases must have a column for every parameter", "sex"]),
         ({"age": [30], "sex": 1, "pay": 5}, ["--labels", "given"], ["--labels given", "a column 'loan'"]),
-        ({"age": [30], "sex": 1, "pay": 5, "loan": None}, ["--labels", "given"], ["labels", "nan"]),
-        ({"age": [30], "sex": 1, "pay": 5, "loan": "maybe"}, ["--labels", "given"], ["'no', 'yes'", "'maybe'"]),
     ],
 )
 def test_cases_that_cannot_be_used(retrain, folder, cases, arguments, parts):
@@ -152,13 +123,6 @@ def test_model_that_fails_in_a_later_round(retrain, folder):
     assert "Shares and accuracy, " in outcome.out
     assert "The same again" not in outcome.out
     assert (folder / "new.skops").exists()
-
-
-def test_failure_in_json(retrain):
-    outcome = retrain("--max-rounds", 5, "--augment", "flip,twins", "--json", model="clf:fails_later").says(code=3)
-    content = json.loads(outcome.out)
-    assert "the disk is on fire" in content["error"]
-    assert len(content["rounds"]) == 2
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])

@@ -83,15 +83,6 @@ def test_link_is_followed(search, folder):
     assert len(pd.read_csv(folder / "shelf" / "real.csv")) == 5
 
 
-@pytest.mark.parametrize(("model", "check"), [("toys:blind", "unused-sensitive"), ("toys:constant", "constant-output")])
-def test_model_that_ignores_the_sensitive_parameter(search, model, check):
-    outcome = search("--max-barren", 20_000, model=model).says()
-    assert outcome.err.count(f"note: {check}: ") == 1
-    assert "Warning" not in outcome.err
-    assert "no case was found in as many inputs as --max-barren allows" in outcome.out
-    assert json.loads(search("--json", "--max-barren", 20_000, model=model).out)["stop_reason"] == "nothing-found"
-
-
 def test_note_in_the_words_of_the_command_line(search):
     outcome = search("--max-judged", 100)
     assert "note: small-budget" in outcome.err
@@ -102,27 +93,6 @@ def test_sensitive_given_replaces_the_file_s(search):
     content = json.loads(search("--sensitive", "age=20,40.0,60", "--max-cases", 50, "--json").out)
     assert content["sensitive"] == ["age"]
     assert {case["age"] for case in content["cases"]} | {case["twin_age"] for case in content["cases"]} <= {20, 40, 60}
-
-
-def test_domain_inferred_from_data(fairprobe, folder):
-    outcome = fairprobe(
-        *("search", "--model", "toys:flips", "--data", "rows.csv", "--label", "income"),
-        *("--sensitive", "sex", "--max-cases", 30, "--out", "cases.csv"),
-    )
-    assert outcome.code == 0
-    cases = pd.read_csv("cases.csv")
-    assert list(cases.columns[:3]) == ["age", "sex", "pay"]
-    assert cases["age"].between(41, 50).all()
-
-
-def test_parameter_named_as_a_column_of_the_output(search, folder):
-    (folder / "plan.py").write_text(
-        "import fairprobe as fp\n"
-        "domain = fp.Domain([fp.Integer('gap', 17, 90), fp.Integer('sex', 0, 1)], sensitive=['sex'])\n"
-    )
-    assert search("--out", "cases.parquet", domain="plan:domain").code == 0
-    assert list(pd.read_parquet("cases.parquet").columns)[-1] == "gap_"
-    assert "gap_" in json.loads(search("--json", domain="plan:domain").out)["cases"][0]
 
 
 def test_values_of_several_kinds_in_parquet(search, folder):
@@ -136,7 +106,7 @@ def test_values_of_several_kinds_in_parquet(search, folder):
 
 
 def test_values_to_compare_are_those_of_the_parameter():
-    from fairprobe.cli.values import values_of
+    from fairprobe.cli.data import values_of
 
     assert values_of(Category("code", ("1", "2")), ["1", "3"]) == ["1", 3]
     assert values_of(Category("flag", (False, True)), ["true", "False"]) == [True, False]

@@ -33,6 +33,7 @@ def files(tmp_path, monkeypatch):
 
 
 MODEL = ["--model", "test_cli_terminal:evil", "--sensitive", "s"]
+QUICK = ["--no-selfcheck", "--populations", "rows", "--max-judged", "500", "--explain-queries", "2000"]
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")  # a picture's
@@ -44,7 +45,7 @@ MODEL = ["--model", "test_cli_terminal:evil", "--sensitive", "s"]
         ["search", *MODEL, "--data", "d.csv", "--dry-run"],
         ["estimate", *MODEL, "--data", f"d{EVIL}.csv", "--population", "rows"],
         ["explain", *MODEL, "--data", "d.csv", "--max-queries", "3000"],
-        ["audit", *MODEL, "--data", "d.csv", "--out", "o"],
+        ["audit", *MODEL, "--data", "d.csv", "--out", "o", *QUICK],
         ["search", *MODEL, "--data", "boom.csv"],
         ["search", *MODEL, "--data", f"none{EVIL}.csv"],
         ["search", *MODEL, f"--{EVIL}"],
@@ -54,8 +55,9 @@ MODEL = ["--model", "test_cli_terminal:evil", "--sensitive", "s"]
     ],
     ids=lambda command: command[0] if command[0].isalpha() else "unknown",
 )
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_nothing_commands_a_terminal(files, capsys, command, is_terminal, monkeypatch):
+def test_nothing_commands_a_terminal(files, undrawn, capsys, command, is_terminal, monkeypatch):
     if is_terminal:
         monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True)
         monkeypatch.setattr("fairprobe.cli.words.on_terminal", lambda: False)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import pytest
 from pages import CHECKOUT, INSTALL, ONLY_SHOWN, OUTPUT, ROOT, RUN, blocks, is_as_shown, pages, run
 
-QUICK = {"docs/index.md", "docs/ideas/plain-and-linked.md"}
+QUICK = {"docs/index.md"}
 """Pages that the default suite runs; `scripts/docs` runs all of them."""
 
 

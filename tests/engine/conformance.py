@@ -21,7 +21,7 @@ from typing import Any
 
 from fairprobe.engine.base import Counts, Engine, Report, Skipped
 from fairprobe.errors import ModelError, RunError
-from fairprobe.testing.models import checks_among
+from fairprobe.testing.conformance import checks_among
 
 MakeEngine = Callable[..., Engine]
 """Takes what `make_engine` takes: a task, and by name watch, seconds_left, kept, n_shards."""

@@ -41,6 +41,7 @@ def test_page_is_that_of_the_measurements(text):
     assert (DOCS / "paper.md").read_text(encoding="utf-8") == text
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_measurements(ledger, tmp_path):
     for page in PAGES:
         page.write(FULL, ledger, tmp_path)
@@ -117,6 +118,7 @@ def tasks_of() -> dict[str, set[str]]:
     return {page.name: {cell.task for part in page.sections for cell in part.cells(FULL)} for page in PAGES}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("strategies", [{"uniform"}, {"fully-directed"}, EVERY], ids=["uniform", "directed", "every"])
 @pytest.mark.parametrize(
     ("change", "tasks"),

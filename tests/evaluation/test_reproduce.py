@@ -58,6 +58,7 @@ def test_an_interrupted_run_goes_on(tiny, tmp_path):
     assert "## RQ1" in (tmp_path / "paper.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_figures_repeat_whatever_the_number_of_processes(written, ledger, tiny, tmp_path):
     tree = replace(tiny, subjects=("decision-tree",))
     reproduce("effectiveness", plan=tree, out=tmp_path, n_jobs=1)

@@ -74,8 +74,9 @@ sys.exit(command.main(sys.argv[1:]))
 """The command about one subject, so that no other has to be fitted."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for other processes")
-@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interruption_keeps_what_was_measured(folder, cache_folder, census_tree, n_jobs):
     arguments = ["effectiveness", "--quick", "--out", "out", "--jobs", str(n_jobs)]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -18,7 +18,7 @@ from fairprobe.auditing import auditing, content
 from fairprobe.errors import FairprobeError
 from fairprobe.estimation import favourable
 from fairprobe.estimation.proxies import Proxies
-from fairprobe.report import findings, render
+from fairprobe.report import render, sections
 
 SMALL = {"n_experiments": 1, "search_cases": 20, "max_judged": 500, "explain_queries": 2000, "populations": ["rows"]}
 
@@ -65,7 +65,7 @@ def test_a_misspelt_outcome_that_passes_is_caught(is_caught, call):
     is_caught(check, favourable, "read_favourable", taken)
 
 
-def test_labels_counted_for_rows_are_caught(is_caught):
+def test_labels_counted_for_rows_are_caught(is_caught, undrawn):
     frame = people().set_axis(["a", "b"] * 100)
 
     def check():
@@ -156,8 +156,8 @@ REPORTS = {
     "a determined column": (has_determined_column, auditing, "health_of_columns", lambda *_: []),
     "the model's library": (has_own_library, auditing, "versions_of", lambda _: {"fairprobe": "0", "python": "3"}),
     "rows": (calls_rows_what_they_are, content, "_why", lambda run: content._told(run.why)),
-    "a confidence": (has_each_confidence, "fairprobe.report.findings", "confidence", lambda _: "95%"),
-    "rows retrained on": (names_the_rows_of_retraining, findings, "retrained_rows", lambda *_: "Real rows"),
+    "a confidence": (has_each_confidence, "fairprobe.report.content", "confidence", lambda _: "95%"),
+    "rows retrained on": (names_the_rows_of_retraining, sections, "retrained_rows", lambda *_: "Real rows"),
     "a proxy's value": (
         names_the_value_of_a_proxy,
         Proxies,
@@ -168,7 +168,9 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("what", REPORTS)
-def test_a_report_that_does_not_say_is_caught(is_caught, what):
+def test_a_report_that_does_not_say_is_caught(is_caught, monkeypatch, what):
     check, where, name, defect = REPORTS[what]
+    if check is not names_the_rows_of_retraining:  # others look at no picture
+        monkeypatch.setattr(content, "_plots", lambda run: {})
     where = importlib.import_module(where) if isinstance(where, str) else where
     is_caught(check, where, name, defect)

@@ -10,7 +10,6 @@ import pytest
 
 import fairprobe
 from fairprobe import Category, Domain, Integer
-from fairprobe.checks import nearest
 from fairprobe.errors import InputError, SettingError
 from fairprobe.estimation import causal_score, causal_search
 from fairprobe.oracle import checked_threshold
@@ -57,11 +56,6 @@ def test_a_frame_where_the_domain_belongs(call, given, kind):
 def test_the_nearest_name_is_offered(call, meant):
     with pytest.raises(InputError, match=rf": did you mean '{meant}'\?$"):
         call()
-
-
-def test_case_comes_before_likeness():
-    assert nearest("SEX", ["se", "sexes", "sex"]) == ": did you mean 'sex'?"
-    assert nearest(" sex", ["sex"]) == ": did you mean 'sex'?"
 
 
 def test_a_gap_of_probabilities_is_never_above_one():

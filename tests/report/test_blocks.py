@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from fairprobe.blocks import WRITERS, Block, Figure, Interval, Items, Remark, Result, Section, Sentence, Table, written
-from fairprobe.errors import SettingError
 from fairprobe.wording import value
 
 NASTY = "<b>x</b>\x1b[2J\u202ebad | `a` [l](http://x)"
@@ -44,8 +43,3 @@ def test_a_frame_becomes_a_table():
     table = Table.of_frame(pd.DataFrame({"sex": ["Male", None], "share": [0.25, 0.5]}), index=True)
     assert table.numbers == {"index", "share"}
     assert "Male" in written([table], "text")
-
-
-def test_an_unknown_writer_is_refused():
-    with pytest.raises(SettingError, match="writer must be one of text"):
-        written([], "word")

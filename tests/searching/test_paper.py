@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from reference_search import Recording, Reference
 
+import hard_toys
 from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
 from fairprobe.searching import Walk
 
@@ -46,7 +47,7 @@ def low_corner(X):
 TOYS = {
     "box": testing.box(n_free=4, levels=10, low=2, high=6),
     "three-groups": testing.box(n_free=3, levels=12, low=1, high=6, n_groups=3),
-    "checkerboard": testing.checkerboard(n_free=3, levels=15, every=3),
+    "checkerboard": hard_toys.checkerboard(n_free=3, levels=15, every=3),
     "loans": testing.loans(),
     "odd-one-out": testing.odd_one_out(levels=30),
     "pair": testing.pair(levels=30),

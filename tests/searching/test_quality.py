@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc
 
+import hard_toys
 from fairprobe import search, testing
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -44,8 +45,8 @@ def test_directed_beats_random_beats_uniform_on_the_census_tree(census_tree):
 
 LARGE = {
     "box": testing.box(n_free=6, levels=20, low=2, high=13),
-    "checkerboard": testing.checkerboard(n_free=5, levels=21, every=7),
-    "sparse": testing.sparse(n_cases=9_000, levels=100),
+    "checkerboard": hard_toys.checkerboard(n_free=5, levels=21, every=7),
+    "sparse": hard_toys.sparse(n_cases=9_000, levels=100),
     "odd-one-out": testing.odd_one_out(levels=400, n_free=3),
     "pair": testing.pair(levels=9, n_free=8),
     "score": testing.score(levels=2**12, threshold=0.25),

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Category, Domain, Integer, Real, testing
 from fairprobe.errors import ModelError
 from fairprobe.testing import contract_checks, model_contract
-from fairprobe.testing.models import Contracted
+from fairprobe.testing.conformance import Contracted
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 ROWS = DOMAIN.sample(300, seed=0)

@@ -51,12 +51,6 @@ def test_an_error_is_a_failure_with_its_message(monkeypatch):
     assert module._tried(module.CHECKS["search repeats itself"], 0) == "RuntimeError: no such kernel"
 
 
-def test_command(capsys, monkeypatch, result):
-    monkeypatch.setattr(module, "selfcheck", lambda seed: result)
-    assert main(["selfcheck", "--seed", "3"]) == 0
-    assert capsys.readouterr().out.endswith(f"{result.line}\n")
-
-
 def test_command_fails_with_3(capsys, monkeypatch, result):
     failed = replace(result, wrong={**result.wrong, "search finds all that is planted": "2 of 9 cases"})
     monkeypatch.setattr(module, "selfcheck", lambda seed: failed)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from functools import cache
+import gc
+import platform
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib.metadata import packages_distributions, version
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from fairprobe._version import __version__
 from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
 from fairprobe.auditing.content import domain_words, plain
-from fairprobe.auditing.folder import UNFINISHED, RunFolder
-from fairprobe.auditing.libraries import versions_of
 from fairprobe.auditing.phases import PHASES, in_words
-from fairprobe.auditing.result import Audit
-from fairprobe.auditing.state import AuditSettings, AuditState, check_names
+from fairprobe.auditing.result import UNFINISHED, Audit, RunFolder
+from fairprobe.auditing.state import NOT_IN_CONFIG, AuditSettings, AuditState, check_names, heard
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
-from fairprobe.errors import HealthWarning, InputError, RunError, SettingError
+from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import favourable_in
 from fairprobe.estimation.verdict import MIN_COMPARABLE, Gate
@@ -221,15 +225,13 @@ def identify(run: AuditState) -> None:
     for check, message in health_of_columns(run.rows, domain):
         run.remark(check, message, "data")
     run.asker = Asker(run.model, domain, output=settings.output, batch=settings.batch)
-    model_hash, hash_of, n_queries = hash_of_model(
-        run.model, domain, run.rows, settings.output, settings.batch, settings.model_id
-    )
+    asked = settings.some("output", "batch", "model_id")
+    model_hash, hash_of, n_queries = hash_of_model(run.model, domain, run.rows, **asked)
     run.sampling.append(("hash", "canaries, which tell one model from another", "uniform", n_queries, n_queries))
-    n_queries = 0 if run.favourable is None else run.favourable.n_queries
-    if n_queries:
-        what = "whether the outcome is ever seen"
-        run.sampling.append(("favourable", what, "rows, inputs", n_queries, n_queries))
-    config = run.mask.everywhere(plain(settings.config))
+    if run.favourable is not None and run.favourable.n_queries:
+        n = run.favourable.n_queries
+        run.sampling.append(("favourable", "whether the outcome is ever seen", "rows, inputs", n, n))
+    config = run.mask.everywhere(plain(vars(settings), but=NOT_IN_CONFIG))
     config |= {"mask": list(run.mask.columns), "domain": domain_words(domain, run.mask)}
     run.identity = {
         "model": {"name": run.name, "kind": type(run.model).__name__, "hash": model_hash, "hash_of": hash_of},
@@ -245,6 +247,57 @@ def identify(run: AuditState) -> None:
     }
     if run.folder is not None:
         run.attempts = run.folder.note({**run.attempt, "outcome": UNFINISHED})
+
+
+# The packages that a model uses: those of its class, of its parts, and of names in its functions
+
+PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy")
+"""Names of the packages whose versions every audit states."""
+
+MOST_LOOKED_AT = 5_000
+"""Largest number of objects within a model whose classes are looked at, the nearest to the model first; chosen."""
+
+
+def versions_of(model: Any) -> dict[str, str]:
+    """Return versions by name: those of fairprobe, Python, the packages of every audit, and the model's packages."""
+    roots = _roots(model) - {"fairprobe", *sys.stdlib_module_names}
+    names = {*PACKAGES}.union(*(_by_module().get(root, ()) for root in roots))
+    told = {"fairprobe": __version__, "python": platform.python_version()}
+    return told | {name: version(name) for name in sorted(names)}
+
+
+@cache
+def _by_module() -> dict[str, Sequence[str]]:
+    return {**packages_distributions()}
+
+
+def _roots(model: Any) -> set[str]:
+    """Return the names of the top-level modules that the classes of a model and of its parts come from."""
+    roots, seen, queue = set(), {id(model): model}, deque([model])
+    while queue and len(seen) < MOST_LOOKED_AT:
+        each = queue.popleft()
+        names = [getattr(one, "__module__", None) for one in (*type(each).__mro__, each)]
+        names += [each.__name__] if isinstance(each, ModuleType) else []
+        roots |= {name.partition(".")[0] for name in names if isinstance(name, str)}
+        new = {id(part): part for part in _parts(each) if id(part) not in seen}
+        seen |= new
+        queue.extend(new.values())
+    return roots
+
+
+def _parts(of: Any) -> Sequence[Any]:
+    """Return the objects that an object holds, or that a function refers to; none for a class or a module."""
+    if isinstance(of, FunctionType):
+        named = [of.__globals__[name] for name in _names(of.__code__) if name in of.__globals__]
+        return [*named, *(of.__closure__ or ()), *(of.__defaults__ or ())]
+    return () if isinstance(of, (type, ModuleType)) else gc.get_referents(of)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 # The work
@@ -284,12 +337,8 @@ def go(run: AuditState, phase: str) -> None:
         return
     run.phase = phase
     run.tell(f"{phase} ...")
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", HealthWarning)
-            PHASES[phase](run)
-    finally:
-        run.keep_health(caught)
+    with heard(partial(run.remark, phase=phase)):
+        PHASES[phase](run)
 
 
 def failed(run: AuditState, phase: str, error: Exception, check: str | None = None) -> None:

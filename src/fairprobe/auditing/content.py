@@ -9,17 +9,15 @@ from __future__ import annotations
 import base64
 import math
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairprobe.auditing.folder import told
 from fairprobe.auditing.gating import id_of
-from fairprobe.auditing.privacy import MASKED, Mask
-from fairprobe.auditing.state import AuditState, Sampled
+from fairprobe.auditing.state import MASKED, AuditState, Mask, Sampled
 from fairprobe.domain import Domain
 from fairprobe.domain.values import are_same, is_missing
 from fairprobe.estimation import Share
@@ -104,6 +102,11 @@ def _about(run: AuditState) -> dict[str, Any]:
     }
 
 
+def told(attempt: Mapping[str, Any], *, is_this: bool) -> dict[str, Any]:
+    """Return the fields of an attempt that the report lists; `is_this` is True for the attempt of the report itself."""
+    return {**{name: attempt[name] for name in ("seed", "date", "outcome", "config_hash")}, "is_this": is_this}
+
+
 def _question(run: AuditState, population: str) -> dict[str, Any]:
     settings, sensitive = run.settings, [run.domain[name] for name in run.domain.sensitive]
     return {
@@ -177,23 +180,21 @@ def share_content(share: Share, is_main: bool, limit: float | None) -> dict[str,
     `is_main` is True for all sensitive parameters together: the digits of its sentence then show on which side of the
     limit it lies.
     """
-    figures = share.jsonable()
-    told = {
+    figures, history, outcomes = share.jsonable(), None, None
+    if share.history is not None and has_history(share):
+        history = share.history[np.unique(np.linspace(0, len(share.history) - 1, MOST_POINTS).round().astype(int))]
+    if share.outcomes is not None:
+        outcomes = [{"combination": who, **counts.to_dict()} for who, counts in share.outcomes.iterrows()]
+    return {
         "id": id_of(share),
         "twins": share.compared,
         "is_main": is_main,
         **{name: figures[name] for name in FIELDS},
         "sentence": replace(share, plain=None).sentence(limit if is_main else None),
-        "history": None,
-        "outcomes": None,
+        "history": history,
+        "outcomes": outcomes,
         "evidence": _evidence(share, is_main),
     }
-    if share.history is not None and has_history(share):
-        places = np.unique(np.linspace(0, len(share.history) - 1, MOST_POINTS).round().astype(int))
-        told["history"] = share.history[places]
-    if share.outcomes is not None:
-        told["outcomes"] = [{"combination": who, **counts.to_dict()} for who, counts in share.outcomes.iterrows()]
-    return told
 
 
 def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
@@ -236,11 +237,8 @@ def rows(run: AuditState) -> dict[str, Any]:
 
     All values of a row are added only if the audit may show rows.
     """
-    flips: list[dict[str, Any]] = []
-    flipped: set[int] = set()
-    for side, record, answers in run.row_sides:
-        flipped |= set(answers.places[record.hits].tolist())
-        flips += _flips(side, run)
+    flipped = {place for _, record, answers in run.row_sides for place in answers.places[record.hits].tolist()}
+    flips = [flip for side, _, _ in run.row_sides for flip in _flips(side, run)]
     return {"n_flipped": len(flipped), "n_relabelled": run.n_relabelled, "flips": flips}
 
 
@@ -292,11 +290,10 @@ def cases(run: AuditState) -> list[dict[str, Any]]:
     for number, place in enumerate(order):
         case, origin = shown[number], _origin(found, place)
         changes = _changes(case, twins[number], mask)
-        if not run.settings.show_rows:  # a real row is told by what varies alone; no other case names its row
-            if origin is not None and not origin["n_changes"]:
-                case = {name: case[name] for name in found.domain.families.varying}
-            else:
-                origin = None
+        if not run.settings.show_rows and (origin is None or origin["n_changes"]):
+            origin = None
+        elif not run.settings.show_rows:  # a real row is told by what varies alone; no other case names its row
+            case = {name: case[name] for name in found.domain.families.varying}
         told.append(
             {
                 "id": number + 1,
@@ -364,24 +361,25 @@ def _plots(run: AuditState) -> dict[str, str]:
 # Plain values
 
 
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: arrays become lists, keys become texts, missing and infinite values None."""
+def plain(value: Any, but: Collection[str] = ()) -> Any:
+    """Return a value as JSON can hold it: arrays become lists, keys become texts, missing and infinite values None.
+
+    Keys in `but` are left out at every depth.
+    """
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): plain(each, but) for name, each in value.items() if name not in but}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(each) for each in value]
+        return [plain(each, but) for each in value]
     if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
-    if is_missing(value):
+        return plain(value.tolist(), but)
+    if is_missing(value) or (isinstance(value, float) and not math.isfinite(value)):
         return None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, (bool, int)) else str(value)
+    return value if isinstance(value, (bool, int, float)) else str(value)
 
 
 def _told(result: Found | Explanation | Retrained | None) -> Any:
     """Return a result of a search, an explanation or retraining as plain values of JSON, without durations."""
-    return None if result is None else _without_time(plain(result.jsonable()))
+    return None if result is None else plain(result.jsonable(), but=TIMES)
 
 
 def _why(run: AuditState) -> Any:
@@ -391,9 +389,3 @@ def _why(run: AuditState) -> Any:
         for region in filter(None, (each["in_data"] for each in why["regions"])):
             region["sentence"] = region["sentence"].replace(" rows lie inside", " training rows lie inside", 1)
     return why
-
-
-def _without_time(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {name: _without_time(each) for name, each in content.items() if name not in TIMES}
-    return [_without_time(each) for each in content] if isinstance(content, list) else content

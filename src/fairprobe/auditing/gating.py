@@ -150,11 +150,9 @@ def with_bounds(share: Share, hits: int, confidence: float) -> Share:
 
     The plain share beside a linked one is left out.
     """
-    numbers = (hits, share.n, confidence)
-    low, high = clopper_pearson(*numbers)
-    bounds = {"low": low, "high": high, "lower": lower_bound(*numbers), "upper": upper_bound(*numbers)}
-    if share.is_count:
-        bounds = dict.fromkeys(bounds, math.nan)
+    numbers, names = (hits, share.n, confidence), ("low", "high", "lower", "upper")
+    found = (*clopper_pearson(*numbers), lower_bound(*numbers), upper_bound(*numbers))
+    bounds = dict.fromkeys(names, math.nan) if share.is_count else dict(zip(names, found, strict=True))
     value = hits / share.n if share.n else math.nan
     return replace(share, value=value, hits=hits, confidence=confidence, plain=None, **bounds)
 

@@ -60,17 +60,14 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
     settings = run.settings
     some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are", "seed")
     asked = {"domain": run.domain, **settings.some(*some), **run.next_store(name), **changes}
-    domain = asked["domain"]
-    names = list(domain.sensitive)
+    names = list(asked["domain"].sensitive)
     asked |= {
         "sets": None if len(names) <= MOST_SETS else [*([each] for each in names), names],
-        "linked": settings.linked if domain.links else None,
-        "favourable": run.favourable,
+        "linked": settings.linked if asked["domain"].links else None,
         "gate": settings.gate if name == next(iter(run.populations)) else UNBOUND,
-        "progress": run.under_way(name),
     }
-    found = breakdown(run.model, population=population, **asked)
-    *apart, together = found.values()
+    told: dict[str, Any] = {"favourable": run.favourable, "progress": run.under_way(name)}
+    *apart, together = breakdown(run.model, population=population, **asked, **told).values()
     return [*(at_confidence(share, settings.confidence) for share in apart), together]
 
 
@@ -84,7 +81,7 @@ def _relabelled(run: AuditState) -> int | None:
         return None
     rows = run.rows.reset_index(drop=True)
     try:
-        share = estimate(run.model, run.domain, rows, linked=linked, seed=run.settings.seed, batch=settings.batch)
+        share = estimate(run.model, run.domain, rows, linked=linked, **settings.some("seed", "batch"))
     except (ModelError, SettingError):
         return None
     run.sampling.append(("shares", "labels", "all rows given", share.n, share.n_queries))
@@ -116,16 +113,11 @@ def search_cases(run: AuditState) -> None:
         text = "no twin differs to the model, so there is nothing to search for"
         run.remark("nothing-to-compare", text, "search")
         return
-    asked: dict[str, Any] = {
-        **settings.some("max_judged", "max_barren", "threshold", "output", "batch", "seed"),
-        **run.next_store("search"),
-        "max_cases": settings.search_cases,
-        "linked": settings.linked is not False,
-        "progress": run.under_way("search"),
-    }
-    density = run.fit_density()
-    if density is not None:
-        asked |= {"density": density, "min_plausibility": settings.min_plausibility}
+    density, store = run.fit_density(), run.next_store("search")
+    asked: dict[str, Any] = settings.some("max_judged", "max_barren", "threshold", "output", "batch", "seed") | store
+    asked |= {"max_cases": settings.search_cases, "linked": settings.linked is not False}
+    asked |= {} if density is None else {"density": density, "min_plausibility": settings.min_plausibility}
+    asked["progress"] = run.under_way("search")
     try:
         run.found = search(run.model, domain, start=run.rows, **asked)
     except DataError as error:  # no row can be started from
@@ -165,10 +157,9 @@ def measure_sensitivity(run: AuditState) -> None:
         if confidence != settings.confidence:
             other = at_confidence(share, 1 - (1 - confidence) * rest)
             _add_row(run, f"bounds at {percent(confidence)}", other)
-    changes: list[tuple[str, dict[str, Any]]] = []
-    for threshold in [factor * settings.threshold for factor in FACTORS] if settings.threshold else []:
-        what = f"threshold {threshold:g} instead of {settings.threshold:g}"
-        changes.append((what, {"threshold": threshold}))
+    now = settings.threshold
+    thresholds = [factor * now for factor in FACTORS] if now else []
+    changes = [(f"threshold {each:g} instead of {now:g}", {"threshold": each}) for each in thresholds]
     domain = run.domain.without_links() if settings.linked is False else run.domain
     changes += [(f"without the {what}", {"domain": changed}) for what, changed in _without_one(domain)]
     for what, change in changes:
@@ -201,14 +192,10 @@ def retrain_model(run: AuditState) -> None:
     from fairprobe.retraining import retrain
 
     settings = run.settings
-    asked = {
-        **settings.some("confidence", "threshold", "output", "batch", "seed"),
-        "max_seconds": settings.retrain_seconds,
-        "favourable": None if run.favourable is None else run.favourable.label,
-        "search_seconds": None,
-        "progress": run.under_way("retraining"),
-    }
-    run.retrained = retrain(run.model, run.rows, run.labels, run.domain, **asked)
+    asked = settings.some("confidence", "threshold", "output", "batch", "seed")
+    asked |= {"max_seconds": settings.retrain_seconds, "search_seconds": None, "progress": run.under_way("retraining")}
+    favourable = None if run.favourable is None else run.favourable.label
+    run.retrained = retrain(run.model, run.rows, run.labels, run.domain, favourable=favourable, **asked)
 
 
 def in_words(error: Exception) -> str:

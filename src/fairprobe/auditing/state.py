@@ -1,9 +1,11 @@
-"""The settings of an audit, and the state that its phases share, which holds the results so far."""
+"""The settings of an audit, the mask of what they hide, and the state that its phases share: the results so far."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import filled
-from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.gating import Judged, judged
-from fairprobe.auditing.privacy import Mask
 from fairprobe.checks import checked_count, checked_fraction, checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
@@ -35,6 +35,8 @@ from fairprobe.wording import POPULATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairprobe.auditing.result import RunFolder
+
 
 NOT_IN_CONFIG = (
     *("model", "X", "y", "sensitive", "domain", "seed", "date", "title", "name", "data_name"),
@@ -44,7 +46,9 @@ NOT_IN_CONFIG = (
 
 No figure depends on them, or `audit.json` has them in another place."""
 
-COUNTS = ("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "explain_queries")
+COUNTS = dict.fromkeys(("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "explain_queries"), 1)
+COUNTS["report_cases"] = 0
+"""Smallest value of each setting that is a whole number, by name."""
 
 
 class AuditSettings(SimpleNamespace):
@@ -58,11 +62,6 @@ class AuditSettings(SimpleNamespace):
         super().__init__(**every)
         self._check()
 
-    @property
-    def config(self) -> dict[str, Any]:
-        """The arguments that make up the audit's configuration, by name: all except `NOT_IN_CONFIG`."""
-        return {name: each for name, each in vars(self).items() if name not in NOT_IN_CONFIG}
-
     def but(self, **changes: Any) -> AuditSettings:
         """Return a copy of the settings with some of them changed."""
         return AuditSettings(**{**vars(self), **changes})
@@ -75,15 +74,13 @@ class AuditSettings(SimpleNamespace):
         checked_id(self.model_id, self.store or self.folder or "")
         checked_confidence(self.confidence)
         checked_share("min_comparable", self.min_comparable)
-        for name in COUNTS:
-            checked_count(name, getattr(self, name))
-        checked_count("report_cases", self.report_cases, at_least=0)
-        for name in ("retrain", "show_rows"):
-            if not isinstance(getattr(self, name), bool):
-                raise SettingError.about(name, f"must be True or False, got {getattr(self, name)!r}")
-        for name in ("mask", "populations"):
-            if isinstance(getattr(self, name), str):
-                raise SettingError.about(name, f"must be a list of names, got the string {getattr(self, name)!r}")
+        for name, value in vars(self).items():
+            if name in COUNTS:
+                checked_count(name, value, at_least=COUNTS[name])
+            elif name in ("retrain", "show_rows") and not isinstance(value, bool):
+                raise SettingError.about(name, f"must be True or False, got {value!r}")
+            elif name in ("mask", "populations") and isinstance(value, str):
+                raise SettingError.about(name, f"must be a list of names, got the string {value!r}")
         check_names("populations", self.populations or (), POPULATIONS, "must be some")
         for limit in self.directions.values() if self.limit is None else [self.limit]:
             checked_fraction("max_share", limit, from_zero=True)
@@ -113,6 +110,96 @@ def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule:
         if name not in known:
             raise SettingError.about(argument, f"{rule} of {', '.join(known)}; got {name!r}{nearest(name, known)}")
 
+
+@contextmanager
+def heard(remark: Callable[[str, str], object]) -> Iterator[None]:
+    """Context in which `remark` gets the name and the message of each health check that warns.
+
+    All other warnings are issued again when the context ends.
+    """
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HealthWarning)
+            yield
+    finally:
+        for warning in caught:
+            if issubclass(warning.category, HealthWarning):
+                check, _, message = str(warning.message).partition(": ")
+                remark(check, message)
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+# What the user asked to hide
+
+MASKED = "masked"
+
+SHORTEST = 4
+"""Smallest number of letters of a masked value that is searched for in texts; chosen.
+
+For shorter values, such as "no", which occur in any text, only the column's name is searched for."""
+
+
+class Mask:
+    """Replaces the values of masked columns, which the user asked to hide, by "masked" in rows, texts and content.
+
+    `rows` are the audited rows, whose values in these columns are searched for in texts.
+    """
+
+    def __init__(self, columns: Iterable[str], rows: pd.DataFrame) -> None:
+        self.columns = tuple(columns)
+        others = {str(value) for name in rows.columns if name not in self.columns for value in rows[name].unique()}
+        known = others | set(map(str, rows.columns))
+        values = {str(value) for name in self.columns for value in rows[name].unique()} - known
+        words = sorted({*self.columns, *(value for value in values if len(value) >= SHORTEST)}, key=len, reverse=True)
+        self._mentions = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in words)) if words else None
+
+    def row(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row, a dict from column to value, with "masked" in place of the values of masked columns."""
+        return {name: MASKED if name in self.columns else value for name, value in values.items()}
+
+    def text(self, text: str) -> str:
+        """Return a text, or "masked" in its place if it mentions a masked column or one of its values.
+
+        A text that is only the name of a masked column stays. A replacement names the columns that the text mentioned.
+        """
+        if self._mentions is None or text in self.columns or not self._mentions.search(text):
+            return text
+        named = [name for name in self.columns if name in text]
+        return f"{MASKED} (about {', '.join(named)})" if named else MASKED
+
+    def command(self, command: str | None) -> str | None:
+        """Return a command line, or "masked" in its place if it mentions a masked column or one of its values.
+
+        Mentions in the option --mask do not count.
+        """
+        if command is None:
+            return None
+        told = re.sub(r"--mask \S+", "", command)
+        return command if self.text(told) == told else MASKED
+
+    def everywhere(self, content: Any) -> Any:
+        """Return nested plain values of JSON with "masked" in place of all that could reveal masked values.
+
+        These are texts that mention masked columns or values, values under the key of a masked column, and the
+        conditions of a tree's node about one.
+        """
+        if not self.columns:
+            return content
+        if isinstance(content, str):
+            return self.text(content)
+        if isinstance(content, list):
+            return [self.everywhere(each) for each in content]
+        if not isinstance(content, dict):
+            return content
+        if content.get("parameter") in self.columns and "condition" in content:
+            return {**content, **dict.fromkeys(("condition", "left", "right", "path"), MASKED)}
+        masked = dict.fromkeys(self.columns, MASKED)
+        return {self.text(name): masked.get(name) or self.everywhere(each) for name, each in content.items()}
+
+
+# The state
 
 Sampled = tuple[str, str, str, int, int]
 """Row of the table of sampled inputs: phase, purpose, distribution, number of inputs, and number of queries."""
@@ -234,15 +321,6 @@ class AuditState:
         told = {"check": check, "message": message, "phase": phase}
         if told not in self.health:
             self.health.append(told)
-
-    def keep_health(self, caught: Sequence[warnings.WarningMessage]) -> None:
-        """Add caught warnings of health checks to the remarks; issue all other caught warnings again."""
-        for warning in caught:
-            if issubclass(warning.category, HealthWarning):
-                check, _, message = str(warning.message).partition(": ")
-                self.remark(check, message, self.phase)
-            else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
     def tell(self, text: str, *, is_over: bool = False) -> None:
         """Pass a status with a text and the present phase to the callable that receives progress, if there is one."""

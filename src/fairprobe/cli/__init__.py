@@ -1,7 +1,7 @@
 """The command line `fairprobe`. Each command has a file with its options, its steps and its output.
 
 `main` runs a command and returns the exit code. `app` makes a command of each file. `command` has the steps that
-commands share, and `options` their shared options. `data` and `values` read the inputs that options name, `files` reads
+commands share, and `options` their shared options. `data` reads the inputs that options name, `files` reads
 tables and writes results, and `words` handles the wording of flags and messages.
 
 A new command is a new file, with `run` and `OPTIONS`, and a line in `COMMANDS` of `app`. If it asks a model, `run`

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.auditing import Audit, audit
 from fairprobe.auditing.auditing import begin
-from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.result import RunFolder
 from fairprobe.auditing.state import AuditSettings
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.config import OUTSIDE, Config
+from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.options import Option
-from fairprobe.cli.values import names, number_or_text
 from fairprobe.cli.words import note, progress
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
@@ -82,10 +82,9 @@ class AuditCommand(Command):
         `taken` has the possible harms of the config's settings. A domain that runs code raises a SettingError.
         """
         if "domain" in taken and taken["domain"] != OUTSIDE:
-            raise SettingError(
-                "--dry-run runs nothing of a config, got one whose domain is an object in Python: say --domain, or "
-                "write the domain to a file (see fairprobe domain)"
-            )
+            got = "got one whose domain is an object in Python"
+            advice = "say --domain, or write the domain to a file (see fairprobe domain)"
+            raise SettingError(f"--dry-run runs nothing of a config, {got}: {advice}")
         is_unsafe = given["model"] is None and (self.request["allow_unsafe_load"] or self.request["trust"])
         return not is_unsafe and all(danger == OUTSIDE for danger in taken.values())
 
@@ -107,8 +106,7 @@ class AuditCommand(Command):
         """Load the domain, the rows with their labels, and the model unless a dry run must not load it."""
         source = self.request.source
         self.labels = None if source.label is None else source.labels()
-        self.domain, self.rows = source.load()
-        self.check_linked()
+        self.load_inputs()
         self.model: Any = None
         if self.is_run:
             self.model = self.load_model()
@@ -134,8 +132,7 @@ class AuditCommand(Command):
         if result is not None:
             self.interrupted = result.interrupted is not None and not self.failures
             self.write("html", lambda target: target.write_by(result.to_html))
-            if self.request["out"] is not None:
-                self.written["out"] = self.request["out"]
+            self.written |= {} if self.request["out"] is None else {"out": self.request["out"]}
 
     # What came of it
 

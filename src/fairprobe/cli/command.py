@@ -18,11 +18,11 @@ import typer
 
 from fairprobe.arguments import filled
 from fairprobe.blocks import Block, Code, Items, Remark, Result, Section, Sentence, Table
+from fairprobe.checks import checked_seed
 from fairprobe.cli import INTERRUPTED
-from fairprobe.cli.data import Source
+from fairprobe.cli.data import Source, as_given
 from fairprobe.cli.files import Destination
 from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declared_name
-from fairprobe.cli.values import as_given
 from fairprobe.cli.words import NONE, flag, in_flags, notes, say, say_blocks, spinner
 from fairprobe.domain import Domain
 from fairprobe.errors import InputError, RunError, SettingError
@@ -32,7 +32,7 @@ from fairprobe.model.measuring import seconds_per_input
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
 from fairprobe.oracle import Oracle
-from fairprobe.wording import duration, magnitude, percent
+from fairprobe.wording import NOT_MEASURED, duration, magnitude, percent
 
 MOST_MEASURED = 10_000
 """Largest number of inputs that one call judges to measure a model's speed; chosen."""
@@ -64,22 +64,13 @@ class Request:
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return all arguments of a library function that have a default, by name.
 
-        The value is that of the option of the same name if it was given ("none" becomes None), else the default.
+        The value is that of the option of the same name if it was given ("none" becomes None), else the default. A
+        seed of None becomes a random one, so that the call can be repeated.
         """
         defaults = filled(function, {})
         given = {name: self.given[name] for name in defaults if self.given.get(name) is not None}
-        return defaults | {name: None if value == NONE else value for name, value in given.items()}
-
-    def destination(self, name: str, endings: Sequence[str]) -> Destination | None:
-        """Return the destination that the option `name` names, after checking it; None if it was not given.
-
-        `endings` are the allowed endings of the file. For `--out` of a command that has an option `--overwrite`, an
-        existing file is refused unless that option is given.
-        """
-        if self.given[name] is None:
-            return None
-        overwrite = name != "out" or bool(self.given.get("overwrite", True))
-        return Destination.of(self.given[name], endings, flag(name), overwrite=overwrite)
+        asked = defaults | {name: None if value == NONE else value for name, value in given.items()}
+        return asked | ({"seed": checked_seed(asked["seed"])} if "seed" in asked else {})
 
     def again(self, **changes: Any) -> str:
         """Return the command line that repeats the call with the options in `changes`; None leaves an option out."""
@@ -110,6 +101,8 @@ class Command(ABC):
     keywords: dict[str, Any]
     """Keyword arguments of the library function that does the work, by name."""
     domain: Domain
+    rows: Any
+    """The inputs in the rows of --data, as a frame; None without --data."""
     model: Any
     result: Result | None = None
 
@@ -118,7 +111,13 @@ class Command(ABC):
         self.failures: list[RunError] = []
         """Errors that the work raised; results from before an error are still shown and written."""
         self.interrupted = False
-        self.targets = {name: request.destination(name, endings) for name, endings in self.files.items()}
+        # The files of an option --out are the only ones that a command may refuse to overwrite.
+        may_replace = {"out": bool(request.given.get("overwrite", True))}
+        self.targets = {
+            name: Destination.of(request[name], endings, flag(name), overwrite=may_replace.get(name, True))
+            for name, endings in self.files.items()
+            if request[name] is not None
+        }
         self.written: dict[str, str] = {}
         """Name of the file or folder that was written for an option, by name of the option."""
 
@@ -171,7 +170,7 @@ class Command(ABC):
 
         Do nothing if the option was not given.
         """
-        target = self.targets[option]
+        target = self.targets.get(option)
         if target is not None:
             write(target)
             self.written |= {} if target.stream is not None else {option: target.name}
@@ -194,12 +193,12 @@ class Command(ABC):
         asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
         return favourable_in(self.request["favourable"], self.model, domain, rows, as_text=True, **asked)
 
-    def check_linked(self) -> None:
-        """Raise a SettingError if --linked is given and the domain has no links."""
+    def load_inputs(self) -> None:
+        """Load the domain and the rows; raise a SettingError if --linked is given and the domain has no links."""
+        self.domain, self.rows = self.request.source.load()
         if self.request["linked"] and not self.domain.links:
-            raise SettingError(
-                "--linked needs a domain with links, got none: say them by --link, or in the --domain file"
-            )
+            rule = "--linked needs a domain with links"
+            raise SettingError(f"{rule}, got none: say them by --link, or in the --domain file")
 
     # The steps
 
@@ -231,10 +230,9 @@ class Command(ABC):
             self.interrupted = True
 
     def _content(self) -> dict[str, Any]:
-        content = {"model": self.request.model_name, **self.figures()}
-        content |= {name: self.written.get(name) for name in self.files}
-        error = "; ".join(map(in_flags, self.failures)) or None
-        return {**content, "interrupted": self.interrupted, "error": error}
+        files = {name: self.written.get(name) for name in self.files}
+        ended = {"interrupted": self.interrupted, "error": "; ".join(map(in_flags, self.failures)) or None}
+        return {"model": self.request.model_name, **self.figures(), **files, **ended}
 
     def _shown(self) -> list[Block]:
         """Return blocks for the terminal: results, names of written files, and the command to repeat the call."""
@@ -320,10 +318,8 @@ class Command(ABC):
         settings = {"model": plan["model"], **plan["settings"]}
         shown = {flag(name): value for name, value in settings.items() if not isinstance(value, dict | None)}
         queries = {part: "no limit" if n is None else magnitude(n) for part, n in plan["n_queries"].items()}
-        costs = [
-            (part, queries.get(part, ""), "not measured" if seconds is None else duration(seconds))
-            for part, seconds in plan["seconds"].items()
-        ]
+        times = {part: NOT_MEASURED if each is None else duration(each) for part, each in plan["seconds"].items()}
+        costs = [(part, queries.get(part, ""), time) for part, time in times.items()]
         return [
             Sentence(f"A dry run: this is what {self.name} would do. Nothing is written."),
             *domain_blocks(self.domain),
@@ -335,11 +331,12 @@ class Command(ABC):
 def domain_blocks(domain: Domain) -> list[Block]:
     """Return blocks that describe a domain: its size, sensitive parameters, number of twins, rules and parameters."""
     told = domain.described()
+    n = told["n_valid"]
     size = f"{len(domain.parameters)} parameters, {magnitude(domain.size)} inputs"
-    if domain.is_restricted:
-        n = domain.n_valid
-        allowed = "too many of them allowed to count" if n is None else f"{magnitude(n)} of them allowed"
-        size += f", {allowed}" + ("" if n is None else f" ({percent(n / domain.size)})")
+    if domain.is_restricted and n is None:
+        size += ", too many of them allowed to count"
+    elif domain.is_restricted:
+        size += f", {magnitude(n)} of them allowed ({percent(n / domain.size)})"
     n_twins = len(domain.combinations) - 1
     rules = [f"{kind}: {words}" for kind in ("constraint", "link") for words in told[f"{kind}s"]]
     rules += [f"hidden: {name}, which the model does not take" for name in domain.hidden]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,11 @@ The comparison finds the cases that are most like people. Both are chosen for sp
 PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 """Names of the paper's strategies; the demo also runs the strategy that suits the model."""
 
+INTRODUCTION = (
+    "Does a model that predicts incomes change its answer with a person's sex? The model is a decision tree, fitted on "
+    "the US census of 1994. The domain has {size:.1e} inputs of {n} parameters. Each strategy judges {judged:,} "
+    "inputs: it asks the model about an input and about its twin, which differs in sex alone."
+)
 OUTCOMES = {-1: "<=50K", 1: ">50K"}
 
 
@@ -41,38 +45,23 @@ def run(seed: int = 0) -> int:
     """
     seed = checked_seed(seed)
     domain = datasets.census_domain()
-    say(
-        "Does a model that predicts incomes change its answer with a person's sex? The model is a decision tree, "
-        "fitted on the US census of 1994. "
-        f"The domain has {domain.size:.1e} inputs of {len(domain.parameters)} parameters. "
-        f"Each strategy judges {N_INPUTS:,} inputs: it asks the model about an input and about its twin, which differs "
-        "in sex alone."
-    )
+    say(INTRODUCTION.format(size=domain.size, n=len(domain.parameters), judged=N_INPUTS))
     with spinner("loading the tree; the first time it is fitted, which takes some seconds"):
         model = subjects.load(SUBJECT)
-    limits: dict[str, Any] = {"max_cases": None, "max_judged": N_INPUTS}
     every: list[Found] = []
     for strategy in (*PAPER, choose_strategy(model)):
         with progress(f"{strategy}: ") as show:
-            every.append(search(model, domain, strategy=strategy, seed=seed, progress=show, **limits))
+            limits: dict[str, Any] = {"max_cases": None, "max_judged": N_INPUTS, "progress": show}
+            every.append(search(model, domain, strategy=strategy, seed=seed, **limits))
         if every[-1].stop_reason is StopReason.INTERRUPTED:
             say("interrupted", err=True)
             return INTERRUPTED
-    columns: dict[str, Callable[[Found], str]] = {
-        "strategy": lambda each: each.settings.strategy,
-        "#cases": lambda each: f"{each.n_cases:,}",
-        "#judged": lambda each: f"{each.n_judged:,}",
-        "#distinct": lambda each: f"{each.n_distinct:,}",
-        "#yield": lambda each: f"{each.yield_:.1%}",
-        "#cases/s": lambda each: f"{each.n_cases / each.seconds:,.0f}",
-        "#s": lambda each: f"{each.seconds:.1f}",
-    }
     most = max(every, key=lambda each: each.n_cases)
     cases = tuple(sentence(most, place) for place in pick(most, N_CASES))
     command = "fairprobe search --model module:attribute --data rows.csv --label income --sensitive sex --out cases.csv"
     say_blocks(
         [
-            Table.of_records(every, columns),
+            Table.of(["strategy", "#cases", "#judged", "#distinct", "#yield", "#cases/s", "#s"], map(_figures, every)),
             Sentence("Yield is cases among distinct inputs judged. It measures a strategy, not how common cases are."),
             Sentence(
                 f"{len(cases)} of the {most.n_cases:,} cases of {most.settings.strategy}: those most like people of "
@@ -86,6 +75,13 @@ def run(seed: int = 0) -> int:
 
 
 OPTIONS = o.options_of(run)
+
+
+def _figures(found: Found) -> list[str]:
+    counts = (f"{n:,}" for n in (found.n_cases, found.n_judged, found.n_distinct))
+    speed = f"{found.n_cases / found.seconds:,.0f}"
+    return [found.settings.strategy, *counts, f"{found.yield_:.1%}", speed, f"{found.seconds:.1f}"]
+
 
 # Cases as sentences, in the census's own words
 

@@ -13,10 +13,9 @@ from fairprobe.arguments import REQUIRED, Flag, WrittenFile, arguments_of
 from fairprobe.blocks import Code, Items
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request, domain_blocks
-from fairprobe.cli.data import Source
+from fairprobe.cli.data import Source, link_text, names
 from fairprobe.cli.files import STDOUT, Destination
 from fairprobe.cli.options import Option
-from fairprobe.cli.values import link_text, names
 from fairprobe.cli.words import note, say_blocks
 from fairprobe.domain import Domain, Link, MinedRule
 from fairprobe.domain.domain import MIN_EXPECTED

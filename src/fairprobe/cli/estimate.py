@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from fairprobe.arguments import Column, WrittenFile
 from fairprobe.blocks import Block, Items, Sentence
-from fairprobe.checks import checked_choice, checked_seed
+from fairprobe.checks import checked_choice
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
+from fairprobe.cli.data import names
 from fairprobe.cli.files import TABLES, Destination
-from fairprobe.cli.values import names
 from fairprobe.cli.words import note, progress
 from fairprobe.domain import Density
 from fairprobe.errors import SettingError
@@ -82,7 +82,6 @@ class Estimate(Command):
         del self.keywords["population"], self.keywords["progress"]
         Settings(**self.keywords)
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
-        self.keywords["seed"] = checked_seed(self.keywords["seed"])
         asked = None if request["population"] is None else names(request["population"]) or [""]
         self.asked = [checked_choice("population", name, POPULATIONS) for name in dict.fromkeys(asked or ())]
         self.gate = Gate.of(request["gate"])
@@ -99,8 +98,7 @@ class Estimate(Command):
 
     def load(self) -> None:
         """Load the domain, the rows and the model, and choose the populations."""
-        self.domain, self.rows = self.request.source.load()
-        self.check_linked()
+        self.load_inputs()
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
         self.populations = self._populations()
         for option in (*BESIDE, "out"):
@@ -112,10 +110,9 @@ class Estimate(Command):
             if self.gate.twins is not None and self.gate.twins not in self.sides:
                 raise SettingError(f"--gate {self.gate.twins} needs that share, got only the {self.sides[0]} share")
         if self.request["plot"] is not None and all(each.how in ("rows", "enumerate") for each in self._plans()):
-            raise SettingError(
-                f"--plot shows how a sample converges, got {', '.join(self.populations)}, all of which is judged: "
-                "add --method sample and --population domain, or give no --plot"
-            )
+            got = f"got {', '.join(self.populations)}, all of which is judged"
+            advice = "add --method sample and --population domain, or give no --plot"
+            raise SettingError(f"--plot shows how a sample converges, {got}: {advice}")
         self.model = self.load_model()
         self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
@@ -158,7 +155,7 @@ class Estimate(Command):
             self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
             sets = self._estimate(name)
             self.unfinished = None
-            self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
+            *_, self.shares[name] = sets.values()  # the last is that of all sensitive parameters together
             if self.request["by_parameter"]:
                 self.breakdowns[name] = sets
         if self.keywords["max_share"] is not None:
@@ -219,16 +216,12 @@ class Estimate(Command):
         if not self.shares:
             return []
         rows, shares = self._first_rows(), side_by_side(self.shares).values()
-        some: list[Block] = (
-            [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))] if rows else []
-        )
+        some: list[Block] = [Sentence("Some of these rows (--out FILE writes all of them):"), Items(tuple(rows))]
         limit, good = self.keywords["max_share"], self.keywords["favourable"]
         n_queries, seconds = (sum(getattr(share, name) for share in shares) for name in ("n_queries", "seconds"))
-        return [
-            *blocks_of(self.shares, self.breakdowns, some, good, limit),
-            *([] if self.result is None else verdict_blocks(self.result, self.gate.twins)),
-            Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}."),
-        ]
+        cost = Sentence(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {self.keywords['seed']}.")
+        said = [] if self.result is None else verdict_blocks(self.result, self.gate.twins)
+        return [*blocks_of(self.shares, self.breakdowns, some if rows else [], good, limit), *said, cost]
 
     def _first_rows(self) -> list[str]:
         """Return up to `N_SHOWN` discriminatory rows in words, by linked twins or else by plain twins."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder, filled
 from fairprobe.blocks import Block, Code, Sentence
-from fairprobe.checks import checked_choice, checked_count, checked_seed
+from fairprobe.checks import checked_choice, checked_count
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
@@ -26,14 +26,13 @@ from fairprobe.explanation.evidence import as_inputs
 from fairprobe.wording import listed
 
 POPULATIONS = ("domain", "valid", "density")
-EXPLAINING = "How it is explained"
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain"
 
-_ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
+OF_SEARCH = ("output", "threshold", "seed", "batch", "population")
+"""Arguments of `explain` whose options are those of the search, or of the command itself."""
 
-
-NOT_ABOUT_SEARCH = ("linked", *_ALSO_OF_SEARCH)
+NOT_ABOUT_SEARCH = ("linked", *OF_SEARCH)
 """Options of a search that are also allowed if --cases is given."""
 
 
@@ -66,9 +65,7 @@ OPTIONS = [
     *o.INPUTS,
     *searching.SEARCHING,
     *o.options_of(run),
-    *o.options_of(
-        explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
-    ),
+    *o.options_of(explain, but=OF_SEARCH, names={"max_queries": "explain_queries"}, panel="How it is explained"),
     *o.PRINTED,
 ]
 
@@ -87,7 +84,6 @@ class Explain(Search):
                 raise SettingError(f"{option} is about a search, got --cases, which need none: leave one of them out")
         if request["population"] is not None:
             checked_choice("population", request["population"], POPULATIONS)
-        self.keywords["seed"] = checked_seed(self.keywords["seed"])
         # The search has a limit on queries of its own.
         asked = {"max_queries": request["explain_queries"], "max_regions": request["max_regions"]}
         self.explaining = filled(explain, {name: value for name, value in asked.items() if value is not None})
@@ -125,11 +121,9 @@ class Explain(Search):
 
         known = [label for label in pd.unique(pd.Series(self.labels)) if not pd.isna(label)]
         if not any(label in classes for label in known):
-            label = self.request.source.label
-            raise DataError(
-                f"--label must name a column of the model's labels, {listed(classes)}; got {listed(known)} in {label}: "
-                "write them as the model does, or leave the column out by --ignore"
-            )
+            got = f"got {listed(known)} in {self.request.source.label}"
+            advice = "write them as the model does, or leave the column out by --ignore"
+            raise DataError(f"--label must name a column of the model's labels, {listed(classes)}; {got}: {advice}")
 
     def _population(self) -> Any:
         """Return the argument `population` of `explain`; None for the inputs that the search may try."""
@@ -148,20 +142,17 @@ class Explain(Search):
 
         If the search fails or is interrupted, its cases are kept and are not explained.
         """
-        found, names = self.cases, ["seed", "batch"]
-        if found is None:
+        told = {**self.explaining, "X": self.rows, "y": self.labels, "population": self.population}
+        told |= {"favourable": self.favourable, "seed": self.keywords["seed"], "batch": self.keywords["batch"]}
+        if self.cases is not None:
+            told |= {"domain": self.compared, **{name: self.keywords[name] for name in ("output", "threshold")}}
+        else:
             self.find()
-            found = self.found
             if self.interrupted or self.failures:
                 return
-        else:
-            names += ["output", "threshold"]
-            self.explaining["domain"] = self.compared
-        given = {name: self.keywords[name] for name in names} | {"favourable": self.favourable}
         with progress() as watch:
-            told = {**self.explaining, **given, "X": self.rows, "y": self.labels, "population": self.population}
-            why = explain(found, self.model, **{**told, "progress": watch})
-        self.result = why
+            told["progress"] = watch
+            why = self.result = explain(self.found if self.cases is None else self.cases, self.model, **told)
         for part in (why.directions, why.influence, why.severity):
             for check, message in part.health:
                 note(f"{check}: {message}")

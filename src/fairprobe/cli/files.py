@@ -70,12 +70,11 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
     except UnicodeDecodeError as error:
         got = f"the byte 0x{error.object[error.start]:02x}"
         raise DataError(f"{file} must be UTF-8 text, got {got}: a binary file, or UTF-16?") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{file} must be compressed by gzip, got {_first_line(error)}") from None
     except DataError:
         raise
-    except ValueError as error:
-        raise DataError(f"{file} must be a CSV file, got {_first_line(error)}") from None
+    except (ValueError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        rule = "must be a CSV file" if isinstance(error, ValueError) else "must be compressed by gzip"
+        raise DataError(f"{file} {rule}, got {_first_line(error)}") from None
 
 
 def _open(file: Path) -> IO[str]:
@@ -183,9 +182,8 @@ class Destination:
         except OSError as error:
             raise SettingError(f"{option} must be a {what} that can be written, got {error.strerror}: {name}") from None
         if not overwrite and path.exists():
-            raise SettingError(
-                f"{option} must name a file that is not there yet, got {name}: --overwrite allows to replace it"
-            )
+            rule = f"{option} must name a file that is not there yet"
+            raise SettingError(f"{rule}, got {name}: --overwrite allows to replace it")
         return cls(name)
 
     @property

@@ -57,8 +57,6 @@ They are sensitive by law in places, but often permitted or with many values."""
 
 LABEL = r"label|target|class|outcome|y|income|approved|default|decision"
 
-SEPARATE = r"(?:^|[^a-z])(?:{})(?:$|[^a-z])"
-
 
 def run(
     data: DataFile,
@@ -97,12 +95,8 @@ def run(
     trust = " --trust-config" if danger_of(KEYS["model"], known["model"], Path(name)) else ""
     target.write_text(config_text(known, rows, f"fairprobe audit {Path(name).name}{trust}"))
     guessed = f"sensitive: {', '.join(sensitive) or 'none found'}; label: {label or 'none found'}"
-    say_blocks(
-        [
-            Sentence(f"{name} is written. Look at what was guessed by name: {guessed}."),
-            Code(f"fairprobe audit {name}{trust}", "Then"),
-        ]
-    )
+    looked_at = Sentence(f"{name} is written. Look at what was guessed by name: {guessed}.")
+    say_blocks([looked_at, Code(f"fairprobe audit {name}{trust}", "Then")])
     return 0
 
 
@@ -121,7 +115,7 @@ def named(pattern: str, columns: Iterable[Any]) -> list[str]:
     >>> named(SENSITIVE, ["Sex", "sextant", "native-country", "applicant_race"])
     ['Sex', 'native-country', 'applicant_race']
     """
-    words = re.compile(SEPARATE.format(pattern), re.IGNORECASE)
+    words = re.compile(rf"(?:^|[^a-z])(?:{pattern})(?:$|[^a-z])", re.IGNORECASE)
     return [str(name) for name in columns if words.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)))]
 
 

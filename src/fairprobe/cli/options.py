@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from fairprobe.arguments import NUMBER, REQUIRED, WHOLE, Argument, Flag, Kind, arguments_of
-from fairprobe.cli.data import Source
-from fairprobe.cli.values import number_or_text
+from fairprobe.cli.data import Source, number_or_text
 from fairprobe.cli.words import ARGUMENTS, NONE, flag, help_of
 from fairprobe.model.remote import connect
 from fairprobe.model.sources.load import load_model

@@ -11,9 +11,8 @@ from fairprobe.arguments import ReadFile, WrittenFile
 from fairprobe.blocks import Block, Items, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.data import Source
+from fairprobe.cli.data import Source, as_options
 from fairprobe.cli.files import TABLES
-from fairprobe.cli.values import as_options
 from fairprobe.cli.words import note
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError, SettingError
@@ -99,10 +98,9 @@ class Replay(Command):
             return source.load()[0]
         if all(each.domain is not None for each in self.runs):
             return None
-        raise SettingError(
-            f"{self.request['run']} holds no domain (tables hold none, nor do runs with masked values or functions as "
-            "constraints): say --domain, or --data and --sensitive"
-        )
+        why = "tables hold none, nor do runs with masked values or functions as constraints"
+        advice = "say --domain, or --data and --sensitive"
+        raise SettingError(f"{self.request['run']} holds no domain ({why}): {advice}")
 
     def _question(self, run: SavedCases, given: Domain | None) -> tuple[Question, Domain]:
         """Return the question of a run (sensitive parameters, links, output, threshold) and the domain to ask it in.

@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 
 from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.blocks import Block, Code, Sentence
-from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.data import check_columns
-from fairprobe.cli.values import names
+from fairprobe.cli.data import check_columns, names
 from fairprobe.cli.words import progress, spinner
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
@@ -72,13 +70,12 @@ class Retrain(Command):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        keywords = request.keywords(retrain)
+        self.keywords = keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
         Settings(**keywords)
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
 
     # The data
 
@@ -122,9 +119,8 @@ class Retrain(Command):
         from fairprobe.datasets import load_census
 
         if not self.request["model"].startswith(f"{SUBJECT}:"):
-            raise SettingError(
-                "--data must name the rows to fit to, got none: only a subject:NAME has its own, the census"
-            )
+            rule = "--data must name the rows to fit to"
+            raise SettingError(f"{rule}, got none: only a subject:NAME has its own, the census")
         if self.request["held_out"] is not None:
             raise SettingError("--held-out goes with --data, got no --data: the census has a test split of its own")
         source = self.request.source
@@ -172,7 +168,7 @@ class Retrain(Command):
 
     def blocks(self) -> Sequence[Block]:
         """Return the blocks of the result, and the code that loads the new model if it was written."""
-        result, out = self.result, self.targets["out"]
+        result, out = self.result, self.targets.get("out")
         blocks = list(super().blocks())
         if result is not None and out is not None and not result.accepted:
             blocks.append(Sentence(f"Nothing is written to {out.name}, as no round was accepted."))

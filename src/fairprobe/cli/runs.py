@@ -49,10 +49,10 @@ def run(action: str, folders: Sequence[str] = (), out: WrittenFile | None = None
     found = listed(Path(folders[0] if folders else "runs")) if action == "list" else [shown(folders[0], check=True)]
     if json:
         sys.stdout.write(dumps(found if action == "list" else found[0]) + "\n")
-        return 0
-    show(found)
-    if action == "show":
-        show_end(found[0])
+    else:
+        show(found)
+        if action == "show":
+            show_end(found[0])
     return 0
 
 
@@ -112,10 +112,10 @@ def show(found: list[dict[str, Any]]) -> None:
     for each in found:
         if "error" in each:
             note(f"unreadable-run: {each['error']}")
-            continue
-        held = counted(each["n_cases"], "case") if "n_cases" in each else counted(each["n_queries"], "answer")
-        megabytes = f"{each['n_bytes'] / MEGABYTE:,.1f}"
-        rows.append([each["path"], each["kind"], each["state"], f"{each['n_shards']:,}", held, megabytes])
+        else:
+            held = counted(each["n_cases"], "case") if "n_cases" in each else counted(each["n_queries"], "answer")
+            counts = f"{each['n_shards']:,}", held, f"{each['n_bytes'] / MEGABYTE:,.1f}"
+            rows.append([each["path"], each["kind"], each["state"], *counts])
     columns = ["run", "kind", "state", "#shards", "#found in them", "#MB"]
     say_blocks([Table.of(columns, rows) if rows else Sentence("There are no runs.")])
 

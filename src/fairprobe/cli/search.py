@@ -90,8 +90,7 @@ class Search(Command):
 
     def load(self) -> None:
         """Load the domain, the rows and the model, and fit a density to the rows if one is needed."""
-        self.domain, self.rows = self.request.source.load()
-        self.check_linked()
+        self.load_inputs()
         self._check_start()
         least, changes = self.request["min_plausibility"], self.keywords["max_changes"]
         self.keywords["start"] = self.rows if self.start == "rows" else None

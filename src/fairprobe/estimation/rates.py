@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.blocks import Cell, Interval, Table
+from fairprobe.blocks import Cell, Column, Interval, Table
 from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.bounds.intervals import split_confidence
@@ -86,7 +86,7 @@ def rates_of(
         )
         low, high = (lead, lead) if place == best else (math.nan, math.nan)
         if place != best and both.any() and not is_count:
-            low, high = _paired(*(mask[both] for mask in only), each, _some(weights, both), _some(groups, both))
+            low, high = _paired(only[0][both], only[1][both], each, _some(weights, both), _some(groups, both))
         rows.append((words, rate, lead, low, high, int(both.sum())))
     return pd.DataFrame(rows, columns=["combination", "rate", "difference", "low", "high", "n"])
 
@@ -118,7 +118,11 @@ def rates_table(rates: Sequence[Mapping[str, Any]], rated: str | None, is_last_c
     about = (
         f"{value(rated)}, the model's last class: no favourable outcome was named" if is_last_class else value(rated)
     )
-    columns = {"If everybody were": ("combination", value), "Rate": drawn, "Difference to the highest": difference}
+    columns: dict[str, Column] = {
+        "If everybody were": ("combination", value),
+        "Rate": drawn,
+        "Difference to the highest": difference,
+    }
     return Table.of_records(rates, columns, f"Rate of {about}")
 
 

@@ -220,7 +220,8 @@ class Survey:
         if rated is None:
             return {}
         counted = np.concatenate(count.counted)
-        weights, groups = (None if each is None else each[counted] for each in (population.weights, population.groups))
+        weights = None if population.weights is None else population.weights[counted]
+        groups = None if population.groups is None else population.groups[counted]
         good, is_count = rated.got(answers.outputs), self._rows_are == "training"
         rates = rates_of(answers, good, self.confidence, weights=weights, groups=groups, is_count=is_count)
         return {"rates": rates, "rated": str(rated.word), "is_last_class": self._favourable is None}

@@ -120,8 +120,12 @@ class Verdict(Result):
 
     def jsonable(self) -> dict[str, Any]:
         """The verdict as a dict for JSON."""
-        more = {"outcome": str(self.outcome), "condition": self.condition, "share": self.share.jsonable()}
-        more["details"] = list(self.details)
+        more: dict[str, Any] = {
+            "outcome": str(self.outcome),
+            "condition": self.condition,
+            "details": list(self.details),
+        }
+        more["share"] = self.share.jsonable()
         return {**vars(self), **more}
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.auditing import content as audit_content
 from fairprobe.auditing.content import plain
-from fairprobe.auditing.folder import AUDIT, DOMAIN, RunFolder
-from fairprobe.auditing.privacy import MASKED
+from fairprobe.auditing.result import AUDIT, DOMAIN, RunFolder
+from fairprobe.auditing.state import MASKED
 from fairprobe.checks import parsed_toml
 from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -20,8 +21,9 @@ from markupsafe import Markup
 from fairprobe import wording
 from fairprobe.blocks import Block, Interval, Table
 from fairprobe.checks import is_number
-from fairprobe.report.content import Content, changes_of, held_of, population_title, scale_of
-from fairprobe.report.sections import ASKED_BY, TAGS, chapters, head
+from fairprobe.report.content import Content, changes_of, held_of, interval_of, population_title, scale_of
+from fairprobe.report.first_screen import head
+from fairprobe.report.sections import ASKED_BY, TAGS, chapters
 from fairprobe.wording import TWINS, answer, counted, shown
 
 LARGEST = 2**53
@@ -83,9 +85,8 @@ def _held(of: Mapping[str, Any], end: float) -> dict[str, Any]:
 
     `end` is the end of the drawing's axis.
     """
-    words = wording.between(of["low"], of["high"], of["limit"])
-    words = f"{wording.percent(of['value'], of['limit'])}, {words}"
-    return {**of, "interval": Interval(words, of["low"], of["value"], of["high"], end, of["limit"])}
+    drawn = interval_of({**of, "method": None}, end, of["limit"])
+    return {**of, "interval": replace(drawn, text=f"{wording.percent(of['value'], of['limit'])}, {drawn.text}")}
 
 
 def _policy(style: str, script: str) -> str:

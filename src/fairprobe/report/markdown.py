@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from fairprobe.blocks import Block, Code, Figure, Items, Remark, Section, Sentence, Table
 from fairprobe.report.content import Content, part_of_why
-from fairprobe.report.findings import shares_table
-from fairprobe.report.sections import chapters, head, identity, limitations
+from fairprobe.report.first_screen import head
+from fairprobe.report.sections import chapters, identity, limitations, shares_table
 from fairprobe.wording import DIRECTIONAL, closed, parted, percent, value
 
 IN_CARD = ("Model", "Data", "Date", "Versions", "Digest of audit.json")

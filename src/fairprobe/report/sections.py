@@ -1,4 +1,4 @@
-"""Sections of a report on method and record, and the chapters that hold all sections.
+"""Sections of a report, and the chapters that hold them.
 
 A section is a function that makes blocks from the content. A section without blocks is left out. A new section is one
 function and one line in `CHAPTERS`.
@@ -7,26 +7,290 @@ function and one line in `CHAPTERS`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
-from fairprobe.blocks import Block, Code, Items, Section, Sentence, Table
+from fairprobe import wording
+from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
 from fairprobe.estimation.rates import rates_table
-from fairprobe.report import findings
-from fairprobe.report.content import Columns, Content, health_of, outcome_of, plots_in, table_of
-from fairprobe.wording import ROLES, capital, closed, counted, figure, listed, magnitude, outcome_words, percent, value
+from fairprobe.report import content as parts
+from fairprobe.report.content import Columns, Content, changes_words, part_of_why, plots_in, table_of
+from fairprobe.wording import between, closed, counted, figure, magnitude, percent, value
+
+MOST_CASES = 20
+"""Largest number of cases, or of rows with another answer, in a table; chosen. A page lists all of them."""
+
+MOST_ANSWERS = 4
+"""Largest number of combinations of sensitive values whose answers a table lists one by one; chosen."""
+
+MOST_PROXIES = 12
+"""Largest number of columns in the table of proxies; chosen. `audit.json` has all of them."""
+
+MOST_REMEDIES = 16
+"""Largest number of rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
+
+
+# What was found
+
+
+def rows(content: Content) -> Iterator[Block]:
+    """Yield the section on real rows that get another answer if a sensitive value changes."""
+    flips, is_linked = content["rows"]["flips"], content["domain"]["links"]
+    changed = "a sensitive value and what is linked to it were" if is_linked else "only a sensitive value was"
+    text = f"{parts.flips_words(content)} if {changed} another."
+    if len(flips) < content["rows"]["n_flipped"]:
+        text += f" The report has {magnitude(len(flips))} of them."
+    if not content["about"]["shows_rows"]:
+        text += " Rows are people: the report names them and shows what differs, not their other values."
+    columns: Columns = {"Row": "row", "What differs": ("changes", changes_words), "Answers": _answers}
+    yield from table_of(flips, columns, text, most=MOST_CASES, name="flips")
+
+
+def _answers(flip: Mapping[str, Any]) -> str:
+    """Return what each combination of sensitive values gets; of many, what the person gets and how many differ."""
+    answers, own = {who: value(wording.answer(output)) for who, output in flip["answers"].items()}, flip["own"]
+    if len(answers) <= MOST_ANSWERS or own not in answers:
+        return ", ".join(f"{value(who)}: {output}" for who, output in answers.items())
+    n = sum(output != answers[own] for output in answers.values())
+    return f"{value(own)}: {answers[own]}; another answer in {n} of {len(answers) - 1} other combinations"
+
+
+def shares(content: Content) -> Iterator[Block]:
+    """Yield the section on all shares, and on the shares with limits by who is worse off."""
+    limit, end = content["question"]["max_share"], parts.scale_of(content)
+    text = "The share of each population whose answer changes with a sensitive value, with its interval."
+    text += f" The limit is {percent(limit)}; the last column marks the shares that it binds." if limit else ""
+    yield from shares_table(content, content["shares"], text)
+    for share in content["shares"]:
+        if share["is_main"]:
+            worse_off = f" Most often worse off: {value(share['worse_off'])}." if share["worse_off"] else ""
+            title = f"{parts.population_title(share)}, {share['twins']} twins"
+            yield Sentence(closed(share["sentence"]) + worse_off, title)
+    for share in content["shares"]:
+        if share["rates"]:
+            told = rates_table(share["rates"], share["rated"], share["is_last_class"])
+            yield Section(f"Rates, {share['twins']} twins", (told,))
+    columns: Columns = {"Worse off": "combination", "Twins": "twins", "#Limit": ("limit", percent)}
+    columns |= {**_figures(end, itemgetter("limit")), "Verdict": parts.outcome_of}
+    sides = tuple(table_of(content["verdict"]["directions"], columns))
+    if sides and content["shares"]:
+        yield Section("Limits for one side", sides)
+
+
+def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str = "") -> Iterator[Block]:
+    """Yield the sentence `text` and a table of the `shown` shares with intervals.
+
+    The table marks the shares that the limit binds.
+    """
+    limit, end = content["question"]["max_share"], parts.scale_of(content)
+    bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
+    columns: Columns = {"Population": parts.population_title, "Twins": "twins", "Sensitive": ("sensitive", parts.names)}
+    columns |= {**_figures(end, lambda share: bound.get(share["id"])), "#Hits": hits_words}
+    marks: Columns = {"Limit": lambda share: "bound" if share["id"] in bound else ""} if bound else {}
+    yield from table_of(shown, columns | marks, text)
+
+
+def _figures(end: float, limit_of: Callable[[Mapping[str, Any]], float | None]) -> Columns:
+    """Return table columns with the value, the interval and the confidence of a share.
+
+    `end` is the end of the axis on which a page draws intervals. The function `limit_of` gives the limit that binds a
+    share, from which its figures must differ; None for no limit.
+    """
+    return {
+        "#Share": lambda share: percent(share["value"], limit_of(share)),
+        "Interval": lambda share: parts.interval_of(share, end, limit_of(share)),
+        "#Confidence": parts.confidence,
+    }
+
+
+def hits_words(of: Mapping[str, Any]) -> str:
+    """Return a share's number of discriminatory inputs and number of comparable inputs as text, as in "5 of 100"."""
+    return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
+
+
+def regions(content: Content) -> Iterator[Block]:
+    """Yield the section on the regions of inputs that hold most cases, each with its rule and figures."""
+    found, why = part_of_why(content, "regions"), content["why"]
+    if not found:
+        return
+    holding = counted(len(found), "region holds", "regions hold")
+    text = f"{holding} {percent(why['coverage'])} of {counted(why['n_cases'], 'case')}. Those that touch most people "
+    yield Sentence(f"{text}come first. fairprobe takes a rule as it is.")
+    rows_are = "training data" if content["about"]["data"]["role"] == "training" else "rows"
+    for place, region in enumerate(found, start=1):
+        yield Section(f"Region {place}", tuple(_region(region, rows_are)))
+
+
+def _region(region: Mapping[str, Any], rows_are: str) -> Iterator[Block]:
+    text = percent(region["precision"]) + (f" ({_between(region)})" if region["n"] else "")
+    facts: dict[str, Any] = {
+        "Cases among its inputs": Interval(text, region["low"], region["precision"], region["high"]),
+        "Of the cases found": percent(region["coverage"]),
+    }
+    if region["n_rows"] is not None:
+        facts["Real people in it"] = f"{magnitude(region['n_rows'])} ({percent(region['of_rows'])} of the rows)"
+    elif region["of_density"] is not None:
+        facts["Of the density"] = percent(region["of_density"])
+    if region["of_domain"] is not None:
+        facts["Of the domain"] = percent(region["of_domain"])
+    yield Code(region["text"])
+    yield Table((), tuple(facts.items()))
+    if region["directions"] and region["directions"]["sentences"]:
+        yield Sentence(" ".join(region["directions"]["sentences"]), "Who is worse off")
+    if region["in_data"]:
+        yield Sentence(closed(region["in_data"]["sentence"]), f"In the {rows_are}")
+
+
+def cases(content: Content) -> Iterator[Block]:
+    """Yield the section on the cases of the search, with what differs in their twins."""
+    found = content["cases"]
+    is_ranked = found and found[0]["severity"] is not None
+    text = "Each case is an input with a twin that the model answers differently, though only the marked values differ."
+    text += " The most severe and plausible cases come first." if is_ranked else ""
+    text += f" The report has {counted(len(found), 'case')}. A directed search found them, so their number does not "
+    text += "say how common such inputs are."
+    columns: Columns = {
+        "Case": "id",
+        "What differs": lambda case: changes_words(parts.changes_of(case)),
+        "Answers": lambda case: " → ".join(value(wording.answer(output)) for output in case["outputs"]),
+        "#Severity": ("severity", figure),
+        "Equal in both": parts.same_words,
+    }
+    yield from table_of(found, columns, text, most=MOST_CASES, name="cases")
+
+
+# Why
+
+
+def directions(content: Content) -> Iterator[Block]:
+    """Yield the section on who is worse off, and how often."""
+    told = part_of_why(content, "directions")
+    sentences = told["sentences"] if told and told["directions"] else []
+    yield from map(Sentence, sentences)
+    yield from plots_in(content, "directions", sentences) if sentences else ()
+
+
+def influence(content: Content) -> Iterator[Block]:
+    """Yield the section on the parameters whose changes end a case, and on the severity of cases."""
+    told = part_of_why(content, "influence")
+    if told and told["parameters"]:
+        severity = part_of_why(content, "severity").get("sentences", [])
+        yield from map(Sentence, [*told["sentences"], *severity])
+        yield from plots_in(content, "influence", told["sentences"])
+
+
+def inside(content: Content) -> Iterator[Block]:
+    """Yield the section on the parts inside the model, such as nodes of trees, that use the sensitive parameters."""
+    told = part_of_why(content, "inside").get("sentences")
+    if told:
+        yield Items(tuple(told))
+
+
+def proxies(content: Content) -> Iterator[Block]:
+    """Yield the section on columns that reveal the sensitive parameters (proxies)."""
+    told = content["proxies"]
+    columns: Columns = {"Sensitive": "sensitive", "Revealed by": "column", "Value revealed best": "value"}
+    columns |= {"#AUC": ("auc", figure), "Interval": lambda row: f"{figure(row['low'])} to {figure(row['high'])}"}
+    if told:
+        yield Sentence(closed(told["sentence"]))
+        yield from table_of(told["table"], columns, most=MOST_PROXIES)
+
+
+# What would change it
+
+
+def remedies(content: Content) -> Iterator[Block]:
+    """Yield the section on simulated shares: those that would be left if a region's inputs were decided otherwise."""
+    text = "A simulation of what would be left if the model's answer inside a region were decided otherwise. "
+    text += "No model was changed."
+    columns: Columns = {
+        "Region": "region",
+        "Decided by": "decision",
+        "Measured on": lambda each: f"{parts.population_title(each)}, {each['twins']}",
+        "#Now": ("before", percent),
+        "#Simulated": ("after", percent),
+        "Interval": _between,
+        "#Accuracy now": ("accuracy_before", percent),
+        "#Accuracy simulated": ("accuracy_after", percent),
+    }
+    yield from table_of(part_of_why(content, "remedies"), columns, text, most=MOST_REMEDIES)
+
+
+def retraining(content: Content) -> Iterator[Block]:
+    """Yield the section on shares and accuracy before and after retraining, and on other ways to train."""
+    told = content["retraining"]
+    if not told:
+        return
+    yield Sentence(_retrained_words(told))
+    rows = [
+        [retrained_rows(told, name), percent(told["before"][name]["value"]), percent(share["value"]), _between(share)]
+        for name, share in told["after"].items()
+    ]
+    accuracy = ["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""]
+    yield Table.of(["Measured on", "#Before", "#After", "Interval after"], [*rows, accuracy])
+    if told["failure"]:
+        yield Sentence(closed(told["failure"]))
+    yield from plots_in(content, "retraining")
+    controls = [
+        [
+            ": ".join(filter(None, [value(control["words"]), control["why_not"]])),
+            *(percent(control["shares"].get(name, {}).get("value")) for name in told["after"]),
+            percent(control["accuracy"]),
+        ]
+        for control in told["controls"].values()
+    ]
+    columns = ["Another way to train", *(f"#{_title(name)}" for name in told["after"]), "#Accuracy"]
+    if controls:
+        yield Section("Controls", (Table.of(columns, controls),))
+
+
+def _between(of: Mapping[str, Any]) -> str:
+    return between(of["low"], of["high"])
+
+
+def _title(population: str) -> str:
+    return "Linked rows" if population == "linked" else wording.POPULATION_TITLES.get(population, population)
+
+
+def retrained_rows(told: Mapping[str, Any], population: str) -> str:
+    """Return words on the rows or the population on which shares before and after retraining were measured."""
+    if population not in ("rows", "linked"):
+        return _title(population)
+    seen = "that it was fitted to" if told["on_fitted_rows"] else "held back from fitting"
+    return f"{counted(told['before'][population]['n'], 'row')} {seen}{', linked twins' * (population == 'linked')}"
+
+
+def _retrained_words(told: Mapping[str, Any]) -> str:
+    """Return sentences on the result of retraining, and on the models to which the figures before and after belong."""
+    accepted = "A retrained model was accepted" if told["accepted"] else "No retrained model was shown to be better"
+    after = "the new model" if told["accepted"] else "the model given"
+    text = f"{accepted}, after {counted(len(told['rounds']), 'round')}. "
+    text += f"Before is {told['before_is']}; after is {after}."
+    if told["is_reported"] and not told["on_fitted_rows"]:
+        text += " The rows and inputs of these figures were used neither to fit nor to choose a model."
+    return f"{text} The shares of the audited model on all rows stand in another section."
+
+
+def sensitivity(content: Content) -> Iterator[Block]:
+    """Yield the section on the verdict with one setting changed at a time."""
+    columns: Columns = {
+        "Changed": "what",
+        "Verdict": parts.outcome_of,
+        "#Share": ("value", percent),
+        "Interval": _between,
+        "#Hits": hits_words,
+    }
+    yield from table_of(content["sensitivity"], columns, "The same question, with one thing changed at a time.")
+
 
 # How it was measured
 
 
 def question(content: Content) -> Iterator[Block]:
     """Yield the section on the sensitive parameters, the limits and the domain."""
-    columns: Columns = {
-        "Parameter": ("name", value),
-        "Kind": ("kind", value),
-        "Values": ("words", value),
-        "Role": lambda each: "sensitive" if each["is_sensitive"] else "",
-    }
+    columns: Columns = {"Parameter": "name", "Kind": "kind", "Values": "words"}
+    columns |= {"Role": lambda each: "sensitive" if each["is_sensitive"] else ""}
     yield Table.of_facts(_asked(content))
     yield from table_of(content["domain"]["parameters"], columns)
 
@@ -58,13 +322,8 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
 def sampling(content: Content) -> Iterator[Block]:
     """Yield the section on how many inputs each phase drew, from where, and how many queries it took."""
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
-    columns: Columns = {
-        "Phase": ("phase", value),
-        "What": ("what", value),
-        "Drawn from": ("distribution", value),
-        "#Inputs": ("n_inputs", magnitude),
-        "#Queries": ("n_queries", magnitude),
-    }
+    columns: Columns = {"Phase": "phase", "What": "what", "Drawn from": "distribution"}
+    columns |= {"#Inputs": ("n_inputs", magnitude), "#Queries": ("n_queries", magnitude)}
     totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
     if sent is not None:
         totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
@@ -98,7 +357,7 @@ def impact(content: Content) -> Iterator[Block]:
 
 def health(content: Content) -> Iterator[Block]:
     """Yield the section on the messages of the health checks."""
-    told = health_of(content)
+    told = parts.health_of(content)
     if told:
         yield Table.of_facts((value(each["check"]), each["message"]) for each in told)
 
@@ -130,11 +389,11 @@ def identity(content: Content) -> dict[str, str]:
     facts: dict[str, Any] = {
         "Model": f"{value(model['name'])}, {value(model['kind'])}, {model['hash'] or 'no hash'}{hash_of}",
         "Data": f"{value(data['name'] or 'rows')}, {counted(data['n_rows'], 'row')}, "
-        f"{ROLES.get(data['role'], data['role'])}, {data['hash']}",
+        f"{wording.ROLES.get(data['role'], data['role'])}, {data['hash']}",
         "Settings": about["config_hash"],
         "Seed": about["seed"],
         "Date": value(about["date"] or "not given"),
-        "Versions": listed(f"{value(name)} {value(version)}" for name, version in about["versions"].items()),
+        "Versions": wording.listed(f"{value(name)} {value(version)}" for name, version in about["versions"].items()),
         "Selfcheck": about["selfcheck"]["line"] if about["selfcheck"] else "not run",
         "Attempts": f"{counted(len(about['attempts']), 'run')} on this model and data, with this one",
         "Masked": ", ".join(map(value, about["masked"])),
@@ -147,9 +406,9 @@ def attempts(content: Content) -> Iterator[Block]:
     """Yield the section on all attempts on the audit's model and data, if there is more than one."""
     runs = content["about"]["attempts"]
     columns: Columns = {
-        "#Seed": ("seed", value),
+        "#Seed": "seed",
         "Date": lambda each: value(each["date"] or "not given"),
-        "Verdict": outcome_of,
+        "Verdict": parts.outcome_of,
         "Settings": lambda each: each["config_hash"][:19],
         "Which": lambda each: "this one" if each["is_this"] else "",
     }
@@ -182,21 +441,21 @@ TAGS = {
 
 CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
     "What was found": {
-        "rows": ("Real rows that get another answer", findings.rows, "ai-act nist ecoa"),
-        "shares": ("How common it is", findings.shares, "ai-act nist sr-11-7 ecoa"),
-        "regions": ("Where it happens most", findings.regions, "nist sr-11-7"),
-        "cases": ("Cases, before and after", findings.cases, "ai-act ecoa"),
+        "rows": ("Real rows that get another answer", rows, "ai-act nist ecoa"),
+        "shares": ("How common it is", shares, "ai-act nist sr-11-7 ecoa"),
+        "regions": ("Where it happens most", regions, "nist sr-11-7"),
+        "cases": ("Cases, before and after", cases, "ai-act ecoa"),
     },
     "Why": {
-        "directions": ("Who is worse off", findings.directions, "nist ecoa"),
-        "influence": ("Which parameters matter", findings.influence, "nist sr-11-7"),
-        "inside": ("Inside the model", findings.inside, ""),
-        "proxies": ("Which columns reveal the sensitive parameters", findings.proxies, "nist ecoa"),
+        "directions": ("Who is worse off", directions, "nist ecoa"),
+        "influence": ("Which parameters matter", influence, "nist sr-11-7"),
+        "inside": ("Inside the model", inside, ""),
+        "proxies": ("Which columns reveal the sensitive parameters", proxies, "nist ecoa"),
     },
     "What would change it": {
-        "remedies": ("What would end it, simulated", findings.remedies, "nist"),
-        "retraining": ("Retraining", findings.retraining, "nist sr-11-7"),
-        "sensitivity": ("What the verdict depends on", findings.sensitivity, "sr-11-7"),
+        "remedies": ("What would end it, simulated", remedies, "nist"),
+        "retraining": ("Retraining", retraining, "nist sr-11-7"),
+        "sensitivity": ("What the verdict depends on", sensitivity, "sr-11-7"),
     },
     "How it was measured": {
         "question": ("What was asked", question, "ai-act sr-11-7"),
@@ -221,7 +480,7 @@ ASKED_BY["verdict"] = "ai-act nist ecoa"
 
 def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
     """Yield the chapters of a report with their sections; sections named in `but` and empty ones are left out."""
-    missing = (content["why"] or {}).get("not_measured") or {}
+    missing = part_of_why(content, "not_measured")
     for title, sections in CHAPTERS.items():
         parts = []
         for name, (heading, make, _) in sections.items():
@@ -229,75 +488,3 @@ def chapters(content: Content, but: Collection[str] = ()) -> Iterator[Section]:
             parts += [Section(heading, blocks, name)] if blocks and name not in but else []
         if parts:
             yield Section(title, tuple(parts))
-
-
-def head(content: Content) -> Iterator[Block]:
-    """Yield the blocks at the top of a report: verdict, shares in words, rates, who is worse off, facts, next step.
-
-    A note comes first if the audit was interrupted.
-    """
-    interrupted, verdict = content["about"]["interrupted"], content["verdict"]
-    if interrupted:
-        text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."
-        yield Sentence(text, "Interrupted")
-    yield Sentence(capital(closed(verdict["why"])), outcome_words(verdict))
-    said = [*verdict["details"], *(side["sentence"] for side in verdict["directions"]), *worse_off_words(content)]
-    if said:
-        yield Items(tuple(closed(capital(each)) for each in said))
-    yield from rates_of(content)
-    yield Table.of_facts(_facts(content))
-    yield Sentence(next_step(content), "Next")
-
-
-def _facts(content: Content) -> Iterator[tuple[str, str]]:
-    """Yield the facts that a reader needs first: the model, the rows and what they are, the question, date and seed."""
-    about, question = content["about"], content["question"]
-    data = about["data"]
-    yield "Model", value(about["model"]["name"])
-    of = f" of {value(data['name'])}" if data["name"] else ""
-    yield "Rows", f"{magnitude(data['n_rows'])}{of}; {ROLES.get(data['role'], data['role'])}"
-    yield "Sensitive", ", ".join(map(value, question["sensitive"]))
-    limit = "by side" if question["directions"] else "none given"
-    yield "Limit", limit if question["max_share"] is None else percent(question["max_share"])
-    if question["output"] != "label":
-        yield "Threshold", f"{figure(question['threshold'])} ({question['output']})"
-    yield "Date", value(about["date"] or "not given")
-    yield "Seed", str(about["seed"])
-
-
-def next_step(content: Content) -> str:
-    """Return a sentence on what the reader should do next, which follows from the verdict."""
-    verdict, about = content["verdict"], content["about"]
-    if about["interrupted"]:
-        return "Run the audit again: it is not complete."
-    if verdict["outcome"] == "violated":
-        return "Read who is affected and where, then compare the ways that would end it."
-    if verdict["outcome"] == "no-limit":
-        return "Name the largest share that you allow (max_share), so that the audit has a verdict."
-    is_count = about["data"]["role"] == "training" and verdict["outcome"] == "inconclusive"
-    if verdict["condition"] or is_count:
-        return "Say what the rows are to the model (rows_are): only held-out rows represent other people."
-    if verdict["outcome"] == "passed":
-        return "Keep this report. Repeat the audit when the model or the people change."
-    return "Read the reason above and the remarks: they say what would settle the verdict."
-
-
-def worse_off_words(content: Content) -> Iterator[str]:
-    """Yield a sentence on who is worse off for each bound share that tells it."""
-    for share in content["shares"]:
-        if share["id"] not in content["verdict"]["bound"] or not share["worse_off"]:
-            continue
-        favourable = str(content["question"]["favourable"])
-        got = {each["combination"]: each.get(favourable) for each in share["outcomes"] or []}
-        said = f"Most often worse off ({share['twins']} twins) is {value(share['worse_off'])}"
-        n = got.get(share["worse_off"])
-        of = "" if n is None else f": {value(favourable)} in {magnitude(n)} of the {counted(share['hits'], 'case')}"
-        yield f"{said}{of}"
-
-
-def rates_of(content: Content) -> Iterator[Table]:
-    """Yield a table of the rates for the first bound share of rows that has them."""
-    bound = content["verdict"]["bound"]
-    told = sorted((share for share in content["shares"] if share["rates"]), key=lambda each: each["id"] not in bound)
-    for share in told[:1]:
-        yield rates_table(share["rates"], share["rated"], share["is_last_class"])

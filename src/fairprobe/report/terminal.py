@@ -28,8 +28,7 @@ def written(blocks: Sequence[Block], width: int | None = None) -> str:
 def _lines(block: Block, width: int | None) -> Iterator[str]:
     match block:
         case Sentence():
-            title = f"{block.title}: " if block.title else ""
-            yield _wrapped(f"{title}{block.text}", width, 2)
+            yield _wrapped(f"{block.title}: {block.text}" if block.title else block.text, width, 2)
         case Items():
             yield from (_wrapped(f"{INDENT}- {each}", width, 4) for each in block.texts)
         case Code():
@@ -53,13 +52,10 @@ def shown(text: object) -> str:
 
 
 def _wrapped(text: str, width: int | None, indent: int) -> str:
-    text = shown(text)
     if width is None:
-        return text
-    return "\n".join(
-        textwrap.fill(line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
+        return shown(text)
+    wrap = textwrap.TextWrapper(width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(wrap.fill, shown(text).split("\n")))
 
 
 def aligned(table: Table) -> list[str]:
@@ -71,8 +67,5 @@ def aligned(table: Table) -> list[str]:
     rows = [[shown(cell) for cell in row] for row in ([table.columns] if table.columns else []) + [*table.rows]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     signs = [">" if name in table.numbers else "<" for name in table.columns] or ["<"] * len(widths)
-    lines = []
-    for row in rows:
-        cells = (f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True))
-        lines.append(f"{INDENT}{'  '.join(cells)}".rstrip())
-    return lines
+    forms = [f"{sign}{width}" for sign, width in zip(signs, widths, strict=True)]
+    return [f"{INDENT}{'  '.join(map(format, row, forms))}".rstrip() for row in rows]

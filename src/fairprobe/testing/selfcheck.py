@@ -47,9 +47,8 @@ class Selfcheck:
         """The result in one line for a report, with the number of passed checks and the versions."""
         failed = [name for name, wrong in self.wrong.items() if wrong]
         versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {version(name)}" for name in PACKAGES)])
-        n = len(self.wrong)
-        said = f"selfcheck: {n - len(failed)} of {n} checks passed ({versions})"
-        return f"{said}; failed: {', '.join(failed)}" if failed else said
+        passed = f"{len(self.wrong) - len(failed)} of {len(self.wrong)} checks passed ({versions})"
+        return "; failed: ".join(filter(None, [f"selfcheck: {passed}", ", ".join(failed)]))
 
     def __repr__(self) -> str:
         return f"Selfcheck({self.line})"
@@ -123,11 +122,8 @@ def _verdicts(seed: int) -> str | None:
     toy = toys.box()  # 27 of 1,000
     share = estimate(toy.model, toy.domain, method="sample", n_experiments=20, seed=seed)
     few = estimate(toy.model, toy.domain, method="sample", n_experiments=1, n_samples=10, seed=seed)
-    wanted = [
-        (share, 0.001, Outcome.VIOLATED),
-        (share, 0.1, Outcome.PASSED),
-        (few, 0.1, Outcome.INCONCLUSIVE),  # none of ten inputs cannot show that no more than a tenth are
-    ]
+    # Ten inputs, none of which is a case, cannot show that no more than a tenth are.
+    wanted = [(share, 0.001, Outcome.VIOLATED), (share, 0.1, Outcome.PASSED), (few, 0.1, Outcome.INCONCLUSIVE)]
     for measured, limit, outcome in wanted:
         said = verdict(measured, limit).outcome
         if said is not outcome:
@@ -165,18 +161,9 @@ def _region(seed: int) -> str | None:
     return None if f1 >= 0.9 else f"the planted region is found with an F1 of {f1:.2f}"
 
 
-class _Wavering:
-    """A toy model that answers at random."""
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-
-    def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
-        return self._rng.random(len(X)) < 0.5
-
-
 def _stochastic(seed: int) -> str | None:
-    share = estimate(_Wavering(seed), toys.box().domain, method="sample", n_experiments=1, seed=seed)
+    rng = np.random.default_rng(seed)
+    share = estimate(lambda X: rng.random(len(X)) < 0.5, toys.box().domain, method="sample", n_experiments=1, seed=seed)
     if not share.has("stochastic-model"):
         return "a model that answers by chance is not found out"
     said = verdict(share, 0.01).outcome

@@ -72,17 +72,6 @@ def _is_inside(X: Batch, n_free: int, low: int, high: int) -> Mask:
     return np.asarray(((free >= low) & (free <= high)).all(axis=1))
 
 
-def _is_nth(X: Batch, n_free: int, n: int) -> Mask:
-    """Return a mask of the rows whose first `n_free` columns sum to a multiple of `n`."""
-    return np.asarray(X[:, :n_free].sum(axis=1) % n == 0)
-
-
-def _is_listed(X: Batch, n_free: int, levels: int, numbers: tuple[int, ...]) -> Mask:
-    """Return a mask of the rows whose first `n_free` columns, read as digits in base `levels`, make a listed number."""
-    radix = levels ** np.arange(n_free)[::-1]
-    return np.isin(X[:, :n_free].astype(np.int64) @ radix, numbers)
-
-
 def _is_first_above(X: Batch, bound: Fraction) -> Mask:
     """Return a mask of the rows whose first column is above `bound`."""
     return np.asarray(X[:, 0] > bound)
@@ -148,32 +137,9 @@ def box(n_free: int = 3, levels: int = 10, low: int = 2, high: int = 4, n_groups
     return _labels(partial(_is_inside, n_free=n_free, low=low, high=high), share, n_free, levels, n_groups)
 
 
-def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
-    """Return a toy that is discriminatory exactly where the free parameters sum to a multiple of `every`.
-
-    With `every` of at least 2, inputs that differ by one step of one parameter are never both discriminatory.
-    """
-    sums = np.indices([levels] * n_free).sum(axis=0)
-    share = Fraction(int((sums % every == 0).sum()), levels**n_free)
-    return _labels(partial(_is_nth, n_free=n_free, n=every), share, n_free, levels)
-
-
-def sparse(n_cases: int = 10, n_free: int = 3, levels: int = 20, seed: int = 0) -> Toy:
-    """Return a toy with `n_cases` discriminatory families scattered over the domain."""
-    n_families = levels**n_free
-    numbers = np.random.default_rng(seed).choice(n_families, size=n_cases, replace=False)
-    rule = partial(_is_listed, n_free=n_free, levels=levels, numbers=tuple(sorted(numbers.tolist())))
-    return _labels(rule, Fraction(n_cases, n_families), n_free, levels)
-
-
 def never(n_free: int = 3, levels: int = 10) -> Toy:
     """Return a toy without discriminatory inputs."""
     return box(n_free, levels, low=1, high=0)
-
-
-def always(n_free: int = 3, levels: int = 10) -> Toy:
-    """Return a toy in which every input is discriminatory."""
-    return box(n_free, levels, low=0, high=levels - 1)
 
 
 def odd_one_out(odd: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
@@ -189,13 +155,8 @@ def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free:
     only would find nothing.
     """
     rule, share, domain = _corner(n_free, levels)
-    return Toy(
-        partial(_shift_two, rule=rule, more=more, less=less),
-        domain,
-        share,
-        rule,
-        {"output": "score", "threshold": 0.75},
-    )
+    model = partial(_shift_two, rule=rule, more=more, less=less)
+    return Toy(model, domain, share, rule, {"output": "score", "threshold": 0.75})
 
 
 def score(levels: int = 8, threshold: Fraction | float = 0.5) -> Toy:
@@ -211,24 +172,15 @@ def proba(levels: int = 8, threshold: Fraction | float = 0.25) -> Toy:
 def loans() -> Toy:
     """Return a toy with text, boolean, fractional and missing values, whose model takes a DataFrame."""
     jobs, rates = ("clerk", "farmer", "nurse", "smith"), Real("rate", 0, 1, 0.25, missing=True)
-    domain = Domain(
-        [
-            Category("job", jobs),
-            rates,
-            Integer("age", 20, 59, moves=(-10, -1, 1, 10)),
-            Ordinal("school", ("none", "some", "much")),
-            Category("owner", (False, True)),
-            Category("sex", ("Female", "Male")),
-        ],
-        sensitive=["sex"],
-    )
+    age, school = Integer("age", 20, 59, moves=(-10, -1, 1, 10)), Ordinal("school", ("none", "some", "much"))
+    owner, sex = Category("owner", (False, True)), Category("sex", ("Female", "Male"))
+    domain = Domain([Category("job", jobs), rates, age, school, owner, sex], sensitive=["sex"])
     share = Fraction(1, len(jobs)) * Fraction(3, rates.levels) * Fraction(30, 40)
     return Toy(_lend, domain, share, _depends_on_sex)
 
 
 FACTORIES: dict[str, Callable[[], Toy]] = {
-    factory.__name__.replace("_", "-"): factory
-    for factory in (box, checkerboard, sparse, never, always, odd_one_out, pair, score, proba, loans)
+    factory.__name__.replace("_", "-"): factory for factory in (box, never, odd_one_out, pair, score, proba, loans)
 }
 
 
