@@ -12,7 +12,7 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
-from fairprobe.domain import allowed, domain_checks, expressions, families, links, restrictions
+from fairprobe.domain import allowed, derived, expressions, families, links, restrictions
 from fairprobe.domain.families import Families, Members, RowMembers
 from fairprobe.domain.links import NONE
 from fairprobe.estimation import Share, counts, populations
@@ -140,20 +140,18 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
 
 @mutation(seed=144)
 def a_missing_value_is_compared_though_it_is_not_listed(patch):
-    restricted = domain_checks._restricted
+    restricted = derived._restricted
 
     def keep(parameter, is_sensitive, values):
         return parameter if values is None else restricted(parameter, is_sensitive, values)
 
-    patch.setattr(domain_checks, "_restricted", keep)
+    patch.setattr(derived, "_restricted", keep)
 
 
 @mutation(seed=3)
 def all_values_are_compared_though_some_are_listed(patch):
-    restricted = domain_checks._restricted
-    patch.setattr(
-        domain_checks, "_restricted", lambda parameter, is_sensitive, _: restricted(parameter, is_sensitive, None)
-    )
+    restricted = derived._restricted
+    patch.setattr(derived, "_restricted", lambda parameter, is_sensitive, _: restricted(parameter, is_sensitive, None))
 
 
 @mutation(seed=52)

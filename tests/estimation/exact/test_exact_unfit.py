@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer
 from fairprobe.errors import ModelError
-from fairprobe.estimation.exact import NotSolved, Solved, axes, linear, plan, solve, solving, trees
+from fairprobe.estimation.exact import NotSolved, Solved, linear, plan, solve, solving, trees
 from fairprobe.model import tables
 
 DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
@@ -172,7 +172,7 @@ def test_columns_that_depend_on_several_parameters(step):
 
 LIMITS = [
     (plan, "MAX_ENTRIES", "combinations of sensitive values make"),
-    (axes, "MAX_BITS", "sets of its levels make"),
+    (plan, "MAX_BITS", "sets of its levels make"),
     (tables, "MAX_TABLE", "that can be looked at one by one"),
     (tables, "MAX_CELLS", "numbers of a table"),
     (solving, "MAX_BOXES", "the boxes that the trees cut the domain into"),
