@@ -18,7 +18,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import Families, Members, comparable
+from fairprobe.domain.families import Families, Members, comparable, compared
 from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
@@ -85,18 +85,11 @@ class Judgement:
     def take(self, rows: Codes, dtype: np.dtype[Any] | None = None) -> Judgement:
         """Return the judgement (codes, outputs, gaps, hits) of some of the inputs, by their row numbers.
 
-        `contradicted` is left out.
-
-        `dtype` may give the inputs' codes a smaller dtype.
+        `contradicted` is left out. `dtype` may give the inputs' codes a smaller dtype.
         """
-        return Judgement(
-            self.codes.take(rows, axis=0).astype(dtype or self.codes.dtype, copy=False),
-            self.outputs.take(rows, axis=1),
-            None if self.present is None else self.present.take(rows, axis=1),
-            self.gaps.take(rows),
-            self.hits.take(rows),
-            None if self.kinds is None else self.kinds.take(rows, axis=1),
-        )
+        arrays = {name: getattr(self, name) for name in _AXES}
+        some = {name: each if each is None else each.take(rows, axis=_AXES[name]) for name, each in arrays.items()}
+        return Judgement(**some | {"codes": some["codes"].astype(dtype or self.codes.dtype, copy=False)})
 
     @classmethod
     def join(cls, parts: Sequence[Judgement]) -> Judgement:
@@ -104,12 +97,14 @@ class Judgement:
         if len(parts) == 1:
             return parts[0]
 
-        def joined(name: str, axis: int) -> Any:
-            arrays = [getattr(part, name) for part in parts]
-            return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
+        arrays = {name: [getattr(part, name) for part in parts] for name in _AXES}
+        known = {name: each for name, each in arrays.items() if each[0] is not None}
+        joined = {name: np.concatenate(each, axis=_AXES[name]) for name, each in known.items()}
+        return cls(**dict.fromkeys(_AXES) | joined)
 
-        by_member = {name: joined(name, 1) for name in ("outputs", "present", "kinds")}
-        return cls(**by_member, **{name: joined(name, 0) for name in ("codes", "gaps", "hits")})
+
+_AXES = {"codes": 0, "outputs": 1, "present": 1, "gaps": 0, "hits": 0, "kinds": 1}
+"""The axis of the inputs in each field of a `Judgement` that belongs to its inputs one by one."""
 
 
 @dataclass(frozen=True)
@@ -200,9 +195,9 @@ class Oracle:
         An empty batch, which many models refuse, is not sent.
         """
         if not len(codes):
-            shape = (len(self.families), 0)
-            present = None if self.families.is_complete else np.zeros(shape, dtype=bool)
-            return Judgement(codes, np.zeros(shape), present, np.zeros(0), np.zeros(0, dtype=bool))
+            none = np.zeros((len(self.families), 0), dtype=bool)
+            present = None if self.families.is_complete else none
+            return Judgement(codes, none.astype(float), present, np.zeros(0), none[0])
         size = self.batch_size(len(codes))
         with self.asker.quiet():
             return Judgement.join([self.judge(codes[i : i + size]) for i in range(0, len(codes), size)])
@@ -218,14 +213,10 @@ class Oracle:
 
         Family members whose outputs differ from the first outputs by more than rounding are marked in `contradicted`.
         """
-
-        def ask(_: Codes) -> NDArray[Any]:
-            return self.asker.ask_members(judgement.members(self.families))
-
-        second, contradicted = self.second_outputs(
-            judgement.outputs, judgement.present, np.arange(len(judgement.codes)), ask
-        )
-        hits = judgement.hits & self.are_discriminatory(second, judgement.present)
+        members, outputs, present = judgement.members(self.families), judgement.outputs, judgement.present
+        every = np.arange(len(members))
+        second, contradicted = self.second_outputs(outputs, present, every, lambda _: self.asker.ask_members(members))
+        hits = judgement.hits & self.are_discriminatory(second, present)
         return replace(judgement, hits=hits, contradicted=contradicted)
 
     def judge_anew(self, codes: Codes) -> Judgement:
@@ -240,10 +231,8 @@ class Oracle:
             if not self.asks_twice:
                 return first
             second = once.judge_batches(codes)
-        is_there = True if first.present is None else first.present
-        contradicted = self.differ(first.outputs, second.outputs, first.present) | (
-            (first.hits != second.hits) & is_there
-        )
+        contradicted = self.differ(first.outputs, second.outputs, first.present)
+        contradicted |= (first.hits != second.hits) & first.exist
         self.n_contradicted += int(contradicted.any(axis=0).sum())
         return replace(first, hits=first.hits & second.hits, contradicted=contradicted)
 
@@ -346,19 +335,14 @@ class Oracle:
         sets = sets_of(combinations.shape[1])
         if len(sets) == 1:
             return np.ones(len(case), dtype=np.int64)
-        same = combinations[:, None] == combinations[case][None]
-        found: list[tuple[set[int], Mask]] = []
+        are_cases: list[Mask] = []
         bits = np.zeros(len(case), dtype=np.int64)
-        for number, chosen in enumerate(map(set, sets)):
-            held = [i for i in range(combinations.shape[1]) if i not in chosen]
-            compared = same[:, :, held].all(axis=2)
-            is_case = self.are_discriminatory(outputs, compared if present is None else compared & present)
-            is_smallest = is_case.copy()
-            for smaller, are_cases in found:
-                if smaller < chosen:
-                    is_smallest &= ~are_cases
-            bits |= is_smallest.astype(np.int64) << number
-            found.append((chosen, is_case))
+        for number, chosen in enumerate(sets):
+            changed = [i in chosen for i in range(combinations.shape[1])]
+            mask = compared(combinations, combinations[case], changed)
+            are_cases.append(self.are_discriminatory(outputs, mask if present is None else mask & present))
+            by_fewer = [cases for cases, each in zip(are_cases, sets, strict=False) if {*each} < {*chosen}]
+            bits |= (are_cases[-1] & ~np.any(by_fewer, axis=0)).astype(np.int64) << number
         return bits
 
 
@@ -404,9 +388,9 @@ def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
     if present is None:
         return np.asarray(by_class.max(axis=0) - by_class.min(axis=0))
     exists = present[:, :, None]
-    high = by_class.max(axis=0, initial=-np.inf, where=exists)
-    low = by_class.min(axis=0, initial=np.inf, where=exists)
-    return np.asarray(high - low)
+    return np.asarray(
+        by_class.max(axis=0, initial=-np.inf, where=exists) - by_class.min(axis=0, initial=np.inf, where=exists)
+    )
 
 
 def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_be_alone: bool = True) -> Codes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask, block_of_rows, uniform_rows
+from fairprobe.arrays import Codes, Mask, block_of_rows
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.constraints import Rule, bind, checked, rule_words
 from fairprobe.domain.derived import Derived, Held, all_bound, checked_parameters
@@ -389,8 +389,6 @@ class Domain:
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
         """Draw `n` allowed inputs uniformly, as codes: one row per input, one column per parameter."""
-        if not self.restrictions:
-            return self.completed(uniform_rows(n, self.levels, rng))
         if not self.restrictions.callables:
             return self.completed(self.restrictions.candidates(n, rng))
         return self._sample_by_rejection(n, rng)
@@ -548,12 +546,9 @@ def checked_domain(domain: Any) -> Domain:
 
 def checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
     """Return a mapping from each sensitive parameter to its values to compare; None stands for all values."""
-    if isinstance(sensitive, str):
-        raise DomainError.about(
-            "sensitive", f"must be a list of names, got the string {sensitive!r}: write [{sensitive!r}]"
-        )
-    if not isinstance(sensitive, Iterable):
-        raise DomainError.about("sensitive", f"must be a list of names, got {sensitive!r}")
+    if isinstance(sensitive, str) or not isinstance(sensitive, Iterable):
+        got = f"the string {sensitive!r}: write [{sensitive!r}]" if isinstance(sensitive, str) else repr(sensitive)
+        raise DomainError.about("sensitive", f"must be a list of names, got {got}")
     compared = dict(sensitive) if isinstance(sensitive, Mapping) else dict.fromkeys(sensitive)
     if not compared:
         raise DomainError.about("sensitive", "must name one parameter at least, got none")
@@ -568,10 +563,8 @@ def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -
     names = tuple(part)
     for name in names:
         if name not in sensitive:
-            raise DomainError.about(
-                argument,
-                f"must name sensitive parameters, {', '.join(sensitive)}; got {name!r}{nearest(name, sensitive)}",
-            )
+            known = f"must name sensitive parameters, {', '.join(sensitive)}"
+            raise DomainError.about(argument, f"{known}; got {name!r}{nearest(name, sensitive)}")
     return names
 
 

@@ -114,17 +114,13 @@ class Restrictions:
             allowed[allowed] = self.callables_hold(decode(codes[allowed]))
         return allowed
 
-    @cached_property
-    def named(self) -> frozenset[str]:
-        """Return the names of the parameters that the rules compare."""
-        return frozenset[str]().union(*map(names_in, self._rules))
-
     def hold(self, column: Callable[[str], tuple[Parameter, Codes]], n: int) -> Mask:
         """Return a boolean mask of n inputs or rows that satisfy all rules.
 
         `column` returns the parameter and the codes for a name.
         """
-        operands = {name: operand(*column(name)) for name in self.named}
+        named = frozenset[str]().union(*map(names_in, self._rules))
+        operands = {name: operand(*column(name)) for name in named}
         kept = np.ones(n, dtype=bool)
         for rule in self._rules if n else ():
             kept &= evaluate(rule, operands, n)
@@ -154,7 +150,7 @@ class Restrictions:
     @cached_property
     def n(self) -> int | None:
         """The number of allowed inputs; None if there are callables or blocks without a table."""
-        tables = [block.n for block in self.blocks if isinstance(block, Block)]
+        tables = [block.counts[0][0] for block in self.blocks if isinstance(block, Block)]
         if self.callables or len(tables) < len(self.blocks):
             return None
         tied = {column for block in self.blocks for column in block.columns}

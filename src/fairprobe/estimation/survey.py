@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,8 @@ class Survey:
         words = tuple(combination_words(oracle.domain, place) for place in range(n))
         second = None if batch.second is None else batch.second[:n, rows]
         places = self.population.places[self._n_rows + rows]
-        answers = RowAnswers(members.index[rows], places, words, batch.outputs[:n, rows], present[:n, rows], second)
+        index = members.given.index
+        answers = RowAnswers(index[rows], places, words, batch.outputs[:n, rows], present[:n, rows], second)
         self._answers.append(answers)
         self._n_rows += len(batch.own)
         places = np.flatnonzero(count.are_hits[-1][rows])
@@ -109,9 +111,9 @@ class Survey:
         is_own = (members.members[:, None] == batch.own[rows][None]).all(axis=2)
         own = np.where(is_own.any(axis=0), is_own.argmax(axis=0), present[:, rows].argmax(axis=0))
         ends = oracle.other_end(batch.outputs[:, rows], present[:, rows], own)
-        index, told = members.index[rows], [answers.of_row(int(place)) for place in places]
-        frame = pd.DataFrame(told, index=index, columns=list(words), dtype=object)
-        self._hits.append((members.frame_of(rows), members.as_members(ends, rows).set_axis(index), frame))
+        told = [answers.of_row(int(place)) for place in places]
+        frame = pd.DataFrame(told, index=index[rows], columns=list(words), dtype=object)
+        self._hits.append((members.given.iloc[rows], members.as_members(ends, rows).set_axis(index[rows]), frame))
 
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
@@ -171,13 +173,9 @@ class Survey:
             bounds = (math.nan,) * 4  # these rows represent nobody else
         if not oracle.is_label:
             outcomes = named_outcomes(outcomes, classes_of(population.model))
-        figures: dict[str, Any] = {
-            "value": count.value,
-            "n_queries": oracle.asker.n_queries,
-            "health": tuple(self.health),
-            **dict(zip(("low", "high", "lower", "upper"), bounds, strict=True)),
-        }
-        return Share(
+        share = Share(
+            count.value,
+            *bounds,
             n=count.n,
             hits=count.hits,
             method=method,
@@ -198,8 +196,10 @@ class Survey:
             hidden=population.domain.hidden,
             rows_are=self._rows_are,
             sent=getattr(oracle.asker, "sent", None),
-            **(figures | fields),
+            n_queries=oracle.asker.n_queries,
+            health=tuple(self.health),
         )
+        return replace(share, **fields)
 
     def _rows(self, count: Count) -> dict[str, Any]:
         """Return the discriminatory rows and the record as fields of a `Share`: cases, twins, answers, record."""
