@@ -312,14 +312,10 @@ class Oracle:
         codes, outputs, present = judgement.codes, judgement.outputs, judgement.present
         own = self.families.place(codes)
         columns = np.arange(len(codes))
-        classes = None
-        if self.is_label:
-            case, twin = own, _first_other(outputs, own, present)
-        else:
-            if outputs.ndim == 3:
-                classes = _spans(outputs, present).argmax(axis=1)
-                outputs = outputs[:, columns, classes]
-            case, twin = _extremes(outputs, own, present)
+        classes = _spans(outputs, present).argmax(axis=1) if outputs.ndim == 3 else None
+        if classes is not None:
+            outputs = outputs[:, columns, classes]
+        case, twin = (own, _first_other(outputs, own, present)) if self.is_label else _extremes(outputs, own, present)
         # A take of flat places: indexing by two arrays takes ten times as long.
         pair = outputs.ravel().take(np.column_stack([case, twin]) * len(codes) + columns[:, None])
         shown = codes if case is own else self.families.member(codes, case)
