@@ -87,20 +87,23 @@ class Judgement:
 
         `contradicted` is left out. `dtype` may give the inputs' codes a smaller dtype.
         """
-        arrays = {name: getattr(self, name) for name in _AXES}
-        some = {name: each if each is None else each.take(rows, axis=_AXES[name]) for name, each in arrays.items()}
-        return Judgement(**some | {"codes": some["codes"].astype(dtype or self.codes.dtype, copy=False)})
+        some: dict[str, Any] = dict.fromkeys(_AXES)
+        for name, array in vars(self).items():
+            if name in _AXES and array is not None:
+                some[name] = array.take(rows, axis=_AXES[name])
+        some["codes"] = some["codes"].astype(dtype or self.codes.dtype, copy=False)
+        return Judgement(**some)
 
     @classmethod
     def join(cls, parts: Sequence[Judgement]) -> Judgement:
         """Return the judgements of several batches as one, in the order given. `contradicted` is left out."""
         if len(parts) == 1:
             return parts[0]
-
-        arrays = {name: [getattr(part, name) for part in parts] for name in _AXES}
-        known = {name: each for name, each in arrays.items() if each[0] is not None}
-        joined = {name: np.concatenate(each, axis=_AXES[name]) for name, each in known.items()}
-        return cls(**dict.fromkeys(_AXES) | joined)
+        joined: dict[str, Any] = dict.fromkeys(_AXES)
+        for name, axis in _AXES.items():
+            if getattr(parts[0], name) is not None:
+                joined[name] = np.concatenate([getattr(part, name) for part in parts], axis=axis)
+        return cls(**joined)
 
 
 _AXES = {"codes": 0, "outputs": 1, "present": 1, "gaps": 0, "hits": 0, "kinds": 1}
@@ -254,11 +257,8 @@ class Oracle:
 
         It is indexed by combination of sensitive values, then input.
         """
-        if self.is_label:
-            other = np.asarray(first != second)
-        else:
-            apart = np.abs(first - second) > tolerance(first, self.resolution)
-            other = apart if apart.ndim == 2 else apart.any(axis=2)
+        apart = first != second if self.is_label else np.abs(first - second) > tolerance(first, self.resolution)
+        other = np.asarray(apart if apart.ndim == 2 else apart.any(axis=2))
         return other if present is None else other & present
 
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
@@ -354,9 +354,9 @@ def sets_of(n: int) -> list[tuple[int, ...]]:
 def checked_threshold(threshold: float | None, output: str) -> float:
     """Return the gap threshold as a float after checking it; None becomes 0 for labels and is refused otherwise."""
     checked_output(output)
+    if threshold is None and output == "label":
+        return 0.0
     if threshold is None:
-        if output == "label":
-            return 0.0
         raise SettingError(f"output={output!r} needs a threshold: the gap above which an input is discriminatory")
     if not is_number(threshold) or threshold < 0:
         raise SettingError.about("threshold", f"must be a finite number of at least 0, got {threshold!r}")
@@ -383,10 +383,8 @@ def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
     by_class = outputs.reshape(*outputs.shape[:2], -1)
     if present is None:
         return np.asarray(by_class.max(axis=0) - by_class.min(axis=0))
-    exists = present[:, :, None]
-    return np.asarray(
-        by_class.max(axis=0, initial=-np.inf, where=exists) - by_class.min(axis=0, initial=np.inf, where=exists)
-    )
+    where: dict[str, Any] = {"axis": 0, "where": present[:, :, None]}
+    return np.asarray(by_class.max(initial=-np.inf, **where) - by_class.min(initial=np.inf, **where))
 
 
 def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_be_alone: bool = True) -> Codes:
@@ -408,7 +406,6 @@ def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes,
     lowest, highest = low.argmin(axis=0), high.argmax(axis=0)
     mine = outputs[own, columns]
     is_low, is_high = mine == low[lowest, columns], mine == high[highest, columns]
-    first, last = np.minimum(lowest, highest), np.maximum(lowest, highest)
-    case = np.where(is_low | is_high, own, first)
-    twin = np.where(is_low, highest, np.where(is_high, lowest, last))
+    case = np.where(is_low | is_high, own, np.minimum(lowest, highest))
+    twin = np.where(is_low, highest, np.where(is_high, lowest, np.maximum(lowest, highest)))
     return case, twin

@@ -263,7 +263,7 @@ class Block:
         """
         alive = [self._alive]
         for step in reversed(self.steps):
-            alive.insert(0, alive[0][step.table].any(axis=1))
+            alive.insert(0, np.any(alive[0][step.table], axis=1))
         sets: list[Mask] = []
         state = np.zeros(int(alive[0][0]), dtype=np.int64)
         chosen = np.zeros((len(state), 0), dtype=np.int64)

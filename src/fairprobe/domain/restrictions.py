@@ -66,13 +66,10 @@ class Restrictions:
         groups: list[tuple[set[int], list[Formula]]] = []
         for rule in rules:
             columns, mine = {self._source(name) for name in names_in(rule)}, [rule]
-            apart = []
-            for group in groups:
-                if group[0] & columns:
-                    columns, mine = columns | group[0], group[1] + mine
-                else:
-                    apart.append(group)
-            groups = [*apart, (columns, mine)]
+            for group in [group for group in groups if group[0] & columns]:
+                groups.remove(group)
+                columns, mine = columns | group[0], group[1] + mine
+            groups.append((columns, mine))
         return [(sorted(columns), mine) for columns, mine in groups]
 
     def _source(self, name: str) -> int:

@@ -24,6 +24,8 @@ from fairprobe.estimation.share import Share
 from fairprobe.model.measuring import SAFETY, are_ties
 
 Interval = tuple[float, float]
+Bounds = tuple[float, float, float, float]
+"""The ends of the two-sided interval of a share, low and high, then its one-sided bounds, lower and upper."""
 
 MOST_TOLD = 3
 """Largest number of failed shards whose reasons a remark lists; chosen."""
@@ -128,7 +130,7 @@ class Survey:
         if method == "exact":
             bounds = [(count.value, count.value) if count.n else (0.0, 1.0) for count in self.counts]
         if bounds is not None:
-            return [self._share(count, method, *both, *both) for count, both in zip(self.counts, bounds, strict=True)]
+            return [self._share(count, method, (*both, *both)) for count, both in zip(self.counts, bounds, strict=True)]
         return [self._clustered(count) if self._is_clustered else self._pooled(count, method) for count in self.counts]
 
     def _pooled(self, count: Count, method: str) -> Share:
@@ -136,7 +138,8 @@ class Survey:
         n = count.n + self._n_lost
         least, most = (count.hits, n, self.confidence), (count.hits + self._n_lost, n, self.confidence)
         low, high = intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1]
-        return self._share(count, method, low, high, intervals.lower_bound(*least), intervals.upper_bound(*most))
+        bounds = low, high, intervals.lower_bound(*least), intervals.upper_bound(*most)
+        return self._share(count, method, bounds)
 
     def _clustered(self, count: Count) -> Share:
         """Return the share of rows with weights or groups, with the bounds that `clustered` gives."""
@@ -150,15 +153,14 @@ class Survey:
         return self._share(
             count,
             "rows",
-            *said.two_sided,
-            *said.one_sided,
+            (*said.two_sided, *said.one_sided),
             value=said.share,
             design=" ".join(design),
             weight_compared=None if weights is None else float(weights.sum()) / self.population.total_weight,
             health=(*self.health, *said.remarks()),
         )
 
-    def _share(self, count: Count, method: str, *bounds: float, **fields: Any) -> Share:
+    def _share(self, count: Count, method: str, bounds: Bounds, **fields: Any) -> Share:
         """Return a count as a `Share`; `bounds` are its low, high, lower and upper, and `fields` replace others."""
         population, oracle, rates, outcomes = self.population, self.population.oracle, count.rates, count.outcomes()
         if method in ("sample", "sequential"):
