@@ -42,6 +42,17 @@ def test_a_table():
     assert women["height"].tolist() == [150, 151, 153]
 
 
+def test_a_rule_may_name_what_follows_from_a_number_off_the_grid():
+    """A twin's shifted number is off the grid, so that nothing follows from it: the derived value is missing."""
+    tens = Derived("tens", "x", {x: x // 10 for x in range(41)})
+    parameters = [Integer("x", 0, 40), Category("sex", ["F", "M"]), tens]
+    links = [Link("x", "sex", shift={"F": 0, "M": 12})]
+    domain = Domain(parameters, ["sex"], constraints=["tens < 3 or tens is missing"], links=links)
+    members = domain.families.of_frame(pd.DataFrame({"x": [10.5, 20.0], "sex": ["F", "F"], "tens": [1.0, 2.0]}))
+    assert members.present.tolist() == [[True, True], [True, False]]
+    assert members.frame["tens"].tolist()[:2] == [1, 2]
+
+
 # Hidden
 
 

@@ -387,10 +387,11 @@ class RowMembers:
         `mask` chooses members of rows, by member, then row. An entry is True where the restrictions allow the member.
         """
         places, rows = np.nonzero(mask)
+        codes = self._codes  # before any column is read, because it extends parameters by what follows in twins
 
         def column(name: str) -> tuple[Parameter, Codes]:
             held = self._column(name)
-            return held.parameter, self._codes[name][places, rows] if name in self._codes else held.codes[rows]
+            return held.parameter, codes[name][places, rows] if name in codes else held.codes[rows]
 
         allowed = restrictions.hold(column, len(rows))
         return allowed & restrictions.callables_hold(self.joined(mask)) if restrictions.callables else allowed
