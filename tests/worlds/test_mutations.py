@@ -13,6 +13,7 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 import fairprobe
 from fairprobe import oracle
 from fairprobe.domain import allowed, derived, expressions, families, links, restrictions
+from fairprobe.domain.derived import Held
 from fairprobe.domain.families import Families, Members, RowMembers
 from fairprobe.domain.links import NONE
 from fairprobe.estimation import Share, counts, populations
@@ -250,8 +251,9 @@ def members_that_are_the_same_row_to_the_model_are_compared(patch):
 
 @mutation(seed=22)
 def what_is_derived_does_not_follow_its_source_in_rows(patch):
-    def own(self, name, source, codes):
-        return np.broadcast_to(self._column(name).codes, codes[source].shape)
+    def own(self, name, source, members):
+        parameter, codes = self._column(name)
+        return Held(parameter, np.broadcast_to(codes, members.codes.shape))
 
     patch.setattr(RowMembers, "_derived", own)
 

@@ -197,10 +197,8 @@ class Domain:
 
         Sensitive parameters, derived parameters, their sources, and numbers with a shift are not extended.
         """
-        sources = {self.names[source] for _, source in self.derived}
-        shifted = {link.column for link in self.links if link.roles is None}
-        kept = {*self.sensitive, *sources, *shifted}
-        kept |= {p.name for p in self.parameters if isinstance(p, Derived)}
+        shifted = (link.column for link in self.links if link.roles is None)
+        kept = {*self.sensitive, *shifted, *(self.names[place] for pair in self.derived for place in pair)}
         held = (p if p.name in kept else Held.of(p, rows[p.name]).parameter for p in self.parameters)
         return self._but(parameters=tuple(held))
 

@@ -387,11 +387,10 @@ class RowMembers:
         `mask` chooses members of rows, by member, then row. An entry is True where the restrictions allow the member.
         """
         places, rows = np.nonzero(mask)
-        codes = self._codes  # before any column is read, because it extends parameters by what follows in twins
 
         def column(name: str) -> tuple[Parameter, Codes]:
-            held = self._column(name)
-            return held.parameter, codes[name][places, rows] if name in codes else held.codes[rows]
+            parameter, codes = self._columns.get(name) or self._column(name)
+            return parameter, codes[places, rows] if codes.ndim == 2 else codes[rows]
 
         allowed = restrictions.hold(column, len(rows))
         return allowed & restrictions.callables_hold(self.joined(mask)) if restrictions.callables else allowed
@@ -404,7 +403,7 @@ class RowMembers:
         """
         if not self._domain.hidden:
             return None
-        seen = [codes for name, codes in self._codes.items() if name not in self._domain.sensitive]
+        seen = [codes for name, (_, codes) in self._columns.items() if name not in self._domain.sensitive]
         return kinds_of(self._domain, self.members, seen, len(self.given))
 
     # Their values, as codes
@@ -413,38 +412,37 @@ class RowMembers:
     def _along(self) -> list[tuple[str, int, RowRoles]]:
         """For each link: its column, the place of its sensitive parameter, and the roles of the rows' values in it."""
         links = self._domain.families.links
-        along = [] if links is None else list(links.in_rows(self._column))
-        self._held |= {name: roles.column for name, _, roles in along}
-        return along
+        return [] if links is None else list(links.in_rows(self._column))
 
     @cached_property
-    def _codes(self) -> dict[str, Codes]:
-        """The codes of the members by member, then row, for each column, by name, in which members differ."""
-        codes: dict[str, Codes] = {}
+    def _columns(self) -> dict[str, Held]:
+        """The columns in which members differ, by name; their codes are by member, then row."""
+        columns: dict[str, Held] = {}
         for name, member in zip(self._domain.sensitive, self.members.T, strict=True):
-            codes[name] = np.where(member[:, None] < 0, self._column(name).codes, member[:, None])
+            parameter, own = self._column(name)
+            columns[name] = Held(parameter, np.where(member[:, None] < 0, own, member[:, None]))
         for name, sensitive, roles in self._along:
+            parameter, own = roles.column
             member = self.members[:, sensitive]
             played = np.where(member[:, None] < 0, NONE, roles.played[member])
-            codes[name] = np.where(played < 0, roles.column.codes, played)
-        for column, source in self._domain.derived:
-            if self._domain.names[source] in codes:
-                name = self._domain.names[column]
-                codes[name] = self._derived(name, self._domain.names[source], codes)
-        return codes
+            columns[name] = Held(parameter, np.where(played < 0, own, played))
+        names = self._domain.names
+        for name, source in [(names[column], names[of]) for column, of in self._domain.derived]:
+            if source in columns:
+                columns[name] = self._derived(name, source, columns[source])
+        return columns
 
-    def _derived(self, name: str, source: str, codes: dict[str, Codes]) -> Codes:
-        """Return the codes of a derived column in the members, by member, then row.
+    def _derived(self, name: str, source: str, members: Held) -> Held:
+        """Return a derived column in the members, with codes by member, then row; `members` is its source in them.
 
-        A row keeps its own value where the source of the derived column is unchanged.
+        A row keeps its own value where the source is unchanged.
         """
         derived: Any = self._domain[name]
-        distinct, places = np.unique(codes[source], return_inverse=True)
-        own, n = self._column(name), len(self.given)
-        both = own.also(derived.of(plain_values(self._column(source).parameter, distinct)))
-        self._held[name] = Held(both.parameter, own.codes)
-        follows = both.codes[n:][places.reshape(codes[source].shape)]
-        return np.where(codes[source] != self._column(source).codes, follows, own.codes)
+        distinct, places = np.unique(members.codes, return_inverse=True)
+        own = self._column(name)
+        both = own.also(derived.of(plain_values(members.parameter, distinct)))
+        follows = both.codes[len(own.codes) :][places.reshape(members.codes.shape)]
+        return Held(both.parameter, np.where(members.codes != self._column(source).codes, follows, own.codes))
 
     # As frames
 
@@ -472,26 +470,26 @@ class RowMembers:
         A row keeps its own values where the member does not change them.
         """
         changed = self.given.iloc[rows].reset_index(drop=True)
-        for name, codes in self._codes.items():
-            column = self._column(name)
+        for name, (parameter, members) in self._columns.items():
+            codes = members[places, rows]
             if name in self._domain.sensitive:  # written where it is compared, or else held
                 moved = self.members[places, self._domain.sensitive.index(name)] >= 0
             else:
-                moved = codes[places, rows] != column.codes[rows]
+                moved = codes != self._column(name).codes[rows]
             if moved.any():
-                changed[name] = _with_values(changed[name], moved, column, codes[places, rows])
+                changed[name] = _with_values(changed[name], moved, parameter, codes)
         return changed
 
 
-def _with_values(column: pd.Series[Any], moved: Mask, held: Held, codes: Codes) -> pd.Series[Any]:
+def _with_values(column: pd.Series[Any], moved: Mask, parameter: Parameter, codes: Codes) -> pd.Series[Any]:
     """Return a column with the values of codes in the rows that `moved` marks, in the column's dtype where it fits."""
     import pandas as pd
 
     if moved.all():
-        return in_dtype(held.parameter.decode(codes), column.dtype)
+        return in_dtype(parameter.decode(codes), column.dtype)
     distinct, places = np.unique(codes[moved], return_inverse=True)
     values = column.astype(object).to_numpy(copy=True)
-    values[moved] = np.asarray(held.parameter.decode(distinct), dtype=object)[places]
+    values[moved] = np.asarray(parameter.decode(distinct), dtype=object)[places]
     return in_dtype(pd.Series(values, dtype=object), column.dtype)
 
 
