@@ -235,10 +235,6 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
     return [Remark("determined-column", text) for text in texts]
 
 
-_DEPENDENCE = {(True, True): "goes one to one with", (True, False): "determines", (False, True): "is determined by"}
-"""A dependence of two columns in words, by whether the other follows from the one, and the one from the other."""
-
-
 def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Yield dependent pairs of columns as (name, other name, dependency in words), a sensitive column first.
 
@@ -249,6 +245,10 @@ def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterat
         one, other = (other, one) if other in names and one not in names else (one, other)
         if one not in names and len(columns) > MOST_COLUMNS:
             continue
-        both_ways = tuple(follows(columns[a], columns[b], EXPECTED) for a, b in ((one, other), (other, one)))
-        if any(both_ways):
-            yield one, other, _DEPENDENCE[both_ways]
+        forth, back = (follows(columns[a], columns[b], EXPECTED) for a, b in ((one, other), (other, one)))
+        if forth and back:
+            yield one, other, "goes one to one with"
+        elif forth:
+            yield one, other, "determines"
+        elif back:
+            yield one, other, "is determined by"
