@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.special import bdtr, bdtrc
 
@@ -48,6 +49,14 @@ class Sum:
 
     def predict(self, X):
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+HALF = settings(max_examples=settings().max_examples // 2)
+"""For tests whose examples take long."""
+
+
+def as_array(frame):
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exact_truth import Sum, assert_counted, assert_sampled, known_as, small_domains, training_rows
+from exact_truth import HALF, Sum, assert_counted, assert_sampled, known_as, small_domains, training_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -41,6 +41,7 @@ def estimators():
     )
 
 
+@HALF
 @given(small_domains(missing=False, with_words=True), estimators(), SEEDS)
 def test_linear_behind_preprocessing(domain, estimator, seed):
     X, y = training_rows(domain, seed)

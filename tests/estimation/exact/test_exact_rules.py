@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from exact_truth import small_domains, training_rows
+from exact_truth import HALF, as_array, small_domains, training_rows
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
@@ -87,10 +87,7 @@ def assert_solved(model, domain):
         }
 
 
-def as_array(frame):
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
+@HALF
 @given(ruled_domains(), SEEDS, st.sampled_from([None, 2, 4]), st.integers(2, 3), st.booleans())
 def test_tree(domain, seed, depth, n_classes, is_wide):
     X, y = training_rows(domain.without_constraints(), seed, n_classes=n_classes)
@@ -101,6 +98,7 @@ def test_tree(domain, seed, depth, n_classes, is_wide):
         assert_solved(model, domain)
 
 
+@HALF
 @given(ruled_domains(), SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 4]))
 def test_forest(domain, seed, n_trees, depth):
     X, y = training_rows(domain.without_constraints(), seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exact_truth import assert_counted, assert_sampled, small_domains, training_rows
+from exact_truth import HALF, as_array, assert_counted, assert_sampled, small_domains, training_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
@@ -24,10 +24,6 @@ from fairprobe.estimation.exact import solve
 
 SEEDS = st.integers(0, 2**31)
 SEX = Category("sex", ["f", "m"])
-
-
-def as_array(frame):
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 @st.composite
@@ -53,6 +49,7 @@ def preprocessings():
     return st.sampled_from([one_hot, sparse, ordinal, all_words, twice])
 
 
+@HALF
 @given(small_domains(with_words=True), preprocessings(), single_trees(), SEEDS)
 def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
     X, y = training_rows(domain, seed)
@@ -60,6 +57,7 @@ def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
     assert_counted(solve(model, domain), model, domain)
 
 
+@HALF
 @given(
     small_domains(),
     st.lists(single_trees(), min_size=1, max_size=4),
@@ -76,6 +74,7 @@ def test_vote_of_trees(domain, trees, seed, voting, weighted, n_classes):
     assert_counted(solve(model, domain), model, domain)
 
 
+@HALF
 @given(small_domains(missing=False), SEEDS, st.integers(1, 5), st.sampled_from([None, "zero"]), st.integers(2, 3))
 def test_gradient_boosting(domain, seed, n_stages, init, n_classes):
     X, y = training_rows(domain, seed, n_classes=n_classes)

@@ -117,13 +117,6 @@ def test_a_tree_that_does_not_predict_what_its_nodes_say(monkeypatch):
     assert "labels are not those that its trees, walked here" in reason(fitted(DecisionTreeClassifier()))
 
 
-def test_two_labels_a_row_are_the_model_s_mistake():
-    X, y = training_rows(DOMAIN, 0)
-    model = DecisionTreeClassifier().fit(X.to_numpy(), np.column_stack([y, y]))
-    with pytest.raises(ModelError, match="shape"):
-        solve(model, DOMAIN)
-
-
 @pytest.mark.parametrize("estimator", [LogisticRegression(), GradientBoostingClassifier(n_estimators=2)])
 def test_a_model_that_takes_no_missing_values_says_so(estimator):
     domain = Domain([Integer("x", 0, 9, missing=True), Integer("s", 0, 1)], sensitive=["s"])
