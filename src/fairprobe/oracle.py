@@ -18,7 +18,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import Families, Members, comparable
+from fairprobe.domain.families import Families, Members, comparable, compared
 from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.asking import Answering, Asker, checked_output
@@ -84,31 +84,29 @@ class Judgement:
     def take(self, rows: Codes, dtype: np.dtype[Any] | None = None) -> Judgement:
         """Return the judgement (codes, outputs, gaps, hits) of some of the inputs, by their row numbers.
 
-        `contradicted` is left out.
-
-        `dtype` may give the inputs' codes a smaller dtype.
+        `contradicted` is left out. `dtype` may give the inputs' codes a smaller dtype.
         """
-        return Judgement(
-            self.codes.take(rows, axis=0).astype(dtype or self.codes.dtype, copy=False),
-            self.outputs.take(rows, axis=1),
-            None if self.present is None else self.present.take(rows, axis=1),
-            self.gaps.take(rows),
-            self.hits.take(rows),
-            None if self.kinds is None else self.kinds.take(rows, axis=1),
-        )
+        some: dict[str, Any] = dict.fromkeys(_AXES)
+        for name, array in vars(self).items():
+            if name in _AXES and array is not None:
+                some[name] = array.take(rows, axis=_AXES[name])
+        some["codes"] = some["codes"].astype(dtype or self.codes.dtype, copy=False)
+        return Judgement(**some)
 
     @classmethod
     def join(cls, parts: Sequence[Judgement]) -> Judgement:
         """Return the judgements of several batches as one, in the order given. `contradicted` is left out."""
         if len(parts) == 1:
             return parts[0]
+        joined: dict[str, Any] = dict.fromkeys(_AXES)
+        for name, axis in _AXES.items():
+            if getattr(parts[0], name) is not None:
+                joined[name] = np.concatenate([getattr(part, name) for part in parts], axis=axis)
+        return cls(**joined)
 
-        def joined(name: str, axis: int) -> Any:
-            arrays = [getattr(part, name) for part in parts]
-            return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
 
-        by_member = {name: joined(name, 1) for name in ("outputs", "present", "kinds")}
-        return cls(**by_member, **{name: joined(name, 0) for name in ("codes", "gaps", "hits")})
+_AXES = {"codes": 0, "outputs": 1, "present": 1, "gaps": 0, "hits": 0, "kinds": 1}
+"""The axis of the inputs in each field of a `Judgement` that belongs to its inputs one by one."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +197,9 @@ class Oracle:
         An empty batch, which many models refuse, is not sent.
         """
         if not len(codes):
-            shape = (len(self.families), 0)
-            present = None if self.families.is_complete else np.zeros(shape, dtype=bool)
-            return Judgement(codes, np.zeros(shape), present, np.zeros(0), np.zeros(0, dtype=bool))
+            none = np.zeros((len(self.families), 0), dtype=bool)
+            present = None if self.families.is_complete else none
+            return Judgement(codes, none.astype(float), present, np.zeros(0), none[0])
         size = self.batch_size(len(codes))
         with self.asker.quiet():
             return Judgement.join([self.judge(codes[i : i + size]) for i in range(0, len(codes), size)])
@@ -217,14 +215,10 @@ class Oracle:
 
         Family members whose outputs differ from the first outputs by more than rounding are marked in `contradicted`.
         """
-
-        def ask(_: Codes) -> NDArray[Any]:
-            return self.asker.ask_members(judgement.members(self.families))
-
-        second, contradicted = self.second_outputs(
-            judgement.outputs, judgement.present, np.arange(len(judgement.codes)), ask
-        )
-        hits = judgement.hits & self.are_discriminatory(second, judgement.present)
+        members, outputs, present = judgement.members(self.families), judgement.outputs, judgement.present
+        every = np.arange(len(members))
+        second, contradicted = self.second_outputs(outputs, present, every, lambda _: self.asker.ask_members(members))
+        hits = judgement.hits & self.are_discriminatory(second, present)
         return replace(judgement, hits=hits, contradicted=contradicted)
 
     def judge_anew(self, codes: Codes) -> Judgement:
@@ -239,10 +233,8 @@ class Oracle:
             if not self.asks_twice:
                 return first
             second = once.judge_batches(codes)
-        is_there = True if first.present is None else first.present
-        contradicted = self.differ(first.outputs, second.outputs, first.present) | (
-            (first.hits != second.hits) & is_there
-        )
+        contradicted = self.differ(first.outputs, second.outputs, first.present)
+        contradicted |= (first.hits != second.hits) & first.exist
         self.n_contradicted += int(contradicted.any(axis=0).sum())
         return replace(first, hits=first.hits & second.hits, contradicted=contradicted)
 
@@ -264,11 +256,8 @@ class Oracle:
 
         It is indexed by combination of sensitive values, then input.
         """
-        if self.is_label:
-            other = np.asarray(first != second)
-        else:
-            apart = np.abs(first - second) > tolerance(first, self.resolution)
-            other = apart if apart.ndim == 2 else apart.any(axis=2)
+        apart = first != second if self.is_label else np.abs(first - second) > tolerance(first, self.resolution)
+        other = np.asarray(apart if apart.ndim == 2 else apart.any(axis=2))
         return other if present is None else other & present
 
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
@@ -322,14 +311,10 @@ class Oracle:
         codes, outputs, present = judgement.codes, judgement.outputs, judgement.present
         own = self.families.place(codes)
         columns = np.arange(len(codes))
-        classes = None
-        if self.is_label:
-            case, twin = own, _first_other(outputs, own, present)
-        else:
-            if outputs.ndim == 3:
-                classes = _spans(outputs, present).argmax(axis=1)
-                outputs = outputs[:, columns, classes]
-            case, twin = _extremes(outputs, own, present)
+        classes = _spans(outputs, present).argmax(axis=1) if outputs.ndim == 3 else None
+        if classes is not None:
+            outputs = outputs[:, columns, classes]
+        case, twin = (own, _first_other(outputs, own, present)) if self.is_label else _extremes(outputs, own, present)
         # A take of flat places: indexing by two arrays takes ten times as long.
         pair = outputs.ravel().take(np.column_stack([case, twin]) * len(codes) + columns[:, None])
         shown = codes if case is own else self.families.member(codes, case)
@@ -345,19 +330,14 @@ class Oracle:
         sets = sets_of(combinations.shape[1])
         if len(sets) == 1:
             return np.ones(len(case), dtype=np.int64)
-        same = combinations[:, None] == combinations[case][None]
-        found: list[tuple[set[int], Mask]] = []
+        are_cases: list[Mask] = []
         bits = np.zeros(len(case), dtype=np.int64)
-        for number, chosen in enumerate(map(set, sets)):
-            held = [i for i in range(combinations.shape[1]) if i not in chosen]
-            compared = same[:, :, held].all(axis=2)
-            is_case = self.are_discriminatory(outputs, compared if present is None else compared & present)
-            is_smallest = is_case.copy()
-            for smaller, are_cases in found:
-                if smaller < chosen:
-                    is_smallest &= ~are_cases
-            bits |= is_smallest.astype(np.int64) << number
-            found.append((chosen, is_case))
+        for number, chosen in enumerate(sets):
+            changed = [i in chosen for i in range(combinations.shape[1])]
+            mask = compared(combinations, combinations[case], changed)
+            are_cases.append(self.are_discriminatory(outputs, mask if present is None else mask & present))
+            by_fewer = [cases for cases, each in zip(are_cases, sets, strict=False) if {*each} < {*chosen}]
+            bits |= (are_cases[-1] & ~np.any(by_fewer, axis=0)).astype(np.int64) << number
         return bits
 
 
@@ -373,9 +353,9 @@ def sets_of(n: int) -> list[tuple[int, ...]]:
 def checked_threshold(threshold: float | None, output: str) -> float:
     """Return the gap threshold as a float after checking it; None becomes 0 for labels and is refused otherwise."""
     checked_output(output)
+    if threshold is None and output == "label":
+        return 0.0
     if threshold is None:
-        if output == "label":
-            return 0.0
         raise SettingError(f"output={output!r} needs a threshold: the gap above which an input is discriminatory")
     if not is_number(threshold) or threshold < 0:
         raise SettingError.about("threshold", f"must be a finite number of at least 0, got {threshold!r}")
@@ -402,10 +382,8 @@ def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
     by_class = outputs.reshape(*outputs.shape[:2], -1)
     if present is None:
         return np.asarray(by_class.max(axis=0) - by_class.min(axis=0))
-    exists = present[:, :, None]
-    high = by_class.max(axis=0, initial=-np.inf, where=exists)
-    low = by_class.min(axis=0, initial=np.inf, where=exists)
-    return np.asarray(high - low)
+    where: dict[str, Any] = {"axis": 0, "where": present[:, :, None]}
+    return np.asarray(by_class.max(initial=-np.inf, **where) - by_class.min(initial=np.inf, **where))
 
 
 def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_be_alone: bool = True) -> Codes:
@@ -427,7 +405,6 @@ def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes,
     lowest, highest = low.argmin(axis=0), high.argmax(axis=0)
     mine = outputs[own, columns]
     is_low, is_high = mine == low[lowest, columns], mine == high[highest, columns]
-    first, last = np.minimum(lowest, highest), np.maximum(lowest, highest)
-    case = np.where(is_low | is_high, own, first)
-    twin = np.where(is_low, highest, np.where(is_high, lowest, last))
+    case = np.where(is_low | is_high, own, np.minimum(lowest, highest))
+    twin = np.where(is_low, highest, np.where(is_high, lowest, np.maximum(lowest, highest)))
     return case, twin

@@ -5,19 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 
-from fairprobe import Category, Domain, Integer, Link, Ordinal, Real, Rule
+from chance import SURPRISING, p_if_uniform
+from fairprobe import Category, Domain, Integer, Ordinal, Real
 from fairprobe.domain import Derived
-from fairprobe.errors import DomainError, FairprobeError, InputError, SettingError
-from random_domains import domains, every_input, parameters
+from fairprobe.errors import DataError, DomainError, FairprobeError, InputError, SettingError
+from random_domains import domains, every_input, inputs, integers, parameters, reals
 
 SEX = Category("sex", ["Female", "Male"])
 AGE = Integer("age", 17, 90)
+BOTH = Domain([AGE, SEX, Category("race", ["a", "b"])], sensitive=["sex", "race"])
 
 # Values
 
@@ -90,29 +95,6 @@ def test_values_to_compare_narrow_a_sensitive_parameter():
 
 
 # Rules of parameters
-
-
-RACE = Category("race", ["a", "b"])
-BOTH = Domain([AGE, SEX, RACE], sensitive=["sex", "race"])
-VALUES = {
-    "shift": lambda order: Link("age", "sex", shift={key: {"Male": 1, "Female": 0}[key] for key in order}),
-    "whole shift": lambda order: Link("age", "sex", shift={key: {"Male": 1.0, "Female": 0}[key] for key in order}),
-    "table": lambda order: Link("race", "sex", {"r": {key: {"Male": "a", "Female": "b"}[key] for key in order}}),
-    "per": lambda order: Link("age", "sex", per=1.0 if order[0] == "Male" else 1),
-    "derived": lambda order: Derived("y", "sex", {key: {"Male": 1, "Female": 2.0}[key] for key in order}),
-    "integer": lambda order: Integer("x", 0, 4, moves=[-1, 1] if order[0] == "Male" else (-1, 1)),
-    "real": lambda order: Real("x", 0, 1, 1) if order[0] == "Male" else Real("x", 0.0, 1.0, 1.0),
-    "category": lambda order: Category("x", [0, 1] if order[0] == "Male" else (0.0, True), dtype="float64"),
-    "rule": lambda order: Rule("age > 3"),
-}
-
-
-@pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
-def test_what_is_equal_has_one_hash(make):
-    first, second = make(["Male", "Female"]), make(["Female", "Male"])
-    assert first == second
-    assert hash(first) == hash(second)
-    assert len({first, second}) == 1
 
 
 @pytest.mark.parametrize(
@@ -200,3 +182,213 @@ def test_sample_refuses_other_than_whole_numbers(n):
         domain.sample(n)
     with pytest.raises(SettingError, match="seed must be"):
         domain.sample(3, seed=-1)
+
+
+# Codes and values: decode and encode undo each other, for every kind and dtype
+
+
+def all_codes(parameter):
+    return np.arange(parameter.levels)
+
+
+@given(parameters())
+def test_decoded_column_has_the_dtype(parameter):
+    domain = Domain([parameter, Integer("s", 0, 1)], sensitive=["s"])
+    column = domain.decode(np.column_stack([all_codes(parameter), np.zeros_like(all_codes(parameter))]))["x"]
+    assert str(column.dtype) == parameter.dtype
+    assert column.isna().sum() == parameter.missing
+    if parameter.missing:
+        assert column.isna().iloc[-1]
+
+
+@given(st.data(), domains())
+def test_frames_survive_encode_and_decode(data, domain):
+    frame = domain.decode(data.draw(inputs(domain)))
+    again = domain.decode(domain.encode(frame))
+    pd.testing.assert_frame_equal(frame, again)
+
+
+@given(st.one_of(integers(), reals()))
+def test_numbers_are_the_decoded_values(parameter):
+    codes = all_codes(parameter)
+    values = pd.Series(parameter.decode(codes)).to_numpy(dtype=np.float64, na_value=np.nan)
+    np.testing.assert_array_equal(parameter.numbers(codes), values)
+
+
+@given(parameters())
+def test_encode_says_minus_one_outside(parameter):
+    if isinstance(parameter, (Integer, Real)):
+        outside = [parameter.low - parameter.step, parameter.high + 1.5 * parameter.step, float("inf"), -1e18]
+    else:
+        outside = ["no such word", 10**10 + 7, 0.123456789e-3]
+    assert (parameter.encode(pd.Series(outside, dtype=object)) == -1).all()
+
+
+@pytest.mark.parametrize("absent", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("parameter", [Integer("x", 0, 5), Category("x", ["a", "b"]), Category("x", [False, True])])
+def test_a_missing_value_is_outside_unless_it_is_allowed(parameter, absent):
+    column = pd.Series([absent], dtype=object)
+    assert parameter.encode(column).tolist() == [-1]
+    allowed = replace(parameter, missing=True, dtype="")
+    assert allowed.encode(column).tolist() == [allowed.levels - 1]
+
+
+def test_a_value_between_two_steps_is_outside():
+    assert Integer("x", 0, 10, 2).encode([0, 1, 2, 3, 10]).tolist() == [0, -1, 1, -1, 5]
+    assert Real("x", 0, 1, 0.1).encode([0.1, 0.15, 0.2]).tolist() == [1, -1, 2]
+
+
+def test_encode_takes_arrays_in_domain_order():
+    domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    assert domain.encode(np.array([[17, 1], [90, 0], [91, 0]])).tolist() == [[0, 1], [73, 0], [-1, 0]]
+    assert domain.encode([[18.0, 1.0]]).tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("rows", [np.zeros((3, 3)), np.zeros(2), np.zeros((1, 2, 2)), "text"])
+def test_encode_refuses_arrays_of_another_shape(rows):
+    domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    with pytest.raises(DataError, match="2 columns in domain order, got the shape"):
+        domain.encode(rows)
+
+
+# The grid of a Real: every step a value of its own, written as people write it
+
+
+@given(st.integers(-(10**8), 10**8), st.integers(1, 400), st.integers(0, 6), st.sampled_from([1, 2, 5, 25]))
+def test_decimal_grids_are_what_people_write(offset, n, decimals, digit):
+    """Low, step and high as decimals: all steps are there, the last is high, each is the nearest float."""
+    step = Decimal(digit).scaleb(-decimals)
+    low = Decimal(offset).scaleb(-decimals)
+    high = low + (n - 1) * step
+    parameter = Real("x", float(low), float(high), float(step))
+    assert parameter.levels == n
+    values = parameter.decode(np.arange(n)).tolist()
+    assert values == [float(low + k * step) for k in range(n)]
+
+
+@example(99999999497.0, 503.3125, (2, 1))
+@given(
+    st.floats(-1e12, 1e12),
+    st.floats(1e-9, 1e9),
+    st.integers(1, 1000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))),
+)
+def test_every_step_is_told_apart_or_refused(low, step, size):
+    n, code = size
+    high = low + (n - 1) * step
+    try:
+        parameter = Real("x", low, high, step)
+    except DomainError:
+        return
+    assume(code < parameter.levels)
+    codes = np.unique([0, code, parameter.levels - 1])
+    assert parameter.encode(parameter.decode(codes)).tolist() == codes.tolist()
+    assert len(np.unique(parameter.decode(np.arange(parameter.levels)))) == parameter.levels
+
+
+def test_values_off_by_rounding_alone_are_inside():
+    parameter = Real("x", 0, 1, 0.1)
+    assert parameter.encode([0.1 + 0.2, 0.7 + 0.1, 1 - 0.9]).tolist() == [3, 8, 1]
+
+
+# Sampling is uniform over the inputs, sensitive parameters included, constrained or not
+
+
+N = 40_000
+
+MIXED = Domain(
+    [
+        Integer("age", 17, 30, 3),
+        Real("rate", 0, 1, 0.25, missing=True),
+        Category("job", ["a", "b", "c"], dtype="category"),
+        Ordinal("size", ["S", "M", "L"], missing=True),
+        Category("owner", [False, True]),
+        Category("sex", ["Female", "Male"]),
+    ],
+    sensitive=["sex"],
+)
+
+
+def test_inputs_are_uniform():
+    """All 1,200 x 2 inputs are equally likely, so parameters are independent too. By luck: one in a million."""
+    codes = MIXED.sample_codes(N, np.random.default_rng(0))
+    cells = np.ravel_multi_index(tuple(codes.T), tuple(MIXED.levels))
+    assert p_if_uniform(cells, MIXED.size) > SURPRISING
+
+
+def triangle(rows):
+    return rows["x"] >= rows["y"]
+
+
+def not_both(rows):
+    return ~((rows["s"] == 1) & (rows["y"] > 5))
+
+
+CONSTRAINED = Domain(
+    [Integer("x", 0, 9), Integer("y", 0, 9), Integer("s", 0, 1)], sensitive=["s"], constraints=[triangle, not_both]
+)
+
+
+def allowed_by_hand():
+    return [(x, y, s) for x, y, s in every_input(CONSTRAINED).tolist() if x >= y and not (s == 1 and y > 5)]
+
+
+def test_forbidden_inputs_are_never_sampled_and_allowed_ones_uniformly():
+    """Chance of failing by luck: one in a million."""
+    allowed = allowed_by_hand()
+    codes = CONSTRAINED.sample_codes(N, np.random.default_rng(0))
+    assert len(codes) == N
+    assert p_if_uniform([allowed.index(tuple(row)) for row in codes.tolist()], len(allowed)) > SURPRISING
+
+
+# Constraints that cannot be
+
+
+def test_constraints_get_frames_with_the_domains_dtypes():
+    seen = []
+
+    def spy(rows):
+        seen.append((tuple(rows.columns), tuple(map(str, rows.dtypes))))
+        return np.ones(len(rows), dtype=bool)
+
+    domain = Domain(MIXED.parameters, ["sex"], [spy])
+    domain.sample_codes(3, np.random.default_rng(0))
+    assert set(seen) == {(MIXED.names, tuple(map(str, MIXED.sample(1).dtypes)))}
+
+
+@pytest.mark.parametrize("keeps", [0, 1e-6])
+def test_a_domain_too_thin_to_sample_is_refused_soon(keeps):
+    limit, drawn = int(keeps * 10**9), []
+
+    def rare(rows):
+        drawn.append(len(rows))
+        return rows["x"] <= limit
+
+    domain = Domain([Integer("x", 1, 10**9), Integer("s", 0, 1)], ["s"], [rare])
+    with pytest.raises(DomainError, match=r"must allow 1 in 10,000 inputs at least, got [0-9]+ allowed of .* drawn"):
+        domain.sample(10, seed=0)
+    assert sum(drawn) < 10**7
+
+
+@pytest.mark.parametrize(
+    ("constraint", "got"),
+    [
+        (lambda rows: True, r"got the shape \(\) of bool"),
+        (lambda rows: np.ones(len(rows) + 1, dtype=bool), r"got the shape \(1025,\) of bool"),
+        (lambda rows: np.ones(len(rows)), r"got the shape \(1024,\) of float64"),
+        (lambda rows: None, r"got the shape \(\) of object"),
+    ],
+)
+def test_a_constraint_must_answer_truth_values(constraint, got):
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"], [constraint])
+    with pytest.raises(DomainError, match=r"constraint <lambda> must return one truth value a row, " + got):
+        domain.sample(5, seed=0)
+
+
+def test_a_raising_constraint_is_named():
+    def broken(rows):
+        return rows["no such column"] > 0
+
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"], [broken])
+    with pytest.raises(DomainError, match="constraint broken raised KeyError: 'no such column'") as caught:
+        domain.sample(5, seed=0)
+    assert isinstance(caught.value.__cause__, KeyError)

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 import fairprobe
-from benchmarks.mining_worlds import mined, rules_not_found, without_rules
-from fairprobe import Category, Domain, Integer, Link, MinedRule, Real, Rule
+from benchmarks.mining_worlds import mined, proposed, roles_are_found, rules_not_found, without_roles, without_rules
+from fairprobe import Category, Domain, Integer, Link, Real, Rule
 from fairprobe.domain.constraints import bind
+from fairprobe.domain.health import health_of_data
 from fairprobe.domain.restrictions import Restrictions
+from fairprobe.domain.values import Dependence, by_quantiles, follows, joint_counts, numbered
 from fairprobe.errors import SettingError
 
 N = 3000
@@ -140,14 +142,6 @@ def test_nothing_is_derived_where_not_all_values_were_seen(rng):
     assert rule.matches({"kind": ["d", "a", "a"], "level": [7, 1, 5]}).tolist() == [True, True, False]
 
 
-def test_a_parameter_with_a_link_is_not_derived(rng):
-    job = rng.choice(list("abc"), N)
-    frame = pd.DataFrame({"sex": SEX, "job": job, "level": pd.Series(job).map({"a": 1, "b": 5, "c": 9})})
-    links = [Link("level", "sex", shift={"Female": 0, "Male": 1})]
-    rules = Domain.from_frame(frame, sensitive=["sex"], links=links).mine_constraints(frame)
-    assert all(rule.derived is None or rule.derived.name != "level" for rule in rules)
-
-
 def test_with_derived_refuses_what_cannot_be_derived():
     frame = pd.DataFrame({"sex": SEX, "age": AGE})
     domain = Domain.from_frame(frame, sensitive=["sex"])
@@ -215,8 +209,131 @@ def test_settings_are_made_sure_of(settings, message):
         Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame, **settings)
 
 
-def test_a_mined_rule_compares_and_shows():
-    rule = MinedRule("a == 0", support=10, expected=5.0, n_broken=2)
-    assert rule == MinedRule("a == 0", support=10, expected=5.0, n_broken=2)
-    assert repr(rule) == "MinedRule('a == 0', support=10, expected=5.0, n_broken=2)"
-    assert rule.evidence() == "10 rows, about 5 expected to break it by chance, 2 do"
+# Links proposed from rows
+
+
+N_LINKED = 2000
+RNG_LINKED = np.random.default_rng(1)
+F_OR_M = RNG_LINKED.choice(["f", "m"], N_LINKED, p=[0.4, 0.6])
+JOB = RNG_LINKED.choice(["baker", "cook", "nurse"], N_LINKED)
+TITLE = np.where(F_OR_M == "m", "Mr", "Ms")
+
+
+def roles(frame, sensitive="sex"):
+    domain = Domain.from_frame(frame, sensitive=[sensitive])
+    links = domain.propose_links(frame)
+    assert len(links) == len(links.evidence) == len(links.words())
+    domain.with_links(links)
+    return {link.column: list(link.roles.values()) for link in links}
+
+
+@pytest.mark.parametrize("sensitive", [["sex"], ["race"], ["race", "sex"]])
+def test_the_census_needs_husband_and_wife_and_nothing_else(census, sensitive):
+    links = Domain.from_frame(census, sensitive=sensitive).propose_links(census)
+    spouses = [Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])]
+    assert links == (spouses if "sex" in sensitive else [])
+    if links:
+        assert links.evidence[0].startswith(
+            "13,192 of 13,193 rows with Husband are Male; 1,566 of 1,568 rows with Wife are Female; "
+        )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_planted_roles_are_found(seed):
+    assert roles_are_found(seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_is_proposed_where_nothing_is_needed(seed):
+    assert proposed(*without_roles(seed)) == []
+
+
+@pytest.mark.slow
+def test_planted_roles_are_found_in_95_of_100_data_sets_and_none_in_95_without():
+    assert sum(roles_are_found(seed) for seed in range(100)) >= 95
+    assert sum(bool(proposed(*without_roles(seed))) for seed in range(100)) <= 5
+
+
+def test_of_several_roles_each_is_matched():
+    frame = pd.DataFrame({"sex": F_OR_M, "job": JOB, "title": pd.Series(F_OR_M).str.upper() + JOB})
+    expected = [{"m": f"M{job}", "f": f"F{job}"} for job in sorted(set(JOB))]
+    assert roles(frame) == {"title": expected}
+
+
+def test_a_value_may_play_under_several_sensitive_values(rng):
+    faith = rng.choice(["a", "b", "c"], N_LINKED)
+    goes = rng.random(N_LINKED) < 0.5
+    house = np.where(goes, np.where(faith == "c", "temple", "church"), "none")
+    frame = pd.DataFrame({"faith": faith, "house": house, "weekly": np.where(goes, "yes", "no")})
+    [[role]] = roles(frame, "faith").values()
+    assert role == {"a": "church", "b": "church", "c": "temple"}
+
+
+def test_what_is_linked_already_is_not_proposed_again():
+    frame = pd.DataFrame({"sex": F_OR_M, "title": TITLE})
+    domain = Domain.from_frame(frame, sensitive=["sex"], links=[Link("title", "sex", [{"m": "Mr", "f": "Ms"}])])
+    assert domain.propose_links(frame) == []
+
+
+def test_missing_values_play_no_role():
+    sex, title = F_OR_M.astype(object), TITLE.astype(object)
+    sex[::7], title[::5] = None, None
+    frame = pd.DataFrame({"sex": sex, "title": title, "job": JOB})
+    assert roles(frame) == {"title": [{"m": "Mr", "f": "Ms"}]}
+    domain = Domain.from_frame(frame, sensitive={"sex": ["f", "m", None]})
+    assert [list(link.roles.values()) for link in domain.propose_links(frame)] == [[{"m": "Mr", "f": "Ms"}]]
+
+
+def test_columns_that_say_nothing_of_links():
+    frame = pd.DataFrame({"sex": F_OR_M, "constant": "k", "id": [f"id{i}" for i in range(N_LINKED)]})
+    assert roles(frame) == {}
+    assert roles(frame[["sex"]]) == {}
+    domain = Domain([Category("sex", ["f", "m"]), Category("a", ["x", "y"], missing=True)], ["sex"])
+    assert domain.propose_links(frame.assign(a=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("title", "proposal"),
+    [
+        (TITLE, "title with sex (m Mr, f Ms)"),
+        (pd.Series(F_OR_M) + JOB, "title with sex (m mbaker, f fbaker; m mcook, f fcook; m mnurse, f fnurse)"),
+    ],
+)
+def test_a_sensitive_parameter_that_is_determined_gets_a_link_proposed(title, proposal):
+    frame = pd.DataFrame({"sex": F_OR_M, "job": JOB, "title": title})
+    remarks = [text for name, text in health_of_data(frame, Domain.from_frame(frame, sensitive=["sex"]))]
+    assert [
+        text for text in remarks if text.endswith(f"a link to read and edit, as propose_links gives it: {proposal}")
+    ]
+
+
+# Columns as small whole numbers, and what follows from what
+
+
+def test_columns_as_numbers():
+    assert numbered(pd.Series(["b", None, "a", "b", np.nan])).tolist() == [0, 1, 2, 0, 1]
+    assert by_quantiles(np.array([1.0, 2, 3, 4, np.nan]), 2).tolist() == [0, 0, 1, 1, 2]
+    assert by_quantiles(np.array([1.0, 2, 2, 4]), 2, includes="low").tolist() == [0, 1, 1, 1]
+    assert by_quantiles(np.array([np.nan]), 3).tolist() == [1]
+
+
+def test_pairs_are_counted_without_what_is_unknown():
+    counts = joint_counts(np.array([0, 1, 1, -1, 0]), np.array([2, 0, 0, 1, -1]), (2, 3))
+    assert counts.tolist() == [[0, 0, 1], [2, 0, 0]]
+
+
+def test_a_dependence_by_definition():
+    rng = np.random.default_rng(0)
+    source = rng.integers(0, 7, 900)
+    target = np.where(rng.random(900) < 0.05, rng.integers(0, 3, 900), source % 3)
+    seen = Dependence.of(source, target, (7, 3))
+    best = [np.bincount(target[source == value]).argmax() for value in range(7)]
+    assert seen.best.tolist() == best
+    assert seen.n_broken == int((np.array(best)[source] != target).sum())
+    share = np.bincount(target) / 900
+    assert seen.expected == pytest.approx(sum(1 - share[best[value]] for value in source))
+    assert seen.would_show == pytest.approx((900 - 7) * (1 - share.max()))
+    assert not follows(source, target, 20)
+    assert follows(source, source % 3, 20)
+    assert not follows(np.arange(900), target, 20)  # nothing would show
+    assert not follows(source % 3, source, 20)

@@ -43,10 +43,6 @@ def test_an_array_has_its_columns_in_domain_order():
     assert rows.labels.tolist() == [1, 0]
 
 
-def test_labels_may_have_an_index_of_their_own():
-    assert DOMAIN.rows(FRAME, y=pd.Series([1, 2, 3, 4])).labels.tolist() == [1, 2, 3, 4]
-
-
 IN_ORDER = FRAME.reset_index(drop=True)
 
 

@@ -113,47 +113,15 @@ print(Domain([*parameters, Category("sex", ["Female", "Male"])], ["sex"], rules)
 
 def test_another_hash_seed_gives_the_same_inputs(capsys):
     exec(SCRIPT, {})  # this process has a seed of its own
-    outputs = {capsys.readouterr().out} | {
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env=os.environ | {"PYTHONHASHSEED": str(seed)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in range(1, 4)
-    }
-    assert len(outputs) == 1
-    assert len(outputs.pop().split()) == 301
+    here, command = capsys.readouterr().out, [sys.executable, "-c", SCRIPT]
+    there = subprocess.run(
+        command, env=os.environ | {"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True
+    )
+    assert there.stdout == here
+    assert len(here.split()) == 301
 
 
 # Who is allowed, box by box
-
-
-@pytest.mark.parametrize("text", MEANING)
-@pytest.mark.parametrize("sensitive", [["sex"], ["relationship"], ["age", "size"]])
-def test_parts_say_of_every_family_who_is_allowed(text, sensitive):
-    """A missing value is compared with the others where it is listed."""
-    own = {p.name: [*p.decode(np.arange(p.levels - p.missing)), *[None] * p.missing] for p in SMALL.parameters}
-    compared = {name: own[name] for name in sensitive}
-    domain = Domain(SMALL.parameters, compared, [text, "age != 19 or `capital-gain` != 3"])
-    check_parts(domain, domain.families.parts(10_000))
-
-
-def check_parts(domain, parts):
-    """No family is in two boxes of a part, and the members allowed by all parts are those that are."""
-    codes = np.concatenate(list(domain.families.enumerate(10_000)))
-    allowed = np.ones((len(codes), len(domain.families)), dtype=bool)
-    for part in parts:
-        inside = np.ones((len(codes), len(part.boxes)), dtype=bool)
-        for step, sets, mine in zip(part.steps, part.sets, part.boxes.T, strict=True):
-            assert step.variable.column in domain.free_columns
-            assert step.weights == np.bincount(step.of(np.arange(step.variable.n_levels))).tolist()
-            inside &= sets[mine][:, step.of(codes[:, step.variable.column])].T
-        assert (inside.sum(axis=1) <= 1).all()
-        assert part.allowed.any(axis=1).all()
-        allowed &= np.where(inside.any(axis=1)[:, None], part.allowed[inside.argmax(axis=1)], False)
-    assert (allowed == domain.families.of(codes).allowed.T).all()
 
 
 def test_values_that_lead_to_the_same_are_one_box():
@@ -311,22 +279,6 @@ def test_a_rule_that_no_row_keeps_is_refused_and_one_that_some_break_is_said():
         Domain.from_frame(frame, ["sex"], constraints=["age == 25"])
     with pytest.warns(UserWarning, match=r"rule-broken: constraint 'age > 20' is broken by 20 of 60 rows"):
         Domain.from_frame(frame, ["sex"], constraints=["age > 20"])
-
-
-def test_a_list_is_needed_and_texts_or_callables_in_it():
-    with pytest.raises(DomainError, match="must be a list of texts or callables, got 'age > 3'"):
-        DOMAIN.with_constraints("age > 3")
-    with pytest.raises(DomainError, match="must be a text, or a callable"):
-        DOMAIN.with_constraints([5])
-
-
-def test_texts_and_callables_together():
-    domain = SMALL.with_constraints(["age >= 20", lambda X: X["capital-gain"] > 1])
-    frame = domain.sample(500, seed=0)
-    assert (frame["age"] >= 20).all()
-    assert (frame["capital-gain"] > 1).all()
-    codes = every_input(SMALL)
-    assert domain.n_valid == domain.allows(codes).sum()
 
 
 @pytest.mark.parametrize(

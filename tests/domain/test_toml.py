@@ -99,34 +99,16 @@ def test_a_file_written_by_hand(tmp_path):
         """
         format = 1
         sensitive = ["age", "sex"]
-        [[parameter]]
-        name = "age"
-        kind = "integer"
-        low = 17
-        high = 90
-        compare = [25, 45, 65]
-        [[parameter]]
-        name = "sex"
-        kind = "category"
-        values = ["Female", "Male"]
-        [[parameter]]
-        name = "rate"
-        kind = "real"
-        low = 0
-        high = 1
-        step = 0.25
-        missing = true
-        moves = [-2, 1]
+        parameter = [
+            {name = "age", kind = "integer", low = 17, high = 90, compare = [25, 45, 65]},
+            {name = "sex", kind = "category", values = ["Female", "Male"]},
+            {name = "rate", kind = "real", low = 0, high = 1, step = 0.25, missing = true, moves = [-2, 1]},
+        ]
         """
     )
-    expected = Domain(
-        [
-            Integer("age", 17, 90),
-            Category("sex", ["Female", "Male"]),
-            Real("rate", 0, 1, 0.25, missing=True, moves=(-2, 1)),
-        ],
-        sensitive={"age": [25, 45, 65], "sex": None},
-    )
+    rate = Real("rate", 0, 1, 0.25, missing=True, moves=(-2, 1))
+    parameters = [Integer("age", 17, 90), Category("sex", ["Female", "Male"]), rate]
+    expected = Domain(parameters, sensitive={"age": [25, 45, 65], "sex": None})
     assert Domain.from_toml(tmp_path / "d.toml") == expected
 
 

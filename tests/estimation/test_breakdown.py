@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe import Category, Domain, Integer, breakdown, estimate
+from fairprobe import Category, Domain, Integer, breakdown, causal_score, causal_search, estimate
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.testing import CountingModel, odd_one_out
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -40,14 +39,6 @@ def test_all_sets_take_one_pass(population, options):
     assert all_sets.n_rows == one.n_rows
     assert all_sets.n_calls == one.n_calls
     assert {share.n_queries for share in shares.values()} == {one.n_rows}
-
-
-def test_no_set_costs_another_confidence():
-    for share in breakdown(arbitrary, DOMAIN, confidence=0.9, method="sample", n_experiments=2).values():
-        assert share.confidence == pytest.approx(0.9)
-        counts = (share.hits, share.n, share.confidence)
-        assert (share.low, share.high) == clopper_pearson(*counts)
-        assert (share.lower, share.upper) == (lower_bound(*counts), upper_bound(*counts))
 
 
 # Sets
@@ -90,3 +81,68 @@ def test_what_is_listed_may_be_numbers_where_a_value_that_is_held_is_none():
         "s": (2, 1),
         "code x s": (2, 0),
     }
+
+
+# Themis' measure, with an interval that holds whenever it stops
+
+
+SMALL = [Integer("x", 0, 9)]
+LARGE = [Integer("x", 0, 10**9)]  # too many inputs to be enumerated
+
+
+def of_bits(free, names="abc"):
+    return Domain([*free, *(Integer(name, 0, 1) for name in names)], sensitive=list(names))
+
+
+def both_bits(X):
+    """1 if a and b are: a alone changes it where b is 1, both_bits together always; c never does."""
+    return X[:, 1] & X[:, 2]
+
+
+@pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
+def test_scores_of_the_sets_given(free):
+    sets = ["a", "b", "c", ("a", "b"), ("a", "b", "c")]
+    scores = causal_score(both_bits, of_bits(free), sets=sets)
+    truth = {"a": 0.5, "b": 0.5, "c": 0, "a x b": 1, "a x b x c": 1}
+    assert list(scores) == list(truth)
+    for name, share in scores.items():
+        assert share.low <= truth[name] <= share.high
+        assert share.width <= 0.02
+        assert share.method == ("exact" if free is SMALL else "sequential")
+
+
+def test_no_hits_are_no_reason_to_stop_at_once():
+    """Themis stops after 11 inputs without a hit and says that its error is 0."""
+    share = causal_score(lambda X: X[:, 0] > 7, of_bits(LARGE, "a"), error=0.001)["a"]
+    assert share.hits == 0
+    assert share.value == 0
+    assert 0 < share.high <= 0.002
+    assert share.n > 2000
+
+
+# The smallest sets
+
+
+@pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
+@pytest.mark.parametrize(
+    ("min_share", "found"),
+    [(0.4, ["a", "b"]), (0.95, ["a x b"])],
+)
+def test_the_smallest_sets_above_a_threshold(free, min_share, found):
+    sets = causal_search(both_bits, of_bits(free), min_share=min_share)
+    assert list(sets) == found
+    for share in sets.values():
+        assert share.lower > min_share
+
+
+def test_the_confidence_is_split_over_all_sets_there_are():
+    sets = causal_search(both_bits, of_bits(LARGE), min_share=0.6, confidence=0.93)
+    assert sets["a x b"].confidence == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1, np.nan, "much", None])
+def test_an_error_and_a_threshold_are_fractions(value):
+    with pytest.raises(SettingError, match=r"error must be above 0 and below 0\.5, got"):
+        causal_score(both_bits, of_bits(SMALL), error=value)
+    with pytest.raises(SettingError, match="min_share must be at least 0 and below 1, got"):
+        causal_search(both_bits, of_bits(SMALL), min_share=value)

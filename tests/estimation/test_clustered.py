@@ -54,17 +54,6 @@ def test_without_hits_each_group_counts_as_one(groups, spread):
     assert clustered(one, weights, groups, 0.95).two_sided[1] >= said.two_sided[1]
 
 
-def test_rows_without_weight_tell_nothing():
-    rng = np.random.default_rng(5)
-    hits, weights, groups = persons(rng, 50, "unequal", 0.2, 0.3, 0.5)
-    more = np.concatenate([hits, np.ones(30, dtype=bool)]), np.concatenate([weights, np.zeros(30)])
-    longer, said = (
-        clustered(*more, np.concatenate([groups, 50 + np.arange(30)]), 0.95),
-        clustered(hits, weights, groups, 0.95),
-    )
-    assert (longer.n_groups, longer.two_sided) == (50, pytest.approx(said.two_sided))
-
-
 def persons(rng, n_persons, sizes, share, icc, weight_spread):
     """Rows of persons: each has a rate of its own around the share, as alike as said, some rows, and their weights."""
     rates = {0: lambda: np.full(n_persons, share), 1: lambda: (rng.random(n_persons) < share).astype(float)}

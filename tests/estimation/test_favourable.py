@@ -37,7 +37,6 @@ CALLS = {
     "rows": lambda model, good: estimate(model, DOMAIN, ROWS, favourable=good),
     "breakdown": lambda model, good: breakdown(model, DOMAIN, ROWS, favourable=good),
     "compare": lambda model, good: compare(model, model, DOMAIN, ROWS, favourable=good),
-    "audit": lambda model, good: audit(model, ROWS, domain=DOMAIN, max_share={"sex=F": 0.9}, favourable=good, **SMALL),
     "assert": lambda model, good: assert_no_discrimination(
         model, ROWS, domain=DOMAIN, max_share={"sex=F": 0.9}, favourable=good
     ),
@@ -77,16 +76,6 @@ def test_a_rare_outcome_is_seen():
     rows = pd.concat([ROWS, pd.DataFrame({"x": [100], "sex": ["F"]})], ignore_index=True)
     domain = Domain([Integer("x", 0, 100), Category("sex", ["F", "M"])], ["sex"])
     assert estimate(model, domain, rows, favourable="rare").worse_off == "sex=F"
-
-
-@pytest.mark.parametrize("favourable", ["yes", "no"])
-def test_no_hit_need_get_it(favourable):
-    """Of three outcomes, hits are between two."""
-
-    def model(frame):
-        return np.where(frame["x"] > 5, np.where(frame["sex"] == "M", "yes", "wait"), "no")
-
-    assert estimate(model, DOMAIN, ROWS, favourable=favourable).worse_off == ("sex=F" if favourable == "yes" else None)
 
 
 class Probabilities:

@@ -1,14 +1,18 @@
-"""Plain and linked shares side by side, which rows they are about, and models with and without the column."""
+"""Who is compared with whom: plain and linked twins, hidden columns, drawn inputs, and values that no row has."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Domain, Integer, Link, breakdown, compare, estimate, verdict
-from fairprobe.errors import DataError, SettingError
+import fairprobe
+from fairprobe import Category, Density, Domain, Integer, Link, Ordinal, breakdown, compare, estimate, search, verdict
+from fairprobe.errors import DataError, DomainError, HealthWarning, SettingError
+from fairprobe.estimation.populations import SAMPLES
 
 SPOUSE = Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])
 PARAMETERS = [
@@ -63,38 +67,6 @@ def test_by_parameter():
     assert named.confidence == named.plain.confidence == pytest.approx(0.95)  # a limit binds one of them alone
 
 
-# A limit binds both
-
-
-def shares_of(n_linked, n_plain, n=400):
-    """A model that flips so many rows with the link, and so many without."""
-    rows = pd.DataFrame({"relationship": "Husband", "age": 20 + np.arange(n) % 20, "race": "A", "sex": "Male"})
-    rows["id"] = np.arange(n)
-    domain = Domain([*PARAMETERS, Integer("id", 0, n - 1)], ["sex"], links=[SPOUSE])
-
-    def ask(X):
-        return ((X["relationship"] == "Wife") & (X["id"] < n_linked)) | ((X["sex"] == "Female") & (X["id"] < n_plain))
-
-    return estimate(ask, domain, rows, batch="frame")
-
-
-@pytest.mark.parametrize(
-    ("n_linked", "n_plain", "gate", "outcome"),
-    [
-        (0, 0, None, "passed"),
-        (100, 0, None, "violated"),
-        (100, 0, "plain", "passed"),
-        (14, 0, None, "inconclusive"),
-        (14, 0, "rows linked", "inconclusive"),
-        (100, 90, "plain", "violated"),
-    ],
-)
-def test_a_limit_binds_both_unless_the_gate_names_one(n_linked, n_plain, gate, outcome):
-    got = verdict(shares_of(n_linked, n_plain), 0.05, gate=gate)
-    assert got.outcome == outcome
-    assert got.population == "rows"
-
-
 # Which rows
 
 
@@ -140,12 +112,6 @@ def test_what_is_hidden_is_said():
 # Weights and groups, wrongly
 
 
-@pytest.mark.parametrize("name", ["sample_weight", "groups"])
-def test_weights_and_groups_are_for_rows(name):
-    with pytest.raises(SettingError, match=f"{name} are for a population of rows, got population='domain'"):
-        estimate(model, DOMAIN, **{name: [1] * 5})
-
-
 @pytest.mark.parametrize("options", [{}, {"groups": True}])
 def test_rows_are_counted_not_the_labels_of_their_index(options):
     """Frames put together have labels that occur twice: nothing may depend on them."""
@@ -161,3 +127,225 @@ def test_rows_are_counted_not_the_labels_of_their_index(options):
     assert len(share.to_frame()) == share.hits
     with pytest.raises(DataError, match="groups must have the index of the rows"):
         estimate(model, DOMAIN, many.set_axis(index), groups=pd.Series(np.arange(len(many))))
+
+
+# Rounding, measured on what a call is about
+
+
+def test_rounding_is_measured_on_the_rows_where_rows_are_given():
+    """The constraints may leave no other input; only what is compared is asked about."""
+    domain = Domain([Integer("x", 0, 10**6), Integer("s", 0, 2)], {"s": [0, 1]}, [lambda frame: frame["x"] == 7])
+    asked = []
+
+    def model(batch):
+        asked.append(batch.copy())
+        return batch.sum(axis=1) / 8
+
+    share = estimate(model, domain, np.array([[7, 0], [7, 2]]), output="score", threshold=0.0)
+    assert (share.n, share.hits) == (2, 2)
+    assert {tuple(row) for batch in asked for row in batch.tolist()} == {(7, 0), (7, 1)}
+
+
+@pytest.mark.parametrize("method", ["sample", "auto"])
+def test_a_small_domain_without_an_allowed_input_is_told_at_once(method):
+    looked_at = []
+
+    def never(frame):
+        looked_at.append(len(frame))
+        return np.zeros(len(frame), dtype=bool)
+
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"], [never])
+    with pytest.raises(DomainError, match="the constraints must allow an input, got none of 20: loosen them"):
+        estimate(lambda batch: batch[:, 0] / 8, domain, "valid", output="score", threshold=0.0, method=method)
+    assert sum(looked_at) < 5000
+
+
+# Inputs drawn from a density, within rules and links
+
+
+ROLES = Link("role", "sex", [{"F": "Wife", "M": "Husband"}])
+
+
+def drawn_people(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    sex, age = rng.choice(["F", "M"], n), rng.integers(18, 80, n)
+    role = np.where(rng.random(n) < age / 90, np.where(sex == "M", "Husband", "Wife"), "Single")
+    return pd.DataFrame({"age": age, "sex": sex, "role": role, "race": rng.choice(["a", "b", "c"], n)})
+
+
+def of_role(frame):
+    return (frame["age"] > 60) & (frame["role"] == "Husband") | (frame["age"] < 22) & (frame["sex"] == "M")
+
+
+LINKED = Domain.from_frame(drawn_people(), sensitive=["sex"], links=[ROLES])
+DENSITY = Density.fit(LINKED, drawn_people())
+FEW = {"n_experiments": 20, "n_samples": 500}
+
+
+def test_every_input_asked_about_is_drawn_from_it():
+    asked = []
+
+    def watched(frame):
+        asked.append(frame.copy())
+        return of_role(frame)
+
+    share = estimate(watched, LINKED, DENSITY, linked=False, **FEW)
+    drawn = DENSITY.sample_codes(10_000, np.random.default_rng(np.random.SeedSequence(0, spawn_key=(SAMPLES, 0))))
+    plain = LINKED.decode(drawn)
+    hits = of_role(plain.assign(sex="M")) != of_role(plain.assign(sex="F"))
+    assert share.hits == int(hits.sum())
+    assert not ((plain["sex"] == "F") & (plain["role"] == "Husband")).any()  # links bind what is drawn, plain or not
+
+
+def test_by_parameter_and_of_two_models():
+    domain = Domain.from_frame(drawn_people(), sensitive=["sex", "race"], links=[ROLES])
+    density = Density.fit(domain, drawn_people())
+    shares = breakdown(of_role, domain, density, **FEW)
+    assert shares["race"].hits == 0
+    assert shares["sex"].hits > 0
+    both = compare(of_role, lambda frame: frame["age"] > 30, domain, density, **FEW)
+    assert both.b.hits == 0
+    assert both.a.hits > 0
+    assert both.n == 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "exact"}, "method must be auto or sample for a density"),
+        ({"sample_weight": np.ones(3)}, "sample_weight are for a population of rows"),
+        ({"groups": np.ones(3)}, "groups are for a population of rows"),
+    ],
+)
+def test_what_does_not_go_with_it(arguments, message):
+    with pytest.raises(SettingError, match=message):
+        estimate(of_role, LINKED, DENSITY, **arguments)
+
+
+# Who is compared, and never a pass for want of anything
+
+
+# A model is asked as it is used
+
+
+def test_continuous_numbers_are_no_labels():
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+    for ask in (search, estimate):
+        with pytest.raises(Exception, match="say output='value' and a threshold"):
+            ask(lambda X: X[:, 0] / 7 + X[:, 1] / 1000, domain)
+        with pytest.raises(Exception, match=r"got 1?[0-9]+ different numbers in"):
+            ask(lambda X: 1000 * X[:, 0] + X[:, 1], domain)
+    assert estimate(lambda X: X[:, 0].astype(float), domain).hits == 0
+
+
+def test_rows_reach_the_model_with_the_dtypes_of_the_domain():
+    seen = []
+
+    def model(X):
+        seen.append(X.dtypes.astype(str).to_dict())
+        return np.zeros(len(X), dtype=bool)
+
+    kinds = ["red", "blue"]
+    domain = Domain([Category("colour", kinds, dtype="category"), Category("sex", ["f", "m"])], sensitive=["sex"])
+    estimate(model, domain, pd.DataFrame({"colour": ["blue", "red"], "sex": ["f", "m"]}))
+    assert {kind["colour"] for kind in seen} == {"category"}
+    with pytest.raises(Exception, match="'colour' must hold the categories of its parameter, got 'green'"):
+        estimate(model, domain, pd.DataFrame({"colour": ["green", "red"], "sex": ["f", "m"]}))
+
+
+def test_what_was_asked_for_and_not_reached_is_said():
+    domain = Domain([Integer("age", 0, 999), Integer("sex", 0, 1)], sensitive=["sex"])
+
+    def model(X):
+        return (X[:, 0] < 100) & (X[:, 1] == 1)
+
+    wide = estimate(model, domain, width=0.001, n_experiments=2, method="sample")
+    assert [name for name, _ in wide.health] == ["wide-interval"]
+    open_ = estimate(model, domain, max_share=0.1, n_experiments=2, method="sample")
+    assert [name for name, _ in open_.health] == ["not-settled"]
+    assert not estimate(model, domain, max_share=0.5, method="sample").health
+
+
+def test_max_seconds_ends_a_sample_with_a_valid_interval(monkeypatch):
+    clock = iter(np.arange(0.0, 1e6, 0.5))
+    monkeypatch.setattr("fairprobe.clock.now", lambda: next(clock))
+    domain = Domain([Integer("age", 0, 10**6), Integer("sex", 0, 1)], sensitive=["sex"])
+    share = estimate(lambda X: X[:, 0] > X[:, 1] + 10**5, domain, width=1e-9, max_seconds=3.0)
+    assert (share.method, [name for name, _ in share.health]) == ("sequential", ["wide-interval"])
+    assert 0 < share.n < 10**6
+
+
+class Flips:
+    """Looks at age alone, but each answer is turned with a small chance."""
+
+    def __init__(self, chance, seed=0):
+        self.chance = chance
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, X):
+        return (X[:, 0] > 50) ^ (self.rng.random(len(X)) < self.chance)
+
+
+@pytest.mark.parametrize("chance", [0.1, 1e-3])
+def test_noise_is_found_out_in_an_estimate(chance):
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+    rows = pd.DataFrame({"age": np.arange(5000) % 100, "sex": np.arange(5000) % 2})
+    for population in ("domain", rows):
+        share = estimate(Flips(chance), domain, population, method="sample", n_experiments=10)
+        assert [name for name, _ in share.health] == ["stochastic-model"]
+        assert share.has("stochastic-model")
+        assert verdict(share, 1e-6).outcome == "inconclusive"
+        assert share.value < 5 * chance**2 + 1e-3
+
+
+# Values that no row has: a filter leaves them behind in a categorical
+
+
+def unknown_is_refused(frame):
+    """Whoever is of an unknown group is refused; else the group does not matter."""
+    return np.where(frame["group"].astype(object).isin(["Unknown", 3]), "no", "yes")
+
+
+def grouped(values, n=60):
+    return pd.DataFrame({"age": np.arange(n) % 40 + 20, "group": values})
+
+
+LETTERS = np.array(["A", "B", "C"] * 20, dtype=object)
+FILTERED = {
+    "text": lambda: LETTERS,
+    "category": lambda: pd.Categorical(LETTERS, categories=["A", "Unknown", "B", "C"]),
+    "ordered": lambda: pd.Categorical(LETTERS, categories=["A", "Unknown", "B", "C"], ordered=True),
+    "missing": lambda: pd.Categorical([None, *LETTERS[1:]], categories=["A", "B", "C", "Unknown"]),
+    "codes": lambda: np.array([1, 2, 4] * 20),
+    "nullable codes": lambda: pd.array([1, 2, 4] * 20, dtype="Int64"),
+}
+
+
+@pytest.mark.parametrize("kind", FILTERED)
+def test_what_no_row_has_is_not_compared(kind):
+    """The same grouped, however their group is stored, are compared with the groups that there are."""
+    rows = grouped(FILTERED[kind]())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        domain = Domain.from_frame(rows, sensitive=["group"])
+    assert any("unseen-values" in str(each.message) for each in caught) == (kind != "text")
+    assert len(domain.combinations) == 3
+    assert estimate(unknown_is_refused, domain, rows, batch="frame").hits == 0
+    assert estimate(unknown_is_refused, domain, batch="frame").hits == 0
+    assert domain.decode(domain.encode(rows.dropna()))["group"].dtype == rows["group"].dtype
+    how = {"populations": ["rows"], "selfcheck": False, "batch": "frame"}
+    content = fairprobe.audit(unknown_is_refused, rows, sensitive=["group"], max_share=0.5, **how).content
+    assert content["question"]["sensitive"]["group"] == ([1, 2, 4] if "codes" in kind else ["A", "B", "C"])
+
+
+@pytest.mark.parametrize("kind", ["category", "ordered"])
+def test_what_is_listed_is_compared_and_said(kind):
+    rows = grouped(FILTERED[kind]())
+    with pytest.warns(HealthWarning, match="unseen-values: .* 'group' is compared at 'Unknown', which no row has"):
+        domain = Domain.from_frame(rows, sensitive={"group": ["A", "Unknown"]})
+    assert estimate(unknown_is_refused, domain, rows).value == 1.0
+    given = Ordinal if kind == "ordered" else Category
+    parameter = given("group", ["A", "Unknown", "B", "C"], dtype="category")
+    with pytest.warns(HealthWarning, match="is compared at 'Unknown'"):
+        domain = Domain.from_frame(rows, sensitive=["group"], parameters=[parameter])
+    assert estimate(unknown_is_refused, domain, rows).value == 1.0

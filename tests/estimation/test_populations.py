@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairprobe import Category, Domain, Integer, estimate
-from fairprobe.datasets import census_domain, load_census
 from fairprobe.errors import DataError
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -23,13 +18,6 @@ pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 def arbitrary(frame):
     """Any answers, but the same for the same row."""
     return pd.util.hash_pandas_object(frame.astype(str), index=False).to_numpy() % 10 < 2
-
-
-def n_flipped(model, frame, compared):
-    """Rows whose answer changes as the sensitive columns are replaced by every combination of values."""
-    twins = [dict(zip(compared, values, strict=True)) for values in itertools.product(*compared.values())]
-    answers = np.array([model(frame.assign(**twin).astype(frame.dtypes)) for twin in twins])
-    return int((answers != answers[0]).any(axis=0).sum())
 
 
 def test_stretches_where_nothing_is_allowed_are_not_asked_about():
@@ -125,20 +113,7 @@ def test_dtypes_are_preserved(sensitive):
         warnings.simplefilter("error")
         share = estimate(model, domain, frame)
     assert model.n_rows == share.n_queries == 60 * frame[sensitive].nunique()
-    assert share.hits == n_flipped(model.predict, frame, {sensitive: frame[sensitive].unique().tolist()})
-
-
-def test_a_pipeline_on_the_natural_census():
-    """Unknown occupations and countries go through as they are."""
-    X, y = load_census(encoded=False)
-    X, y = X.iloc[:1500], y.iloc[:1500]
-    words = (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number"))
-    numbers = make_column_transformer(words, remainder=StandardScaler())
-    model = make_pipeline(numbers, LogisticRegression(max_iter=500)).fit(X, y)
-    rows = load_census(encoded=False, split="test")[0].iloc[1000:1400]
-    assert rows.isna().any(axis=1).sum() > 10
-    share = estimate(model, census_domain(encoded=False), rows, favourable=">50K")
-    women, men = (model.predict(rows.assign(sex=sex)) for sex in ("Female", "Male"))
-    assert (share.hits, share.n, share.n_left_out) == (int((women != men).sum()), 400, 0)
-    assert share.hits > 0
-    assert share.worse_off == "sex=Female"
+    answers = [
+        model.predict(frame.assign(**{sensitive: value}).astype(frame.dtypes)) for value in set(frame[sensitive])
+    ]
+    assert share.hits == int((np.array(answers) != answers[0]).any(axis=0).sum())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairprobe import estimate, retrain, testing
-from fairprobe.errors import HealthWarning, RunError, SettingError
+from fairprobe import estimate, testing
+from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
 from fairprobe.estimation.estimate_run import JudgingTask
@@ -109,9 +109,21 @@ class EndedError(Exception):
     """In the middle of an estimate."""
 
 
-@pytest.mark.parametrize("options", [{}, {"population": "rows"}, {"width": 0.003}, {"method": "exact"}], ids=str)
-def test_a_stored_estimate_is_taken_up_by_other_workers(warm_workers, tmp_path, options):
-    """Begun by one process, by two, or by one without a thread of its own, and gone on with by any other of them."""
+ALONE = {"engine": "processes"}
+"""In this process, where rows asked are counted, but as workers do it."""
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "then"),
+    [
+        ({}, {"n_jobs": 2}, ALONE),
+        ({"population": "rows"}, {}, {"n_jobs": 2}),
+        ({"width": 0.003}, {}, ALONE),
+        ({"method": "exact"}, ALONE, {}),
+    ],
+)
+def test_a_stored_estimate_is_taken_up_by_other_workers(warm_workers, tmp_path, options, first, then):
+    """Begun by one process, by two, or by one without a thread of its own, and gone on with by another of them."""
     options = {**SAMPLE, **options}
     toy = testing.box(n_free=3, levels=30) if options["method"] == "exact" else BOX
     if options.get("population") == "rows":
@@ -127,40 +139,14 @@ def test_a_stored_estimate_is_taken_up_by_other_workers(warm_workers, tmp_path, 
         if status.figures["n"] > 25_000:
             raise EndedError
 
-    alone = {"engine": "processes"}  # in this process, where rows asked are counted, but as workers do it
-    for number, (first, then) in enumerate([({}, alone), (alone, {}), ({"n_jobs": 2}, alone), ({}, {"n_jobs": 2})]):
-        store = {"store": tmp_path / str(number), "model_id": "box"}  # what it has been asked is no part of it
-        with pytest.raises(EndedError):
-            estimate(model, toy.domain, progress=end, **options, **first, **store)
-        kept = sum(1 for _ in (tmp_path / str(number) / "shards").glob("0*.parquet"))
-        assert kept
-        asked.clear()
-        share = estimate(model, toy.domain, **options, **then, **store)
-        assert figures(share) == whole
-        assert then == {"n_jobs": 2} or sum(asked) < share.n_queries - 20_000
-        asked.clear()
-        assert figures(estimate(model, toy.domain, **options, **store)) == whole
-        assert sum(asked) <= 2000 + 146  # the canaries, and what is asked in other batches
-
-
-def test_a_committee_fitted_by_two_processes(warm_workers):
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.tree import DecisionTreeClassifier
-
-    from fairprobe.retraining.labels import fitted_members
-    from fairprobe.retraining.parts import checked_rows
-
-    rows = BOX.domain.sample(400, seed=1)
-    labels = BOX.model(rows.to_numpy())
-    members = [
-        DecisionTreeClassifier(random_state=0),
-        GaussianNB(),
-        DecisionTreeClassifier(max_depth=2, random_state=0),
-    ]
-    given = checked_rows(BOX.domain, rows, labels, None)
-    one, two = (fitted_members(members, given, n_jobs) for n_jobs in (1, 2))
-    assert [type(member) for member in two] == [type(member) for member in members]
-    for mine, theirs in zip(one, two, strict=True):
-        assert (mine.predict(rows) == theirs.predict(rows)).all()
-    with pytest.raises(SettingError, match="engine must be one of"):
-        retrain(members[0], rows, labels, BOX.domain, engine="cloud")
+    store = {"store": tmp_path, "model_id": "box"}  # what it has been asked is no part of it
+    with pytest.raises(EndedError):
+        estimate(model, toy.domain, progress=end, **options, **first, **store)
+    assert list((tmp_path / "shards").glob("0*.parquet"))
+    asked.clear()
+    share = estimate(model, toy.domain, **options, **then, **store)
+    assert figures(share) == whole
+    assert then == {"n_jobs": 2} or sum(asked) < share.n_queries - 20_000
+    asked.clear()
+    assert figures(estimate(model, toy.domain, **options, **store)) == whole
+    assert sum(asked) <= 2000 + 146  # the canaries, and what is asked in other batches

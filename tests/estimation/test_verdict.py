@@ -28,11 +28,11 @@ def sampled(toy, n=10_000, **options):
 PERCENTAGES = re.compile(r"interval (?:is )?([\d.]+)% to ([\d.]+)%")
 
 
-def check_what_is_shown_decides(n_counts=3000):
+def test_what_is_shown_decides():
     """The outcome follows from the interval in the sentence, as a reader sees it, for any counts and limit."""
     rng = np.random.default_rng(0)
     made = sampled(TOY, n=100)
-    for _ in range(n_counts):
+    for _ in range(1000):
         n = int(rng.integers(1, 3000))
         hits = int(rng.binomial(n, rng.choice([0, 0.005, 0.01, 0.02, 0.2])))
         limit = float(rng.choice([0.005, 0.01, 0.02, 0.05, hits / (n + 1)]))
@@ -45,35 +45,7 @@ def check_what_is_shown_decides(n_counts=3000):
         assert said.outcome == ("violated" if limit == 0 and hits else shown), said.sentence
 
 
-def test_what_is_shown_decides():
-    check_what_is_shown_decides()
-
-
-@pytest.mark.parametrize(
-    ("limit", "outcome"), [(0.0269, "violated"), (0.027, "passed"), (0.0271, "passed"), (0, "violated")]
-)
-def test_an_exact_share_always_decides(limit, outcome):
-    assert verdict(estimate(TOY.model, TOY.domain), limit).outcome == outcome
-
-
 # Which population
-
-ROWS = TOY.domain.sample(200, seed=0)
-
-
-def by_population():
-    return {
-        "domain": sampled(TOY),
-        "valid": sampled(TOY, seed=1),
-        "rows": estimate(TOY.model, TOY.domain, ROWS),
-    }
-
-
-def test_a_gate_can_be_chosen():
-    shares = by_population()
-    for gate in shares:
-        result = verdict(shares, 0.5, gate=gate)
-        assert (result.population, result.share) == (gate, shares[gate])
 
 
 def test_a_gate_that_is_not_there():

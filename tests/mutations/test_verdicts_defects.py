@@ -14,7 +14,7 @@ from fairprobe import Domain, Integer, Link, audit, breakdown, estimate, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimation.verdict import Gate
 
-verdicts, settings = (importlib.import_module(f"fairprobe.estimation.{name}") for name in ("verdict", "settings"))
+verdicts, settings = (importlib.import_module(f"fairprobe.estimation.{name}") for name in ("verdict", "estimation"))
 """The modules: the package has a function of the one name."""
 
 PARAMETERS = [Integer("age", 0, 99), Integer("sex", 0, 1), Integer("foreign", 0, 1)]

@@ -12,7 +12,8 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
-from fairprobe.domain import allowed, domain_checks, expressions, families, links, restrictions
+from fairprobe.domain import allowed, derived, expressions, families, links, restrictions
+from fairprobe.domain.derived import Held
 from fairprobe.domain.families import Families, Members, RowMembers
 from fairprobe.domain.links import NONE
 from fairprobe.estimation import Share, counts, populations
@@ -140,20 +141,18 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
 
 @mutation(seed=144)
 def a_missing_value_is_compared_though_it_is_not_listed(patch):
-    restricted = domain_checks._restricted
+    restricted = derived._restricted
 
     def keep(parameter, is_sensitive, values):
         return parameter if values is None else restricted(parameter, is_sensitive, values)
 
-    patch.setattr(domain_checks, "_restricted", keep)
+    patch.setattr(derived, "_restricted", keep)
 
 
 @mutation(seed=3)
 def all_values_are_compared_though_some_are_listed(patch):
-    restricted = domain_checks._restricted
-    patch.setattr(
-        domain_checks, "_restricted", lambda parameter, is_sensitive, _: restricted(parameter, is_sensitive, None)
-    )
+    restricted = derived._restricted
+    patch.setattr(derived, "_restricted", lambda parameter, is_sensitive, _: restricted(parameter, is_sensitive, None))
 
 
 @mutation(seed=52)
@@ -252,8 +251,9 @@ def members_that_are_the_same_row_to_the_model_are_compared(patch):
 
 @mutation(seed=22)
 def what_is_derived_does_not_follow_its_source_in_rows(patch):
-    def own(self, name, source, codes):
-        return np.broadcast_to(self._column(name).codes, codes[source].shape)
+    def own(self, name, source, members):
+        parameter, codes = self._column(name)
+        return Held(parameter, np.broadcast_to(codes, members.codes.shape))
 
     patch.setattr(RowMembers, "_derived", own)
 

@@ -19,9 +19,8 @@ from fairprobe.domain import Density
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
-from fairprobe.estimation.estimation import plan
+from fairprobe.estimation.estimation import EstimatePlan, Settings, plan
 from fairprobe.estimation.populations import sides_of
-from fairprobe.estimation.settings import EstimatePlan, Settings
 from fairprobe.estimation.verdict import UNBOUND, Gate
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status

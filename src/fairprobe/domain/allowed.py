@@ -18,12 +18,12 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
     Constant,
@@ -200,11 +200,6 @@ class Block:
             counts.insert(0, [*map(sum, ways)])
         return counts
 
-    @property
-    def n(self) -> int:
-        """Return the number of combinations of values of the block's parameters that its rules allow."""
-        return self.counts[0][0]
-
     def allows(self, codes: Codes) -> Mask:
         """Return a boolean mask of the inputs, given as codes, that the block's rules allow."""
         return self._alive.take(self.end(codes))
@@ -266,47 +261,37 @@ class Block:
         Raises:
             TooManyError: there are more than `most` ways.
         """
-        onwards = self._alive.astype(np.float64)
-        edges: list[_Edges] = []
+        alive = [self._alive]
         for step in reversed(self.steps):
-            edges.insert(0, _edges(step.table, onwards))
-            onwards = edges[0].onwards
-        if onwards[0] > most:
-            raise TooManyError
-        state = np.zeros(int(min(onwards[0], 1)), dtype=np.int64)
+            alive.insert(0, np.any(alive[0][step.table], axis=1))
+        sets: list[Mask] = []
+        state = np.zeros(int(alive[0][0]), dtype=np.int64)
         chosen = np.zeros((len(state), 0), dtype=np.int64)
-        for step_edges in edges:
-            firsts, ends = (np.searchsorted(step_edges.source, state, side=side) for side in ("left", "right"))
+        for step, leads_on in zip(self.steps, alive[1:], strict=True):
+            atoms, source, target = _edges(step.table, leads_on)
+            firsts, ends = (np.searchsorted(source, state, side=side) for side in ("left", "right"))
+            if (ends - firsts).sum() > most:  # every way so far leads to one end at least
+                raise TooManyError
             way = np.repeat(np.arange(len(state)), ends - firsts)
             edge = np.arange(len(way)) - np.repeat(np.cumsum(ends - firsts) - ends, ends - firsts)
-            chosen, state = np.column_stack([chosen[way], edge]), step_edges.target[edge]
-        return [each.atoms for each in edges], chosen, state
+            sets.append(atoms)
+            chosen, state = np.column_stack([chosen[way], edge]), target[edge]
+        return sets, chosen, state
 
 
-class _Edges(NamedTuple):
-    """The edges of one step of a table, from a state (set of rules that remain) to a next state.
+def _edges(table: Codes, leads_on: Mask) -> tuple[Mask, Codes, Codes]:
+    """Return the edges of one step of a table: pairs of a state and a next state that `leads_on` to an allowed end.
 
-    They are sorted by the state where they begin. Only edges from which an allowed end can be reached are kept.
+    The result has, for each edge, a boolean mask of the atoms whose values lead along it, the state, and the next one.
+    Edges are sorted by state.
     """
-
-    atoms: Mask
-    """Boolean mask by edge, then atom of the parameter: True where the atom's values lead along the edge."""
-    source: Codes
-    target: Codes
-    onwards: Floats
-    """The number of ways from each state before the step to an allowed end, as floats."""
-
-
-def _edges(table: Codes, onwards: Floats) -> _Edges:
-    source, atom = np.nonzero(onwards[table] > 0)
-    ways, numbers = np.unique(source * len(onwards) + table[source, atom], return_inverse=True)
-    if len(ways) * table.shape[1] > MOST_ENTRIES:
+    source, atom = np.nonzero(leads_on[table])
+    pairs, numbers = np.unique(source * len(leads_on) + table[source, atom], return_inverse=True)
+    if len(pairs) * table.shape[1] > MOST_ENTRIES:
         raise TooManyError
-    atoms = np.zeros((len(ways), table.shape[1]), dtype=bool)
+    atoms = np.zeros((len(pairs), table.shape[1]), dtype=bool)
     atoms[numbers.reshape(-1), atom] = True
-    source, target = np.divmod(ways, len(onwards))
-    total = np.bincount(source, weights=onwards[target], minlength=len(table)).astype(np.float64)
-    return _Edges(atoms, source, target, total)
+    return atoms, *np.divmod(pairs, len(leads_on))
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[Step, list[State]]:

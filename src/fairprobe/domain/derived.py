@@ -1,4 +1,4 @@
-"""Derived parameters, and parameters extended by the values of real rows.
+"""The parameters of a domain together: derived ones, sensitive ones with fewer values, and ones with values of rows.
 
 The source of a derived parameter decides its value, so a derived parameter is neither sampled nor moved. Real rows may
 hold values off a parameter's grid or outside its list. Such values get codes after the parameter's own codes.
@@ -6,7 +6,7 @@ hold values off a parameter's grid or outside its list. Such values get codes af
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -14,8 +14,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
-from fairprobe.domain.parameters import Listed, Parameter
-from fairprobe.domain.values import as_floats, check_value, checked_moves, in_dtype, natural_dtype, plain_or_none
+from fairprobe.checks import nearest, repeated
+from fairprobe.domain.parameters import Category, Listed, Ordinal, Parameter
+from fairprobe.domain.values import (
+    as_floats,
+    check_value,
+    checked_moves,
+    in_dtype,
+    is_missing,
+    natural_dtype,
+    plain_or_none,
+)
+from fairprobe.errors import DomainError
 
 
 @dataclass(frozen=True)
@@ -204,3 +214,74 @@ class Held(NamedTuple):
         """Return this column continued by more values: its codes, then theirs, and a parameter that has them all."""
         more = Held.of(self.parameter, values)
         return Held(more.parameter, np.concatenate([self.codes, more.codes]))
+
+
+# The parameters of one domain
+
+
+def checked_parameters(
+    parameters: Iterable[Parameter], compared: Mapping[str, Sequence[Any] | None]
+) -> tuple[Parameter, ...]:
+    """Return a domain's parameters, with each sensitive one restricted to the values to compare."""
+    given = tuple(parameters)
+    for parameter in given:
+        if not isinstance(parameter, Parameter):
+            raise DomainError(f"a parameter must be an Integer, Real, Category or Ordinal, got {parameter!r}")
+    names = [p.name for p in given]
+    twice = repeated(names)
+    if twice:
+        raise DomainError(f"parameters must have distinct names, got {', '.join(twice)} more than once")
+    unknown = [name for name in compared if name not in names]
+    if unknown:
+        raise DomainError(
+            f"a sensitive parameter must be one of {', '.join(names) or 'no parameter'}; "
+            f"got {', '.join(map(repr, unknown))}{nearest(unknown[0], names)}"
+        )
+    return all_bound(_restricted(p, p.name in compared, compared.get(p.name)) for p in given)
+
+
+def all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    """Return the parameters, with each derived one holding its value for every code of its source."""
+    by_name = {parameter.name: parameter for parameter in parameters}
+    for parameter in by_name.values():
+        if isinstance(parameter, Derived):
+            source = by_name.get(parameter.source)
+            if source is None or isinstance(source, Derived):
+                near = nearest(parameter.source, [name for name in by_name if name != parameter.name])
+                raise DomainError(
+                    f"parameter {parameter.name!r}: source must name a parameter that is not derived, "
+                    f"got {parameter.source!r}{near}"
+                )
+            by_name[parameter.name] = parameter.bound(source)
+    return tuple(by_name.values())
+
+
+def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[Any] | None) -> Parameter:
+    """Return a sensitive parameter restricted to the values to compare: the listed ones, or all but the missing one."""
+    if not name_is_sensitive:
+        return parameter
+    if isinstance(parameter, Derived):
+        raise DomainError(
+            f"a sensitive parameter must not be derived, got {parameter.name!r}: name {parameter.source!r}"
+        )
+    if values is None:
+        return replace(parameter, missing=False) if parameter.missing else parameter
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        Ordinal(parameter.name, values)  # which says what is wrong
+    unknown = [value for value in values if is_missing(value)]
+    missing = bool(unknown)
+    if missing and not parameter.missing:
+        raise DomainError(
+            f"a missing value is compared only where there are any: {parameter.name!r} has none, got {unknown[0]!r} "
+            "among the values to compare: leave it out, or give the parameter missing=True"
+        )
+    listed = Ordinal(parameter.name, [value for value in values if not is_missing(value)])
+    outside = [value for value, code in zip(listed.values, parameter.encode(listed.values), strict=True) if code < 0]
+    if outside:
+        raise DomainError(f"the values to compare must lie in the domain of {parameter.name!r}, got {outside}")
+    if isinstance(parameter, (Category, Ordinal)):
+        every = parameter.categories or parameter.values
+        return replace(parameter, values=listed.values, categories=every, missing=missing, moves=(-1, 1))
+    # With a missing value it is read from a file as one of those listed, whose categories are said.
+    every = listed.values if missing else ()
+    return replace(listed, dtype=parameter.dtype, missing=missing, categories=every)

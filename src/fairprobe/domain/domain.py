@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask, block_of_rows, uniform_rows
+from fairprobe.arrays import Codes, Mask, block_of_rows
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.constraints import Rule, bind, checked, rule_words
-from fairprobe.domain.derived import Derived, Held
-from fairprobe.domain.domain_checks import (
-    Sensitive,
-    all_bound,
-    check_combinations,
-    check_restrictions,
-    checked_parameters,
-    checked_part,
-    checked_sensitive,
-)
+from fairprobe.domain.derived import Derived, Held, all_bound, checked_parameters
+from fairprobe.domain.expressions import joined, one_of
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
-from fairprobe.domain.links import Link, Links
+from fairprobe.domain.links import Link, Links, plain_values
 from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, check_yield, draw_until
+from fairprobe.domain.values import check_once
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
 from fairprobe.wording import magnitude
@@ -41,6 +34,13 @@ if TYPE_CHECKING:
     from fairprobe.domain.rows import Rows
     from fairprobe.domain.toml import Content
 
+
+Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
+"""Sensitive parameters: their names, or a mapping from each name to the values to compare; None stands for all
+values."""
+
+MAX_COMBINATIONS = 1000
+"""Largest number of combinations of sensitive values; chosen: each judged input costs one model row per combination."""
 
 MIN_EXPECTED = 30.0
 """Default of `mine_constraints`: a rule is mined only if at least this number of rows would break it by chance. Chosen:
@@ -197,10 +197,8 @@ class Domain:
 
         Sensitive parameters, derived parameters, their sources, and numbers with a shift are not extended.
         """
-        sources = {self.names[source] for _, source in self.derived}
-        shifted = {link.column for link in self.links if link.roles is None}
-        kept = {*self.sensitive, *sources, *shifted}
-        kept |= {p.name for p in self.parameters if isinstance(p, Derived)}
+        shifted = (link.column for link in self.links if link.roles is None)
+        kept = {*self.sensitive, *shifted, *(self.names[place] for pair in self.derived for place in pair)}
         held = (p if p.name in kept else Held.of(p, rows[p.name]).parameter for p in self.parameters)
         return self._but(parameters=tuple(held))
 
@@ -389,8 +387,6 @@ class Domain:
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
         """Draw `n` allowed inputs uniformly, as codes: one row per input, one column per parameter."""
-        if not self.restrictions:
-            return self.completed(uniform_rows(n, self.levels, rng))
         if not self.restrictions.callables:
             return self.completed(self.restrictions.candidates(n, rng))
         return self._sample_by_rejection(n, rng)
@@ -544,3 +540,62 @@ def checked_domain(domain: Any) -> Domain:
             "domain", f"must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame"
         )
     return domain
+
+
+def checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
+    """Return a mapping from each sensitive parameter to its values to compare; None stands for all values."""
+    if isinstance(sensitive, str) or not isinstance(sensitive, Iterable):
+        got = f"the string {sensitive!r}: write [{sensitive!r}]" if isinstance(sensitive, str) else repr(sensitive)
+        raise DomainError.about("sensitive", f"must be a list of names, got {got}")
+    compared = dict(sensitive) if isinstance(sensitive, Mapping) else dict.fromkeys(sensitive)
+    if not compared:
+        raise DomainError.about("sensitive", "must name one parameter at least, got none")
+    check_once(sensitive)
+    return compared
+
+
+def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in `part` as a tuple; a name that is not a sensitive parameter's is refused."""
+    if isinstance(part, str) or not isinstance(part, Iterable):
+        raise DomainError.about(argument, f"must be a list of names, got {part!r}")
+    names = tuple(part)
+    for name in names:
+        if name not in sensitive:
+            known = f"must name sensitive parameters, {', '.join(sensitive)}"
+            raise DomainError.about(argument, f"{known}; got {name!r}{nearest(name, sensitive)}")
+    return names
+
+
+def check_combinations(domain: Domain) -> None:
+    """Refuse a sensitive parameter with fewer than two values, or too many combinations of sensitive values."""
+    levels = {name: domain[name].levels for name in domain.sensitive}
+    for name, n in levels.items():
+        if n < 2:
+            raise DomainError(f"a sensitive parameter must have two values at least, got one for {name!r}")
+    n = math.prod(levels.values())
+    if n > MAX_COMBINATIONS:
+        widest = max(levels, key=levels.__getitem__)
+        raise DomainError(
+            f"the sensitive parameters may have {MAX_COMBINATIONS:,} combinations at most, got {n:,}: "
+            f"list the values to compare, as in sensitive={{{widest!r}: [...]}}"
+        )
+
+
+def check_restrictions(domain: Domain) -> None:
+    """Refuse constraints and links of a domain that allow no input, alone or together."""
+    if domain.restrictions.n == 0:
+        size = magnitude(domain.size)
+        for rule in [each for each in domain.constraints if isinstance(each, Rule)]:
+            if Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).n == 0:
+                raise DomainError(f"constraint {rule.text!r} must allow an input, got none of {size}")
+        what = "the constraints and links" if domain.links else "the constraints"
+        raise DomainError(f"{what} must allow an input together, got none of {size}: loosen them")
+    for link in domain.links if domain.constraints else ():
+        compared = plain_values(domain[link.sensitive])
+        for _, value, player in link.cells() if link.roles else ():
+            pair = joined("and", [one_of(link.sensitive, [value]), one_of(link.column, [player])])
+            link.hold_to(
+                value not in compared or domain.restrictions.also(pair).n != 0,
+                f"must not contradict the constraints: they allow no input with {link.sensitive}={value} and "
+                f"{link.column}={player}",
+            )

@@ -80,9 +80,8 @@ class Families:
     @property
     def is_in_boxes(self) -> bool:
         """Return True if `parts` can list the allowed members: nothing is forbidden, or tables exist for all rules."""
-        if not self.is_plain or self._domain.hidden or self._domain.derived:
-            return False
-        return self.is_complete or self._domain.restrictions.n is not None
+        is_uniform = self.is_plain and not self._domain.hidden and not self._domain.derived
+        return is_uniform and self._domain.restrictions.n is not None
 
     def parts(self, most: int) -> list[Part]:
         """Return, for each block of rules, boxes of inputs and the members of a family that are allowed in each box.
@@ -202,27 +201,24 @@ class Families:
             return self.n_keys
         if self._domain.size > ENUMERABLE:
             return None
-        return sum(int((self.of(codes).sizes > 0).sum()) for codes in self.enumerate(BLOCK))
-
-    def enumerate(self, size: int) -> Iterator[Codes]:
-        """Yield one input of every family, as codes, in blocks of at most `size` inputs.
-
-        In a domain with links, the input is the first allowed member, and families without one are left out.
-        """
-        return (self.block(number, size) for number in range(self.n_blocks(size)))
+        blocks = (self.block(number, BLOCK) for number in range(self.n_blocks(BLOCK)))
+        return sum(int((self.of(codes).sizes > 0).sum()) for codes in blocks)
 
     def n_blocks(self, size: int) -> int:
-        """The number of blocks that `enumerate` yields for a block size."""
+        """The number of blocks of at most `size` inputs that hold one input of every family."""
         return -(-math.prod(self._enumerated_levels) // size)
 
     def block(self, number: int, size: int) -> Codes:
-        """Return one block of the inputs that `enumerate` yields; blocks are numbered from 0."""
+        """Return one block of inputs, as codes, one of each family; blocks are numbered from 0.
+
+        In a domain with links, the input is the first allowed member, and families without one are left out.
+        """
         codes = self._domain.completed(block_of_rows(number, size, self._enumerated_levels))
         return codes if self.is_plain else codes[self._are_first(codes)]
 
     @property
     def _enumerated_levels(self) -> list[int]:
-        """Return the number of levels of each parameter that `enumerate` visits."""
+        """Return the number of levels of each parameter that the blocks of inputs hold."""
         levels = self._domain.levels.copy()
         if self.is_plain:
             levels[self._sensitive] = 1
@@ -283,16 +279,13 @@ class Members:
 
         Return None if all members differ: they can be equal rows only if a sensitive parameter is hidden.
         """
-        domain = self.families._domain
+        domain: Any = self.families._domain
         if not domain.hidden:
             return None
-        shape = (len(self.families), len(self.codes))
-        rows = self.rows.reshape(*shape, self.codes.shape[1])
+        rows = self.rows.reshape(len(self.families), *self.codes.shape)
         seen = [rows[:, :, column] for column in self.families._along]
-        seen += [domain.parameters[column].value_ids[rows[:, :, column]] for column, _ in domain.derived]  # type: ignore[attr-defined]
-        return kinds_of(
-            seen_of(self.families.combinations, domain), [np.broadcast_to(part, shape) for part in seen], shape
-        )
+        seen += [domain.parameters[column].value_ids[rows[:, :, column]] for column, _ in domain.derived]
+        return kinds_of(domain, self.families.combinations, seen, len(self))
 
     @property
     def sizes(self) -> Codes:
@@ -327,7 +320,7 @@ class RowMembers:
 
     def __init__(self, domain: Domain, frame: pd.DataFrame, sets: Sequence[Sequence[str]]) -> None:
         self._domain = domain
-        self._frame = frame
+        self.given = frame
         self._held: dict[str, Held] = {}
         codes = [self._column(name).codes for name in domain.sensitive]
         levels = [domain[name].levels for name in domain.sensitive]
@@ -341,7 +334,7 @@ class RowMembers:
     def _column(self, name: str) -> Held:
         """Return one column of the rows as codes, with a parameter that has all its values."""
         if name not in self._held:
-            self._held[name] = Held.of(self._domain[name], self._frame[name])
+            self._held[name] = Held.of(self._domain[name], self.given[name])
         return self._held[name]
 
     # Which members there are
@@ -359,9 +352,8 @@ class RowMembers:
         every = np.array(list(itertools.product(*levels)), dtype=np.int64)
         holds = every == NONE
         # A member that holds parameters is one where others change, and there are rows to hold.
-        needed = np.zeros(len(every), dtype=bool)
-        for changed in self._changed:
-            needed |= (~holds | (outside & ~np.array(changed))).all(axis=1)
+        may_hold = [outside & ~np.array(changed) for changed in self._changed]
+        needed = np.logical_or.reduce([(~holds | may).all(axis=1) for may in may_hold])
         return np.concatenate([combinations, every[needed & holds.any(axis=1)]])
 
     @cached_property
@@ -397,8 +389,8 @@ class RowMembers:
         places, rows = np.nonzero(mask)
 
         def column(name: str) -> tuple[Parameter, Codes]:
-            held = self._column(name)
-            return held.parameter, self._codes[name][places, rows] if name in self._codes else held.codes[rows]
+            parameter, codes = self._columns.get(name) or self._column(name)
+            return parameter, codes[places, rows] if codes.ndim == 2 else codes[rows]
 
         allowed = restrictions.hold(column, len(rows))
         return allowed & restrictions.callables_hold(self.joined(mask)) if restrictions.callables else allowed
@@ -411,8 +403,8 @@ class RowMembers:
         """
         if not self._domain.hidden:
             return None
-        seen = [codes for name, codes in self._codes.items() if name not in self._domain.sensitive]
-        return kinds_of(seen_of(self.members, self._domain), seen, (len(self.members), len(self._frame)))
+        seen = [codes for name, (_, codes) in self._columns.items() if name not in self._domain.sensitive]
+        return kinds_of(self._domain, self.members, seen, len(self.given))
 
     # Their values, as codes
 
@@ -420,38 +412,37 @@ class RowMembers:
     def _along(self) -> list[tuple[str, int, RowRoles]]:
         """For each link: its column, the place of its sensitive parameter, and the roles of the rows' values in it."""
         links = self._domain.families.links
-        along = [] if links is None else list(links.in_rows(self._column))
-        self._held |= {name: roles.column for name, _, roles in along}
-        return along
+        return [] if links is None else list(links.in_rows(self._column))
 
     @cached_property
-    def _codes(self) -> dict[str, Codes]:
-        """The codes of the members by member, then row, for each column, by name, in which members differ."""
-        codes: dict[str, Codes] = {}
+    def _columns(self) -> dict[str, Held]:
+        """The columns in which members differ, by name; their codes are by member, then row."""
+        columns: dict[str, Held] = {}
         for name, member in zip(self._domain.sensitive, self.members.T, strict=True):
-            codes[name] = np.where(member[:, None] < 0, self._column(name).codes, member[:, None])
+            parameter, own = self._column(name)
+            columns[name] = Held(parameter, np.where(member[:, None] < 0, own, member[:, None]))
         for name, sensitive, roles in self._along:
+            parameter, own = roles.column
             member = self.members[:, sensitive]
             played = np.where(member[:, None] < 0, NONE, roles.played[member])
-            codes[name] = np.where(played < 0, roles.column.codes, played)
-        for column, source in self._domain.derived:
-            if self._domain.names[source] in codes:
-                name = self._domain.names[column]
-                codes[name] = self._derived(name, self._domain.names[source], codes)
-        return codes
+            columns[name] = Held(parameter, np.where(played < 0, own, played))
+        names = self._domain.names
+        for name, source in [(names[column], names[of]) for column, of in self._domain.derived]:
+            if source in columns:
+                columns[name] = self._derived(name, source, columns[source])
+        return columns
 
-    def _derived(self, name: str, source: str, codes: dict[str, Codes]) -> Codes:
-        """Return the codes of a derived column in the members, by member, then row.
+    def _derived(self, name: str, source: str, members: Held) -> Held:
+        """Return a derived column in the members, with codes by member, then row; `members` is its source in them.
 
-        A row keeps its own value where the source of the derived column is unchanged.
+        A row keeps its own value where the source is unchanged.
         """
         derived: Any = self._domain[name]
-        distinct, places = np.unique(codes[source], return_inverse=True)
-        own, n = self._column(name), len(self._frame)
-        both = own.also(derived.of(plain_values(self._column(source).parameter, distinct)))
-        self._held[name] = Held(both.parameter, own.codes)
-        follows = both.codes[n:][places.reshape(codes[source].shape)]
-        return np.where(codes[source] != self._column(source).codes, follows, own.codes)
+        distinct, places = np.unique(members.codes, return_inverse=True)
+        own = self._column(name)
+        both = own.also(derived.of(plain_values(members.parameter, distinct)))
+        follows = both.codes[len(own.codes) :][places.reshape(members.codes.shape)]
+        return Held(both.parameter, np.where(members.codes != self._column(source).codes, follows, own.codes))
 
     # As frames
 
@@ -459,15 +450,6 @@ class RowMembers:
     def frame(self) -> pd.DataFrame:
         """Return the compared members of the rows' families as a frame: one member of all rows after the other."""
         return self.joined(self.present)
-
-    @property
-    def index(self) -> pd.Index:
-        """The index of the frame of real rows whose families these are."""
-        return self._frame.index
-
-    def frame_of(self, rows: Codes) -> pd.DataFrame:
-        """Return the real rows at the given places as a frame, unchanged."""
-        return self._frame.iloc[rows]
 
     def joined(self, mask: Mask) -> pd.DataFrame:
         """Return the members that a mask chooses, as a frame: one member of all rows after the other.
@@ -487,27 +469,27 @@ class RowMembers:
 
         A row keeps its own values where the member does not change them.
         """
-        changed = self._frame.iloc[rows].reset_index(drop=True)
-        for name, codes in self._codes.items():
-            column = self._column(name)
+        changed = self.given.iloc[rows].reset_index(drop=True)
+        for name, (parameter, members) in self._columns.items():
+            codes = members[places, rows]
             if name in self._domain.sensitive:  # written where it is compared, or else held
                 moved = self.members[places, self._domain.sensitive.index(name)] >= 0
             else:
-                moved = codes[places, rows] != column.codes[rows]
+                moved = codes != self._column(name).codes[rows]
             if moved.any():
-                changed[name] = _with_values(changed[name], moved, column, codes[places, rows])
+                changed[name] = _with_values(changed[name], moved, parameter, codes)
         return changed
 
 
-def _with_values(column: pd.Series[Any], moved: Mask, held: Held, codes: Codes) -> pd.Series[Any]:
+def _with_values(column: pd.Series[Any], moved: Mask, parameter: Parameter, codes: Codes) -> pd.Series[Any]:
     """Return a column with the values of codes in the rows that `moved` marks, in the column's dtype where it fits."""
     import pandas as pd
 
     if moved.all():
-        return in_dtype(held.parameter.decode(codes), column.dtype)
+        return in_dtype(parameter.decode(codes), column.dtype)
     distinct, places = np.unique(codes[moved], return_inverse=True)
     values = column.astype(object).to_numpy(copy=True)
-    values[moved] = np.asarray(held.parameter.decode(distinct), dtype=object)[places]
+    values[moved] = np.asarray(parameter.decode(distinct), dtype=object)[places]
     return in_dtype(pd.Series(values, dtype=object), column.dtype)
 
 
@@ -532,22 +514,15 @@ def compared(members: Codes, own: Codes, changed: Sequence[bool]) -> Mask:
     return same[:, :, held].all(axis=2) & listed[:, None]
 
 
-def seen_of(members: Codes, domain: Domain) -> Codes:
-    """Return a number for each member of a family, equal for members with equal sensitive values that the model sees.
+def kinds_of(domain: Domain, members: Codes, seen: Sequence[Codes], n: int) -> Codes:
+    """Return a number for each member of the families of n inputs; equal numbers mean equal rows to the model.
 
-    Members that differ only in hidden parameters get the same number. `members` has one row of sensitive codes each.
+    `members` has the sensitive codes of each member; those of hidden parameters do not count. `seen` has the codes of
+    the other columns in which members differ. These codes and the result are by member, then input.
     """
     visible = [place for place, name in enumerate(domain.sensitive) if name not in domain.hidden]
-    return np.unique(members[:, visible], axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def kinds_of(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
-    """Return a number for each family member, by member, then input; equal numbers mean equal rows to the model.
-
-    `members` numbers the members by their visible sensitive values, `seen` has the codes of the other visible columns.
-    """
-    kinds = np.broadcast_to(members[:, None], shape)
-    for part in seen:
-        ids = np.unique(part, return_inverse=True)[1].reshape(shape)
-        kinds = np.unique(kinds * (int(ids.max(initial=0)) + 1) + ids, return_inverse=True)[1].reshape(shape)
+    kinds = np.unique(members[:, visible], axis=0, return_inverse=True)[1].reshape(-1, 1).repeat(n, axis=1)
+    for codes in seen:
+        ids = np.unique(codes, return_inverse=True)[1].reshape(codes.shape)
+        kinds = np.unique(kinds * (int(ids.max(initial=0)) + 1) + ids, return_inverse=True)[1].reshape(kinds.shape)
     return kinds

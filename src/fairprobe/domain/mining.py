@@ -285,13 +285,9 @@ class _Numbered(NamedTuple):
     """A column of data whose values are numbered from 0, with the number of each row's value; -1 for no value."""
 
     parameter: Parameter
+    name: str
     numbers: Codes
     values: list[Any]
-
-    @property
-    def name(self) -> str:
-        """The name of the column's parameter."""
-        return self.parameter.name
 
 
 def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dict[str, Candidate]:
@@ -335,7 +331,7 @@ def _numbered(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:
         is_outside = int(len(seen) > 0 and seen[0] < 0)  # values that are not the parameter's, which no rule can name
         numbers, seen = numbers.astype(np.int64) - is_outside, seen[is_outside:]
         if 2 <= len(seen) <= MOST_VALUES:
-            yield _Numbered(parameter, numbers, plain_values(parameter, seen))
+            yield _Numbered(parameter, parameter.name, numbers, plain_values(parameter, seen))
 
 
 def _dependency(source: _Numbered, target: _Numbered, standard: Standard) -> Candidate | None:

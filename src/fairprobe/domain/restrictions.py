@@ -66,13 +66,10 @@ class Restrictions:
         groups: list[tuple[set[int], list[Formula]]] = []
         for rule in rules:
             columns, mine = {self._source(name) for name in names_in(rule)}, [rule]
-            apart = []
-            for group in groups:
-                if group[0] & columns:
-                    columns, mine = columns | group[0], group[1] + mine
-                else:
-                    apart.append(group)
-            groups = [*apart, (columns, mine)]
+            for group in [group for group in groups if group[0] & columns]:
+                groups.remove(group)
+                columns, mine = columns | group[0], group[1] + mine
+            groups.append((columns, mine))
         return [(sorted(columns), mine) for columns, mine in groups]
 
     def _source(self, name: str) -> int:
@@ -114,17 +111,13 @@ class Restrictions:
             allowed[allowed] = self.callables_hold(decode(codes[allowed]))
         return allowed
 
-    @cached_property
-    def named(self) -> frozenset[str]:
-        """Return the names of the parameters that the rules compare."""
-        return frozenset[str]().union(*map(names_in, self._rules))
-
     def hold(self, column: Callable[[str], tuple[Parameter, Codes]], n: int) -> Mask:
         """Return a boolean mask of n inputs or rows that satisfy all rules.
 
         `column` returns the parameter and the codes for a name.
         """
-        operands = {name: operand(*column(name)) for name in self.named}
+        named = frozenset[str]().union(*map(names_in, self._rules))
+        operands = {name: operand(*column(name)) for name in named}
         kept = np.ones(n, dtype=bool)
         for rule in self._rules if n else ():
             kept &= evaluate(rule, operands, n)
@@ -154,7 +147,7 @@ class Restrictions:
     @cached_property
     def n(self) -> int | None:
         """The number of allowed inputs; None if there are callables or blocks without a table."""
-        tables = [block.n for block in self.blocks if isinstance(block, Block)]
+        tables = [block.counts[0][0] for block in self.blocks if isinstance(block, Block)]
         if self.callables or len(tables) < len(self.blocks):
             return None
         tied = {column for block in self.blocks for column in block.columns}

@@ -2,6 +2,10 @@
 
 The inputs are judged in shards, by this process or by others. A shard is a function of its number, the population, the
 number of inputs and the seed. The result therefore depends neither on the process nor on the order of the shards.
+
+An estimate may be stored in a folder, with the model's answers and the settings by which the folder is recognised. The
+number of experiments and the requested width are not among these settings, because an estimate that continues further
+asks the same questions first.
 """
 
 from __future__ import annotations
@@ -12,27 +16,36 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.clock import Clock
-from fairprobe.engine.base import Counts, Report, Skipped, checked_jobs, make_engine
+from fairprobe.engine.base import Counts, Report, Skipped, checked_engine, checked_jobs, make_engine
+from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
 from fairprobe.estimation.exact import NotSolved, Solved, solve
+from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import JudgedFamilies, Population
-from fairprobe.estimation.settings import Settings
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import Survey
 from fairprobe.model.tables import N_RANDOM
 from fairprobe.progress import Status, teller
-from fairprobe.store.answers import AnswerLog, Call, NotKeptError, recalled, recorded
+from fairprobe.store import digests
+from fairprobe.store.answers import AnswerLog, Call, Canaries, NotKeptError, recalled, recorded
+from fairprobe.store.run_folder import StoredRun, recorded_settings
 from fairprobe.wording import magnitude, percent
+
+if TYPE_CHECKING:
+    from fairprobe.estimation.estimation import Settings
 
 LOOK_SECONDS = 0.3
 """Seconds that a run must have taken before its remaining time is predicted; chosen."""
+
+FIGURES = ("sensitive", "linked", "n", "hits", "method", "confidence", "n_queries", "value", "low", "high")
+"""Names of the figures of a share that are stored at the end of a run."""
 
 
 class JudgedShard(NamedTuple):
@@ -260,3 +273,58 @@ class EstimateRun:
         if limit is not None and not all(each.settles(limit) for each in self.sequences):
             text = f"it is still open whether the share is above {percent(limit)}"
             yield Remark("not-settled", f"after {self.sequences[0].n:,} inputs {text}")
+
+
+# Stored in a folder
+
+
+def stored_shares(
+    targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
+) -> list[list[Share]]:
+    """Return a list for each target (population), with a share for each set of sensitive parameters.
+
+    With `settings.store`, a folder, stored answers are not asked for again.
+    """
+    settings = settings.but(favourable=favourable_of(settings.favourable, targets))
+    store, model_id, first = settings.store, digests.checked_id(settings.model_id, settings.store), targets[0]
+    checked_engine(settings.engine, checked_jobs(settings.n_jobs))
+    if store is None:
+        return [EstimateRun(target, sets, settings).shares() for target in targets]
+    seed = checked_seed(recorded_settings(store).get("seed") if settings.seed is None else settings.seed)
+    settings = settings.but(seed=seed)
+    asked = {"sets": [list(names) for names in sets], "seed": seed, "method": settings.method}
+    with terminable(), StoredRun.opened(store, "estimate", identity_of(targets, asked, model_id)) as run:
+        canaries = Canaries(run, first.asker, first.rows, first.oracle.resolution)
+        logs = [AnswerLog(run, "linked-" if target.domain.links else "") for target in targets]
+        runs = [EstimateRun(target, sets, settings, log) for target, log in zip(targets, logs, strict=True)]
+        found = [each.shares() for each in runs]
+        canaries.check()
+        figures = [share.jsonable() for shares in found for share in shares]
+        run.note(end={"shares": [{name: each[name] for name in FIGURES} for each in figures]})
+    return [[replace(share, health=(*run.remarks, *share.health)) for share in shares] for shares in found]
+
+
+def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:
+    """Return the values by which a stored estimate is recognised: all that the model's answers depend on.
+
+    Their number is left out, so that the estimate may continue.
+    """
+    first = targets[0]
+    return {
+        "model": digests.of_model(first.model, model_id),
+        "data": {
+            "rows": None if first.rows is None else digests.hash_of_data(first.rows),
+            "weights": None if first.weights is None else digests.digest(first.weights.tolist()),
+            "groups": None if first.groups is None else digests.digest(first.groups.tolist()),
+            "density": digests.of_density(first.density),
+        },
+        "settings": {
+            **settings,
+            "population": first.name,
+            "compared": ["linked" if target.domain.links else "plain" for target in targets],
+            "output": first.asker.output,
+            "threshold": first.oracle.threshold,
+            "batch": first.batch,
+        },
+        "domain": digests.of_domain(first.domain),
+    }

@@ -24,7 +24,7 @@ from fairprobe.domain.families import RowMembers
 from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import columns_of
-from fairprobe.model.asking import Answering, Asker
+from fairprobe.model.asking import Answering, Asker, spread
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import ROWS_A_CALL, Oracle
@@ -102,10 +102,7 @@ def _ask_rows(asker: Answering, members: RowMembers, rows: Codes | slice = slice
     """Return the model's outputs by member, then row, for the families of some rows; 0 or empty for absent members."""
     present = np.zeros_like(members.present)
     present[:, rows] = members.present[:, rows]
-    answers = asker.ask_frame(members.joined(present)) if present.any() else np.zeros(0)
-    outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
-    outputs[present] = answers
-    return outputs[:, rows]
+    return spread(present, lambda: asker.ask_frame(members.joined(present)))[:, rows]
 
 
 def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from fairprobe.estimation.share import Share
 from fairprobe.model.measuring import SAFETY, are_ties
 
 Interval = tuple[float, float]
+Bounds = tuple[float, float, float, float]
+"""The ends of the two-sided interval of a share, low and high, then its one-sided bounds, lower and upper."""
 
 MOST_TOLD = 3
 """Largest number of failed shards whose reasons a remark lists; chosen."""
@@ -100,7 +103,8 @@ class Survey:
         words = tuple(combination_words(oracle.domain, place) for place in range(n))
         second = None if batch.second is None else batch.second[:n, rows]
         places = self.population.places[self._n_rows + rows]
-        answers = RowAnswers(members.index[rows], places, words, batch.outputs[:n, rows], present[:n, rows], second)
+        index = members.given.index
+        answers = RowAnswers(index[rows], places, words, batch.outputs[:n, rows], present[:n, rows], second)
         self._answers.append(answers)
         self._n_rows += len(batch.own)
         places = np.flatnonzero(count.are_hits[-1][rows])
@@ -110,9 +114,9 @@ class Survey:
         is_own = (members.members[:, None] == batch.own[rows][None]).all(axis=2)
         own = np.where(is_own.any(axis=0), is_own.argmax(axis=0), present[:, rows].argmax(axis=0))
         ends = oracle.other_end(batch.outputs[:, rows], present[:, rows], own)
-        index, told = members.index[rows], [answers.of_row(int(place)) for place in places]
-        frame = pd.DataFrame(told, index=index, columns=list(words), dtype=object)
-        self._hits.append((members.frame_of(rows), members.as_members(ends, rows).set_axis(index), frame))
+        told = [answers.of_row(int(place)) for place in places]
+        frame = pd.DataFrame(told, index=index[rows], columns=list(words), dtype=object)
+        self._hits.append((members.given.iloc[rows], members.as_members(ends, rows).set_axis(index[rows]), frame))
 
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
@@ -127,7 +131,7 @@ class Survey:
         if method == "exact":
             bounds = [(count.value, count.value) if count.n else (0.0, 1.0) for count in self.counts]
         if bounds is not None:
-            return [self._share(count, method, *both, *both) for count, both in zip(self.counts, bounds, strict=True)]
+            return [self._share(count, method, (*both, *both)) for count, both in zip(self.counts, bounds, strict=True)]
         return [self._clustered(count) if self._is_clustered else self._pooled(count, method) for count in self.counts]
 
     def _pooled(self, count: Count, method: str) -> Share:
@@ -135,7 +139,8 @@ class Survey:
         n = count.n + self._n_lost
         least, most = (count.hits, n, self.confidence), (count.hits + self._n_lost, n, self.confidence)
         low, high = intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1]
-        return self._share(count, method, low, high, intervals.lower_bound(*least), intervals.upper_bound(*most))
+        bounds = low, high, intervals.lower_bound(*least), intervals.upper_bound(*most)
+        return self._share(count, method, bounds)
 
     def _clustered(self, count: Count) -> Share:
         """Return the share of rows with weights or groups, with the bounds that `clustered` gives."""
@@ -149,15 +154,14 @@ class Survey:
         return self._share(
             count,
             "rows",
-            *said.two_sided,
-            *said.one_sided,
+            (*said.two_sided, *said.one_sided),
             value=said.share,
             design=" ".join(design),
             weight_compared=None if weights is None else float(weights.sum()) / self.population.total_weight,
             health=(*self.health, *said.remarks()),
         )
 
-    def _share(self, count: Count, method: str, *bounds: float, **fields: Any) -> Share:
+    def _share(self, count: Count, method: str, bounds: Bounds, **fields: Any) -> Share:
         """Return a count as a `Share`; `bounds` are its low, high, lower and upper, and `fields` replace others."""
         population, oracle, rates, outcomes = self.population, self.population.oracle, count.rates, count.outcomes()
         if method in ("sample", "sequential"):
@@ -172,13 +176,9 @@ class Survey:
             bounds = (math.nan,) * 4  # these rows represent nobody else
         if not oracle.is_label:
             outcomes = named_outcomes(outcomes, classes_of(population.model))
-        figures: dict[str, Any] = {
-            "value": count.value,
-            "n_queries": oracle.asker.n_queries,
-            "health": tuple(self.health),
-            **dict(zip(("low", "high", "lower", "upper"), bounds, strict=True)),
-        }
-        return Share(
+        share = Share(
+            count.value,
+            *bounds,
             n=count.n,
             hits=count.hits,
             method=method,
@@ -199,8 +199,10 @@ class Survey:
             hidden=population.domain.hidden,
             rows_are=self._rows_are,
             sent=getattr(oracle.asker, "sent", None),
-            **(figures | fields),
+            n_queries=oracle.asker.n_queries,
+            health=tuple(self.health),
         )
+        return replace(share, **fields)
 
     def _rows(self, count: Count) -> dict[str, Any]:
         """Return the discriminatory rows and the record as fields of a `Share`: cases, twins, answers, record."""

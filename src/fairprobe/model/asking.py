@@ -266,10 +266,18 @@ def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
     present = members.present
     if present is None:
         return asked.ask_families(members.codes)
-    answers = asked.ask(members.rows[present.ravel()]) if present.any() else np.zeros(0)
-    spread = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
-    spread[present] = answers
-    return spread
+    return spread(present, lambda: asked.ask(members.rows[present.ravel()]))
+
+
+def spread(present: Mask, ask: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+    """Return the answers about the members that are present, by member, then input; 0 or empty for the others.
+
+    `ask` is called if any member is present.
+    """
+    answers = ask() if present.any() else np.zeros(0)
+    outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
+    outputs[present] = answers
+    return outputs
 
 
 def describe(domain: Domain, codes: Codes) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.special import bdtr, bdtrc
 
@@ -30,6 +31,32 @@ def counted(model, domain):
     labels, n_members = judged.outputs[:, judged.hits], len(domain.families)
     by_label = {label: ((labels == label).sum(axis=1) * n_members).tolist() for label in final(model).classes_.tolist()}
     return int(judged.hits.sum()) * n_members, domain.size, by_label
+
+
+class Sum:
+    """A linear classifier that adds up row by row in one order, whatever the batch."""
+
+    def __init__(self, coefficients=(2.0, 1.3, 0, 1), intercept=-4.0):
+        self.coef_ = np.array([coefficients], dtype=np.float64)
+        self.intercept_ = np.array([intercept])
+        self.classes_ = np.array(["no", "yes"])
+
+    def decision_function(self, X):
+        total = np.full(len(X), self.intercept_[0])
+        for coefficient, column in zip(self.coef_[0], X.T, strict=True):
+            total = total + coefficient * column
+        return total
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+HALF = settings(max_examples=settings().max_examples // 2)
+"""For tests whose examples take long."""
+
+
+def as_array(frame):
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 @contextmanager
@@ -94,10 +121,10 @@ def words(draw, name, max_levels, missing):
 
 
 @st.composite
-def small_domains(draw, *, missing=True, with_words=False):
-    """Domains of up to five parameters, one or two of them sensitive, that can be enumerated."""
+def small_domains(draw, *, missing=True, with_words=False, least_free=0):
+    """Domains of up to six parameters, one or two of them sensitive, that can be enumerated."""
     kind = st.sampled_from([numbers, words] if with_words else [numbers])
-    n_free, n_sensitive = draw(st.integers(0, 4)), draw(st.integers(1, 2))
+    n_free, n_sensitive = draw(st.integers(least_free, 4)), draw(st.integers(1, 2))
     names = [f"x{i}" for i in range(n_free)] + [f"s{i}" for i in range(n_sensitive)]
     parameters = [draw(draw(kind)(name, 3 if name[0] == "s" else 6, missing)) for name in names]
     return Domain(draw(st.permutations(parameters)), sensitive=draw(st.permutations(names[n_free:])))

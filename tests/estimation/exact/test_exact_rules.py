@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from exact_truth import numbers, training_rows, words
-from hypothesis import assume, given, settings
+from exact_truth import HALF, as_array, small_domains, training_rows
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Derived, Domain, Integer, Real, breakdown, estimate
@@ -58,13 +55,9 @@ def rules(draw, parameters):
 
 
 @st.composite
-def ruled_domains(draw, *, missing=True, with_words=False):
+def ruled_domains(draw):
     """Domains that can be enumerated, with rules that may name anything, sensitive or not."""
-    kind = st.sampled_from([numbers, words] if with_words else [numbers])
-    n_free, n_sensitive = draw(st.integers(1, 4)), draw(st.integers(1, 2))
-    names = [f"x{i}" for i in range(n_free)] + [f"s{i}" for i in range(n_sensitive)]
-    parameters = [draw(draw(kind)(name, 3 if name[0] == "s" else 6, missing)) for name in names]
-    own = Domain(draw(st.permutations(parameters)), sensitive=draw(st.permutations(names[n_free:])))
+    own = draw(small_domains(least_free=1))
     texts = draw(st.lists(rules(own.parameters), min_size=1, max_size=3))
     try:
         return own.with_constraints(texts)
@@ -94,10 +87,7 @@ def assert_solved(model, domain):
         }
 
 
-def as_array(frame):
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
+@HALF
 @given(ruled_domains(), SEEDS, st.sampled_from([None, 2, 4]), st.integers(2, 3), st.booleans())
 def test_tree(domain, seed, depth, n_classes, is_wide):
     X, y = training_rows(domain.without_constraints(), seed, n_classes=n_classes)
@@ -108,21 +98,11 @@ def test_tree(domain, seed, depth, n_classes, is_wide):
         assert_solved(model, domain)
 
 
+@HALF
 @given(ruled_domains(), SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 4]))
 def test_forest(domain, seed, n_trees, depth):
     X, y = training_rows(domain.without_constraints(), seed)
     model = RandomForestClassifier(n_trees, max_depth=depth, max_features=None, random_state=seed).fit(as_array(X), y)
-    assert_solved(model, domain)
-
-
-@settings(max_examples=30)
-@given(ruled_domains(with_words=True), SEEDS, st.sampled_from([OneHotEncoder, OrdinalEncoder]))
-def test_tree_behind_an_encoder(domain, seed, encoder):
-    """An encoder's columns come in another order than the levels, or several for one parameter."""
-    X, y = training_rows(domain.without_constraints(), seed)
-    columns = make_column_selector(dtype_exclude="number")
-    encoded = ColumnTransformer([("words", encoder(), columns)], remainder="passthrough", sparse_threshold=0)
-    model = make_pipeline(encoded, DecisionTreeClassifier(random_state=seed)).fit(X, y)
     assert_solved(model, domain)
 
 
@@ -221,17 +201,3 @@ def test_more_boxes_than_allowed(monkeypatch):
         n = math.prod(len(part.boxes) for part in domain.families.parts(1000))
         monkeypatch.setattr(solving, "MAX_BOXES", n - 1)
         assert reason(domain) == f"the boxes that the constraints leave of the domain exceed the limit of {n - 1}"
-
-
-# When "auto" is exact
-
-
-def test_auto_foresees_what_rules_cost(monkeypatch):
-    wide = Domain([*BASE.parameters, Integer("z", 0, 10**6)], ["s"], ["x <= y"])
-    model = grown(wide)
-    assert estimate(model, wide, "valid").method == "exact"
-    monkeypatch.setattr(solving, "QUICK_BOXES", 50)
-    few = estimate(model, wide, "valid", n_experiments=1)
-    assert few.method == "sample"
-    assert "a tree with 60 leaves may take longer to count than to sample: 50 boxes are allowed" in few.detail
-    assert few.n_queries == 2 * few.n

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from exact_truth import assert_counted, assert_sampled, small_domains, training_rows
-from hypothesis import given, settings
+from exact_truth import HALF, as_array, assert_counted, assert_sampled, small_domains, training_rows
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import (
@@ -17,15 +17,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from fairprobe import Category, Domain, Integer, Real
+from chance import SURPRISING
+from fairprobe import Category, Domain, Integer, Real, estimate
+from fairprobe.datasets import census_domain, load_census
 from fairprobe.estimation.exact import solve
 
 SEEDS = st.integers(0, 2**31)
 SEX = Category("sex", ["f", "m"])
-
-
-def as_array(frame):
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 @st.composite
@@ -51,7 +49,7 @@ def preprocessings():
     return st.sampled_from([one_hot, sparse, ordinal, all_words, twice])
 
 
-@settings(max_examples=30)
+@HALF
 @given(small_domains(with_words=True), preprocessings(), single_trees(), SEEDS)
 def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
     X, y = training_rows(domain, seed)
@@ -59,6 +57,7 @@ def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
     assert_counted(solve(model, domain), model, domain)
 
 
+@HALF
 @given(
     small_domains(),
     st.lists(single_trees(), min_size=1, max_size=4),
@@ -75,7 +74,7 @@ def test_vote_of_trees(domain, trees, seed, voting, weighted, n_classes):
     assert_counted(solve(model, domain), model, domain)
 
 
-@settings(max_examples=30)
+@HALF
 @given(small_domains(missing=False), SEEDS, st.integers(1, 5), st.sampled_from([None, "zero"]), st.integers(2, 3))
 def test_gradient_boosting(domain, seed, n_stages, init, n_classes):
     X, y = training_rows(domain, seed, n_classes=n_classes)
@@ -129,3 +128,26 @@ def test_a_tree_rounds_its_inputs_and_so_does_the_count():
     solved = solve(model, domain)
     assert (solved.hits, solved.n) == (2 * n_above, 2 * 10**10)
     assert solved.by_label == {False: [2 * n_above, 0], True: [0, 2 * n_above]}
+
+
+# The census, encoded and natural
+
+
+def test_the_natural_census_within_rules():
+    """Words in columns of their own, a number of 100,000 levels, and rules of all of them."""
+    domain, (X, y) = census_domain(encoded=False), load_census(encoded=False)
+    words = [parameter.name for parameter in domain.parameters if not parameter.is_numeric]
+    tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+    model = make_pipeline(make_column_transformer((OneHotEncoder(), words), remainder="passthrough"), tree).fit(X, y)
+    rules = [
+        "`capital-gain` == 0 or `capital-loss` == 0",
+        "relationship != 'Husband' or sex == 'Male'",
+        "relationship != 'Wife' or sex == 'Female'",
+        "relationship not in ('Husband', 'Wife') or `marital-status` in ('Married-civ-spouse', 'Married-AF-spouse')",
+    ]
+    valid = domain.with_constraints(rules)
+    share = estimate(model, valid, "valid", method="exact")
+    assert share.method == "exact"
+    assert share.n + share.n_not_comparable == valid.n_valid
+    sampled = estimate(model, valid, "valid", method="sample", n_experiments=50, confidence=1 - SURPRISING)
+    assert sampled.low <= share.value <= sampled.high
