@@ -180,7 +180,9 @@ WRAPPED = [
     ("tree", "sklearn.tree:DecisionTreeClassifier", "__getattribute__"),
     ("forest", "sklearn.tree:DecisionTreeClassifier", "predict_proba"),
     ("forest", "sklearn.ensemble:RandomForestClassifier", "predict_proba"),
+    ("forest", "sklearn.ensemble._forest", "_accumulate_prediction"),
     ("histograms", "sklearn.ensemble._hist_gradient_boosting.predictor:TreePredictor", "predict"),
+    ("linear", "sklearn.utils.validation", "check_array"),
     ("vote", "sklearn.preprocessing:LabelEncoder", "inverse_transform"),
     ("pipeline", "sklearn.pipeline:Pipeline", "_iter"),
 ]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe._version import __version__
-from fairprobe.model.known import package_of
+from fairprobe.model.known import codes_of, package_of
 
 SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 UNTOLD: Final = "untold"
@@ -142,7 +142,7 @@ class _Walk:
     def _worked_with(self, part: types.FunctionType) -> Iterator[bytes]:
         """Yield the hashes of a function's code, of the globals that it names, and of the modules that it imports."""
         yield self.of(part.__code__)
-        known, codes = part.__globals__, list(_codes(part.__code__))
+        known, codes = part.__globals__, list(codes_of(part.__code__))
         names = {name for code in codes for name in code.co_names}
         for step in (step for code in codes for step in dis.get_instructions(code)):
             if step.opname == "IMPORT_NAME":
@@ -191,14 +191,6 @@ class _Walk:
             raise TypeError(f"cannot look into {part!r}")
         else:
             yield self.of(vars(part))
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield a code object and, recursively, the code objects of the functions defined in it."""
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _codes(each)
 
 
 def _found(module: str, name: str) -> Any:
