@@ -17,7 +17,14 @@ from fairprobe.auditing.content import content_of
 from fairprobe.auditing.state import AuditSettings
 from fairprobe.store.digests import digest, sealed
 
-SMALL = {"n_experiments": 2, "n_samples": 500, "search_cases": 20, "max_inputs": 500, "explain_queries": 100}
+SMALL = {
+    "width": None,
+    "n_experiments": 2,
+    "n_samples": 500,
+    "search_cases": 20,
+    "max_inputs": 500,
+    "explain_queries": 100,
+}
 
 
 def rows(n=120):

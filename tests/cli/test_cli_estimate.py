@@ -106,7 +106,8 @@ def test_rows_whose_sensitive_value_is_unknown_are_left_out(estimate, fairprobe,
         fairprobe("estimate", "--model", "toys:flips", "--data", "rows.csv", "--sensitive", "sex"),
     ):
         assert outcome.code == 0
-        assert "50% of the rows (1 of 2; 2 left out, their sex unknown)" in outcome.out
+        assert "50% of the rows (1 of 2)" in outcome.out
+        assert "2 rows are left out, because sex is unknown" in outcome.out
     assert shares_of(estimate("--data", "rows.csv", "--json"))["rows"]["n_left_out"] == 2
 
 

@@ -66,6 +66,7 @@ def audit(
     method: str = "auto",
     n_experiments: int = 100,
     n_samples: int = 1000,
+    width: float | None = 0.02,
     report_cases: int = 1000,
     search_cases: int = 10_000,
     max_judged: int = 200_000,
@@ -113,6 +114,8 @@ def audit(
         method: how shares of the domain and of its allowed part are measured, as in `estimate`.
         n_experiments: the number of experiments of a sample.
         n_samples: the number of inputs of an experiment.
+        width: a sample that no limit binds stops as soon as its interval is no wider than this. None takes all
+            experiments.
         report_cases: the most cases, and the most rows that get another answer, in the report.
         search_cases: the search stops after this many cases.
         max_judged: the search stops after it has judged this many inputs.

@@ -158,8 +158,8 @@ def with_bounds(share: Share, hits: int, confidence: float) -> Share:
 
 
 def at_confidence(share: Share, confidence: float) -> Share:
-    """Return a share with bounds at another confidence; exact and weighted shares stay unchanged."""
-    if share.method == "exact" or share.design:
+    """Return a share with bounds at another confidence; exact, sequential and weighted shares stay unchanged."""
+    if share.method in ("exact", "sequential") or share.design:
         return share
     plain = None if share.plain is None else at_confidence(share.plain, confidence)
     other = with_bounds(share, share.hits, confidence)

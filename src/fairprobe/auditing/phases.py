@@ -60,11 +60,12 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
     settings = run.settings
     some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are", "seed")
     asked = {"domain": run.domain, **settings.some(*some), **run.next_store(name), **changes}
-    names = list(asked["domain"].sensitive)
+    names, is_bound = list(asked["domain"].sensitive), name == next(iter(run.populations))
     asked |= {
         "sets": None if len(names) <= MOST_SETS else [*([each] for each in names), names],
         "linked": settings.linked if asked["domain"].links else None,
-        "gate": settings.gate if name == next(iter(run.populations)) else UNBOUND,
+        "gate": settings.gate if is_bound else UNBOUND,
+        "width": None if is_bound else settings.width,
     }
     told: dict[str, Any] = {"favourable": run.favourable, "progress": run.under_way(name)}
     *apart, together = breakdown(run.model, population=population, **asked, **told).values()

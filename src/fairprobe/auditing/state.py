@@ -81,6 +81,8 @@ class AuditSettings(SimpleNamespace):
                 raise SettingError.about(name, f"must be True or False, got {value!r}")
             elif name in ("mask", "populations") and isinstance(value, str):
                 raise SettingError.about(name, f"must be a list of names, got the string {value!r}")
+        if self.width is not None:
+            checked_fraction("width", self.width)
         check_names("populations", self.populations or (), POPULATIONS, "must be some")
         for limit in self.directions.values() if self.limit is None else [self.limit]:
             checked_fraction("max_share", limit, from_zero=True)

@@ -138,7 +138,7 @@ WITHIN = "lies within the interval"
 """End of a sentence on a limit that the interval of a share does not tell from the share."""
 
 PROXIES = "another column may stand in for it: look at linked columns and proxies"
-"""What to do about a model that may not use a sensitive parameter."""
+"""Advice about a model that may not use a sensitive parameter."""
 
 MIN_COMPARABLE = 0.9
 """Smallest fraction of the population that must be comparable for a passed verdict; chosen."""
