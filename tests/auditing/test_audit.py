@@ -59,6 +59,9 @@ def test_limits_by_who_is_worse_off():
     assert female.share.confidence == pytest.approx(0.975)
     audit = small(max_share={"sex=Male": 0.2}, favourable="yes", populations=["rows"])
     assert audit.verdict.outcome == "passed"
+    # Ten rows get another outcome, but none a worse one.
+    assert "0% of the rows (0 of 40, plain twins) get a worse outcome as sex=Male" in audit.verdict.sentence
+    assert "another outcome" not in audit.verdict.sentence
 
 
 def test_scores_have_directions_and_thresholds():

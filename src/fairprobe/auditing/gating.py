@@ -13,7 +13,7 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, 
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.share import as_number
 from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, held_against, qualified, unused_words
-from fairprobe.wording import percent
+from fairprobe.wording import TWINS, between, percent
 
 if TYPE_CHECKING:
     from fairprobe.auditing.state import AuditSettings
@@ -30,7 +30,14 @@ class Direction:
 
     def sentence(self) -> str:
         """Return the combination, its limit and its share as a sentence."""
-        return f"{self.combination} worse off, {percent(self.limit)} allowed: {self.share.sentence(self.limit)}"
+        share, limit, who = self.share, self.limit, self.combination
+        by = f" by more than {share.threshold:g}" if share.threshold else ""
+        n, interval = f"{share.hits:,} of {share.n:,}", between(share.low, share.high, limit)
+        return (
+            f"{who} worse off, {percent(limit)} allowed: {percent(share.value, limit)} of the rows ({n}, "
+            f"{TWINS[share.compared]}) get a worse outcome{by} as {who} than as another "
+            f"({percent(share.confidence)} interval {interval})"
+        )
 
     def jsonable(self) -> dict[str, Any]:
         """Return the combination, limit, outcome and figures of the share as a dict for JSON."""
