@@ -81,6 +81,18 @@ def test_sensitivity_to_links_and_rules():
     assert "valid" in audit.shares
 
 
+def test_all_queries_are_counted():
+    """Those of plain twins too, where a table of changes shows the linked ones alone."""
+    n_rows = []
+
+    def counting(frame):
+        n_rows.append(len(frame))
+        return titled(frame)
+
+    audit = small(counting, domain=linked_domain().with_constraints(["age >= 20"]), max_share=0.01)
+    assert sum(row["n_queries"] for row in audit.content["sampling"]) == sum(n_rows)
+
+
 def test_without_a_limit_there_is_no_verdict():
     audit = small(populations=["rows"])
     assert audit.verdict.outcome == "no-limit"

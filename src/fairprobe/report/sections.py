@@ -64,7 +64,8 @@ def sampling(content: Content) -> Iterator[Block]:
         "#Inputs": ("n_inputs", magnitude),
         "#Queries": ("n_queries", magnitude),
     }
-    totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
+    what = "All queries but those of retraining" if content["retraining"] else "All queries"
+    totals = {what: magnitude(sum(each["n_queries"] for each in phases))}
     if sent is not None:
         totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
     if phases:
