@@ -32,7 +32,7 @@ from fairprobe.estimation.populations import known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, as_json
 from fairprobe.oracle import ROWS_A_CALL, Oracle
-from fairprobe.wording import POPULATIONS, percent
+from fairprobe.wording import POPULATIONS, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,8 @@ def _sentence(row: Any) -> str:
         return f"simulated: the effect of deciding {row.region} otherwise on {where} was not measured"
     said = (
         f"simulated: with {row.region} decided {WAYS[row.remedy]}, {percent(row.share_after)} of {where} would be "
-        f"discriminatory ({percent(row.low)} to {percent(row.high)}); now {percent(row.share_before)} are"
+        f"discriminatory ({percent(row.low)} to {percent(row.high)}); now {percent(row.share_before)} are, both by "
+        f"{counted(row.n, 'input')} asked about"
     )
     if math.isnan(row.accuracy_after):
         return said

@@ -213,6 +213,7 @@ def remedies(content: Content) -> Iterator[Block]:
         "Region": ("region", value),
         "Decided by": ("decision", value),
         "Measured on": lambda each: f"{population_title(each)}, {each['twins']}",
+        "#Inputs": ("n", magnitude),
         "#Now": ("before", percent),
         "#Simulated": ("after", percent),
         "Interval": _between,
