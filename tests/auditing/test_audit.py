@@ -81,6 +81,16 @@ def test_sensitivity_to_links_and_rules():
     assert "valid" in audit.shares
 
 
+def test_simulated_shares_of_training_rows_have_no_interval():
+    told = {}
+    for role in ("training", "held-out"):
+        audit = small(rows_are=role, populations=["rows"], explain_queries=20_000)
+        told[role] = [each for each in audit.content["why"]["remedies"] if each["population"] == "rows"]
+    assert told["training"]
+    assert all(each["low"] is each["high"] is None and "% to " not in each["sentence"] for each in told["training"])
+    assert all("% to " in each["sentence"] and each["high"] > 0 for each in told["held-out"])
+
+
 def test_all_queries_are_counted():
     """Those of plain twins too, where a table of changes shows the linked ones alone."""
     n_rows = []
