@@ -216,7 +216,7 @@ def test_a_file_that_is_there_is_replaced_if_that_is_asked_for(retrain, folder):
 
 def test_model_that_needs_no_retraining(retrain, folder):
     outcome = retrain("--plot", "front.svg", "--out", "new.skops", model="clf:blind").says(
-        "the model has no discriminatory input among those judged",
+        "the model that rounds are compared with has no discriminatory input among those judged",
         "Another parameter may still stand in for sex",
         code=4,
     )
