@@ -91,6 +91,11 @@ def test_simulated_shares_of_training_rows_have_no_interval():
     assert all("% to " in each["sentence"] and each["high"] > 0 for each in told["held-out"])
 
 
+def test_a_case_names_its_row_by_the_label_of_the_index():
+    named = [each["origin"]["row"] for each in small().content["cases"] if each["origin"]]
+    assert {type(label) for label in named} == {int}, "a label 1001 is not 1001.0"
+
+
 def test_all_queries_are_counted():
     """Those of plain twins too, where a table of changes shows the linked ones alone."""
     n_rows = []

@@ -320,7 +320,8 @@ def _origin(found: Found, place: int) -> dict[str, Any] | None:
     """
     if found.origins is None:
         return None
-    row = found.origins.iloc[place]
+    # Column by column: one row of the frame would have one dtype, which turns the label 61 into 61.0.
+    row = {name: column.iloc[place] for name, column in found.origins.items()}
     return {"row": row["row"], "n_changes": int(row["n_changes"]), "distance": float(row.get("distance", 0.0))}
 
 
