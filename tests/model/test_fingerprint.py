@@ -174,7 +174,28 @@ def test_another_process_makes_the_same(tmp_path):
     assert UNTOLD not in told.pop()
 
 
+class Saved:
+    def save(self, path):
+        with open(path, "w") as file:
+            file.write("5")
+
+    def predict(self, X):
+        return X[:, 0] > CUT
+
+
+class Opened(Saved):
+    def predict(self, X):
+        with open("cut.txt") as file:
+            return X[:, 0] > float(file.read())
+
+
+def test_a_method_that_gives_no_answer_may_use_files():
+    assert fingerprint(Saved()) == fingerprint(Saved())
+    assert fingerprint(Saved().predict) == fingerprint(Saved().predict)
+
+
 UNTOLDS = {
+    "file in a method that answers": Opened,
     "generator": lambda: (number for number in ()),
     "ufunc of a function": lambda: np.frompyfunc(above, 1, 1),
     "file": lambda: lambda X: X[:, 0] > np.loadtxt("cut.txt"),

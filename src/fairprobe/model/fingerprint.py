@@ -60,6 +60,10 @@ _BY_NAME: Final = frozenset({"attrgetter", "getattr", "vars", "__dict__"})
 _READS: Final = re.compile(r"environ|fromfile|genfromtxt|getenv|import_module|load|loadtxt|memmap|open|read_\w+")
 """Pattern of names in code that bring in what is not part of the model, such as a file that may change."""
 
+_ANSWERS: Final = re.compile(r"([^.]+|.*<locals>\.[^.]+|.*\.(predict\w*|decision_function|transform|forward|__call__))")
+"""Pattern of the qualified names of code that may answer: functions, and those methods that are called for answers. A
+method such as `save` may use files."""
+
 _ASKS: Final = frozenset(
     {"aiohttp", "http", "httpx", "requests", "socket", "sqlalchemy", "sqlite3", "subprocess", "urllib", "urllib3"}
 )
@@ -157,7 +161,7 @@ class _Walk:
         yield self.of(part.__code__)
         known, codes = part.__globals__, list(codes_of(part.__code__))
         names = {name for code in codes for name in code.co_names}
-        for name in filter(_READS.fullmatch, sorted(names)):
+        for name in filter(_READS.fullmatch, sorted(names) if _ANSWERS.fullmatch(part.__qualname__) else ()):
             raise TypeError(f"what a function reads by {name} cannot be told")
         for step in (step for code in codes for step in dis.get_instructions(code)):
             if step.opname == "IMPORT_NAME":
