@@ -59,6 +59,10 @@ def test_limits_by_who_is_worse_off():
     assert female.share.confidence == pytest.approx(0.975)
     audit = small(max_share={"sex=Male": 0.2}, favourable="yes", populations=["rows"])
     assert audit.verdict.outcome == "passed"
+    # Ten rows get another outcome, but none a worse one.
+    assert "0% of the rows get a worse outcome as sex=Male" in audit.verdict.sentence
+    assert "(0 of 40, plain twins, 95% interval" in audit.verdict.directions[0].sentence()
+    assert "another outcome" not in audit.verdict.sentence
 
 
 def test_scores_have_directions_and_thresholds():
@@ -76,6 +80,33 @@ def test_sensitivity_to_links_and_rules():
     assert by_name["without the link title"]["hits"] == audit.shares["rows"].plain.hits
     assert by_name["without the rule age >= 20"]["hits"] == audit.shares["rows"].hits
     assert "valid" in audit.shares
+
+
+def test_simulated_shares_of_training_rows_have_no_interval():
+    told = {}
+    for role in ("training", "held-out"):
+        audit = small(rows_are=role, populations=["rows"], explain_queries=20_000)
+        told[role] = [each for each in audit.content["why"]["remedies"] if each["population"] == "rows"]
+    assert told["training"]
+    assert all(each["low"] is each["high"] is None and "% to " not in each["sentence"] for each in told["training"])
+    assert all("% to " in each["sentence"] and each["high"] > 0 for each in told["held-out"])
+
+
+def test_a_case_names_its_row_by_the_label_of_the_index():
+    named = [each["origin"]["row"] for each in small().content["cases"] if each["origin"]]
+    assert {type(label) for label in named} == {int}, "a label 1001 is not 1001.0"
+
+
+def test_all_queries_are_counted():
+    """Those of plain twins too, where a table of changes shows the linked ones alone."""
+    n_rows = []
+
+    def counting(frame):
+        n_rows.append(len(frame))
+        return titled(frame)
+
+    audit = small(counting, domain=linked_domain().with_constraints(["age >= 20"]), max_share=0.01)
+    assert sum(row["n_queries"] for row in audit.content["sampling"]) == sum(n_rows)
 
 
 def test_without_a_limit_there_is_no_verdict():

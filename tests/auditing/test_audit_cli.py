@@ -89,7 +89,7 @@ def test_limits_by_who_is_worse_off(here, capsys):
     text = CONFIG + 'favourable = "yes"\n[max_share]\n"sex=Female" = 0.01\n'
     (here / "fairprobe.toml").write_text(text)
     assert main(["audit", "fairprobe.toml", "--trust-config"]) == 1
-    assert "are worse off as sex=Female" in capsys.readouterr().out
+    assert "get a worse outcome as sex=Female" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ def test_an_array_has_its_columns_in_domain_order():
     assert rows.labels.tolist() == [1, 0]
 
 
+def test_labels_may_have_an_index_of_their_own():
+    for index in (range(4), range(20, 24)):
+        assert DOMAIN.rows(FRAME, y=pd.Series([1, 2, 3, 4], index=index)).labels.tolist() == [1, 2, 3, 4]
+
+
 IN_ORDER = FRAME.reset_index(drop=True)
 
 
@@ -55,6 +60,8 @@ IN_ORDER = FRAME.reset_index(drop=True)
         (FRAME, {"y": [1]}, "y", "one label for each of the 4 rows, got the shape (1,)"),
         (FRAME, {"y": "yes"}, "y", "one label for each of the 4 rows, got the shape ()"),
         (IN_ORDER, {"y": pd.Series(range(4))[::-1]}, "y", "the index of the rows, in their order"),
+        # Other rows were dropped from the labels than from the frame.
+        (FRAME, {"y": pd.Series(range(4), index=[7, 8, 3, 1])}, "y", "the index of the rows, in their order"),
         (FRAME, {"sample_weight": ["a"] * 4}, "sample_weight", "must be numbers, got list"),
         (FRAME, {"sample_weight": [1, 2]}, "sample_weight", "one number for each of the 4 rows, got the shape (2,)"),
         (FRAME, {"sample_weight": [1, np.inf, 0, 0]}, "sample_weight", "finite and not negative, got inf in row 2"),

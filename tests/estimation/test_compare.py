@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from fairprobe import Domain, Integer, compare
+from fairprobe.blocks import Remark
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.testing import CountingModel
@@ -35,6 +38,13 @@ class Below:
 def first_members(batches):
     """The inputs asked about: each batch has a block for either sex."""
     return np.concatenate([batch[: len(batch) // 2] for batch in batches])
+
+
+def test_what_makes_a_share_doubtful_stands_beside_the_comparison():
+    result = compare(Below(0, 30), Below(1, 20), DOMAIN, n_experiments=2)
+    remark = Remark("stochastic-model", "the model answers the same row differently")
+    doubtful = replace(result, b=replace(result.b, health=(remark,)))
+    assert (remark in result.blocks(), remark in doubtful.blocks()) == (False, True)
 
 
 @pytest.mark.parametrize("population", ["domain", "valid"])

@@ -248,6 +248,8 @@ def test_families_of_any_size_are_explained_within_the_budget(most):
     json.dumps(why.jsonable(), allow_nan=False)
     for words in (*why.sentences(), *dict(why.health).values(), *map(repr, why.rules)):
         assert not re.search(r"\bnan\b|n/a|\bNone\b(?! of)", words), words
+    # Nothing was looked for, so nothing is said about what was found.
+    assert not ("regions" in why.not_measured and "No region was found" in why.title())
     if most == 300_000:
         assert why.rules[0].text == "x >= 5"
         assert not why.not_measured

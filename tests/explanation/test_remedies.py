@@ -145,6 +145,8 @@ def test_outputs_say_that_it_is_a_simulation(domain):
     assert found.table["simulated"].all()
     assert set(found.table["remedy"]) == set(WAYS)
     assert all(sentence.startswith("Simulated: with region 1 decided ") for sentence in found.sentences()[:6])
+    # A share of some of the rows differs from that of all, so the number is said.
+    assert f"both by {found.table.iloc[0]['n']} inputs asked about" in found.sentences()[0]
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
     (table,) = found.blocks()
     assert [row[0] for row in table.rows] == ["as it is", "region 1", "region 2", "the first 2 regions"]

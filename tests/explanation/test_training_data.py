@@ -97,7 +97,7 @@ def test_an_empty_region():
     found = looked_at(("Female", 2, "no", 30), ("Male", 2, "yes", 30))
     assert found.n == 0
     assert found.verdict is InData.EXTRAPOLATED
-    assert found.sentence().startswith("0 of 60 rows lie inside: the data say nothing here")
+    assert found.sentence().startswith("0 of 60 rows lie inside: these 0 rows say nothing here")
     assert math.isnan(found.table["value"][0])
     json.dumps(found.jsonable(), allow_nan=False)
 

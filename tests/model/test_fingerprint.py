@@ -93,6 +93,7 @@ class Model:
 model = Model()
 model.cut = {cut}
 """
+MODULE = "own = types.ModuleType('own_settings'); own.CUT = {cut}; "
 OTHERS = {
     "constant": "model = lambda X: X[:, 0] > {cut}",
     "closure": "model = (lambda cut: lambda X: X[:, 0] > cut)({cut})",
@@ -107,6 +108,11 @@ OTHERS = {
     "behind a cache": "model = functools.lru_cache(lambda X: X[:, 0] > {cut})",
     "module of one's own": "own = types.ModuleType('own_settings'); own.CUT, own.itself = {cut}, own; "
     "model = lambda X: X[:, 0] > own.CUT + len(own.itself.__name__)",
+    "module in a closure": MODULE + "model = (lambda held: lambda X: X[:, 0] > held.CUT)(own)",
+    "module by names": MODULE + "model = lambda X: X[:, 0] > getattr(own, 'CU' + 'T')",
+    "module by its dict": MODULE + "model = lambda X: X[:, 0] > own.__dict__['CUT']",
+    "mask of an array": "held = np.ma.array([5, 7], mask=[{cut} == 5, {cut} == 7]); "
+    "model = lambda X: X[:, 0] > held.sum()",
     "class": CLASS + "model = Model()",
     "class derived from": CLASS + "model = type('Derived', (Model,), {{}})()",
     "slots": SLOTS,
@@ -168,9 +174,33 @@ def test_another_process_makes_the_same(tmp_path):
     assert UNTOLD not in told.pop()
 
 
+class Saved:
+    def save(self, path):
+        with open(path, "w") as file:
+            file.write("5")
+
+    def predict(self, X):
+        return X[:, 0] > CUT
+
+
+class Opened(Saved):
+    def predict(self, X):
+        with open("cut.txt") as file:
+            return X[:, 0] > float(file.read())
+
+
+def test_a_method_that_gives_no_answer_may_use_files():
+    assert fingerprint(Saved()) == fingerprint(Saved())
+    assert fingerprint(Saved().predict) == fingerprint(Saved().predict)
+
+
 UNTOLDS = {
+    "file in a method that answers": Opened,
     "generator": lambda: (number for number in ()),
     "ufunc of a function": lambda: np.frompyfunc(above, 1, 1),
+    "file": lambda: lambda X: X[:, 0] > np.loadtxt("cut.txt"),
+    "environment": lambda: lambda X: X[:, 0] > float(os.environ["CUT"]),
+    "program": lambda: lambda X: subprocess.run(["decide"], input=X.tobytes(), check=True).stdout,
     "code that looks anywhere": lambda: lambda X: X[:, 0] > globals()["CUT"],
     "deeper than one can look": lambda: functools.reduce(lambda inner, _: [inner], range(100_000), []),
     "socket": lambda: (lambda held: lambda X: X[:, 0] > held)(socket.socket()),

@@ -12,7 +12,7 @@ import pytest
 import replayed_runs
 from replayed_runs import CASES, domain, linked, rows
 
-from fairprobe import audit, estimate, search
+from fairprobe import Domain, Integer, audit, estimate, search
 from fairprobe.cli import main
 from fairprobe.replaying.saved import Question, SavedCases
 
@@ -197,6 +197,16 @@ def test_an_audit_cut_short_is_said(replay):
     file.write_text(json.dumps(content))
     code, _, err = replay("run")
     assert (code, "must be as fairprobe writes it" in err) == (2, True)
+
+
+def test_cases_of_another_model_in_the_folder_are_unaskable(replay, here):
+    """A function states no columns, so only its failure shows that the cases are not its own."""
+    other = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"])
+    cases = pd.DataFrame({"x": [3], "s": [0]}, index=["case 1"])
+    SavedCases(cases, Question.of(other, "label", None), other).write(here / ".fairprobe" / "b.json")
+    code, out, _ = replay(".fairprobe")
+    assert code == 1
+    assert out.startswith("of 3 cases 2 still hold, 0 were fixed, 1 can no longer be asked (the model must answer")
 
 
 def test_a_model_that_fails(replay, here):

@@ -56,6 +56,11 @@ def test_what_must_be_known_is_there(form):
     assert "Cases, before" not in form(bare())
 
 
+def test_a_simulated_share_has_the_number_of_its_inputs():
+    """They may be fewer than those of the share above, which then is another figure."""
+    assert "| Real rows, linked | 20,000 | 8.8% | 3.1% |" in markdown(content())
+
+
 def cases_in(made) -> dict[str, ET.Element]:
     return {
         f"{each.get('classname')}: {each.get('name')}": each for each in ET.fromstring(junit(made)).iter("testcase")

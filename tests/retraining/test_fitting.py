@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -148,6 +148,9 @@ WEIGHTED = {
     "calibrated": CalibratedClassifierCV(piped(LOGISTIC), ensemble=False),
     "bagged": BaggingClassifier(piped(LOGISTIC), n_estimators=5, random_state=0),
     "boosted": AdaBoostClassifier(STUMP, n_estimators=3),
+    "piped boosted": piped(piped(AdaBoostClassifier(STUMP, n_estimators=3))),
+    "piped path": piped(LogisticRegressionCV(cv=3, Cs=[1.0])),
+    "piped search of two scores": piped(GridSearchCV(LOGISTIC, {"C": [1.0]}, scoring=["f1", "accuracy"], refit="f1")),
     "one against the rest": OneVsRestClassifier(piped(LOGISTIC)),
     "selected": make_pipeline(SelectFromModel(STUMP), LOGISTIC),
 }

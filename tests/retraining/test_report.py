@@ -65,6 +65,8 @@ def test_that_its_rows_are_known_to_it_is_said(rejected):
     assert "share of the rows and its accuracy are on rows it was fitted to; its share of the domain is not" in text
     summary = json.loads(json.dumps(rejected.jsonable()))
     assert summary["on_fitted_rows"] is True
+    assert summary["after"]["rows"]["low"] is None, "a count of rows that it knows represents nobody else"
+    assert summary["after"]["domain"]["low"] > 0
     assert (summary["before_is"], summary["compared_with"]) == ("the model given", CLONE)
 
 

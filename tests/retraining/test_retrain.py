@@ -135,7 +135,7 @@ def test_nothing_to_improve():
     assert result.stop_reason == "nothing-to-improve"
     assert result.model is given
     assert result.rounds == []
-    assert "has no discriminatory input among those judged" in result.sentence()
+    assert "the model that rounds are compared with has no discriminatory input" in result.sentence()
     assert len(result.front) == 0
     assert result.controls["random"].why_not == "no round was tried"
 

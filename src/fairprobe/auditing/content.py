@@ -28,7 +28,7 @@ from fairprobe.report.content import PLOTS
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.store.digests import sealed
-from fairprobe.wording import DRAWN
+from fairprobe.wording import DRAWN, percent
 
 FORMAT = "fairprobe-audit"
 FORMAT_VERSION = 1
@@ -318,7 +318,8 @@ def _origin(found: Found, place: int) -> dict[str, Any] | None:
     """
     if found.origins is None:
         return None
-    row = found.origins.iloc[place]
+    # Column by column: one row of the frame would have one dtype, which turns the label 61 into 61.0.
+    row = {name: column.iloc[place] for name, column in found.origins.items()}
     return {"row": row["row"], "n_changes": int(row["n_changes"]), "distance": float(row.get("distance", 0.0))}
 
 
@@ -383,9 +384,15 @@ def _told(result: Found | Explanation | Retrained | None) -> Any:
 
 
 def _why(run: AuditState) -> Any:
-    """Return the explanation as plain values of JSON; its sentences call rows training rows if they are."""
+    """Return the explanation as plain values of JSON; its sentences call rows training rows if they are.
+
+    Simulated shares of training rows have no interval, as these rows represent nobody else.
+    """
     why = _told(run.why)
     if why is not None and run.settings.rows_are == "training":
         for region in filter(None, (each["in_data"] for each in why["regions"])):
             region["sentence"] = region["sentence"].replace(" rows lie inside", " training rows lie inside", 1)
+        for each in (each for each in why["remedies"] if each["population"] == "rows" and each["n"]):
+            interval = f" ({percent(each['low'])} to {percent(each['high'])})"
+            each |= {"low": None, "high": None, "sentence": each["sentence"].replace(interval, "", 1)}
     return why

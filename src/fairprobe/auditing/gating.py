@@ -13,7 +13,7 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, 
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.share import as_number
 from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, fitted, held_against, qualified
-from fairprobe.wording import POPULATIONS, between, percent
+from fairprobe.wording import POPULATIONS, TWINS, between, percent
 
 if TYPE_CHECKING:
     from fairprobe.auditing.state import AuditSettings
@@ -29,18 +29,18 @@ class Direction:
     outcome: Outcome
 
     def sentence(self) -> str:
-        """Return the combination, its share with the interval, and its limit as a sentence."""
+        """Return the share that is worse off as this combination, with its interval, and the limit as a sentence."""
         share, limit = self.share, self.limit
-        interval = (
-            "" if share.is_count else f", {percent(share.confidence)} interval {between(share.low, share.high, limit)}"
-        )
-        return f"{self.worse_off} ({share.hits:,} of {share.n:,}{interval}); the limit is {percent(limit)}"
+        interval = f"{percent(share.confidence)} interval {between(share.low, share.high, limit)}"
+        told = f"{share.hits:,} of {share.n:,}, {TWINS[share.compared]}, {interval}"
+        return f"{self.worse_off} than as another ({told}); the limit is {percent(limit)}"
 
     @property
     def worse_off(self) -> str:
-        """The share of the rows that are worse off as this combination of sensitive values, in words."""
+        """The share of the rows that get a worse outcome as this combination of sensitive values, in words."""
         whole, share = POPULATIONS[self.share.population], self.share
-        return f"{percent(share.value, self.limit)} of {whole} are worse off as {self.combination}"
+        by = f" by more than {share.threshold:g}" if share.threshold else ""
+        return f"{percent(share.value, self.limit)} of {whole} get a worse outcome{by} as {self.combination}"
 
     def jsonable(self) -> dict[str, Any]:
         """Return the combination, limit, outcome and figures of the share as a dict for JSON."""

@@ -85,7 +85,8 @@ def _relabelled(run: AuditState) -> int | None:
         share = estimate(run.model, run.domain, rows, linked=linked, **settings.some("seed", "batch"))
     except (ModelError, SettingError):
         return None
-    run.sampling.append(("shares", "labels", "all rows given", share.n, share.n_queries))
+    n_queries = sum(side.n_queries for side in share.sides)
+    run.sampling.append(("shares", "labels", "all rows given", share.n, n_queries))
     return len(set().union(*(side.cases.index for side in share.sides if side.cases is not None)))
 
 
@@ -168,7 +169,8 @@ def measure_sensitivity(run: AuditState) -> None:
             other = estimated(run, run.populations[population], population, **change)[-1]
         except DomainError:
             continue  # without it nothing is left to compare: the table has no such row
-        run.sampling.append(("sensitivity", "the same inputs again", population, other.n, other.n_queries))
+        n_queries = sum(side.n_queries for side in other.sides)
+        run.sampling.append(("sensitivity", "the same inputs again", population, other.n, n_queries))
         _add_row(run, what, other)
 
 

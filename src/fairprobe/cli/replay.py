@@ -15,7 +15,7 @@ from fairprobe.cli.data import Source, as_options
 from fairprobe.cli.files import TABLES
 from fairprobe.cli.words import note
 from fairprobe.domain import Domain
-from fairprobe.errors import DataError, SettingError
+from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
 from fairprobe.replaying.saved import ROW, Question, SavedCases, of_table, read_run
@@ -132,10 +132,18 @@ class Replay(Command):
     def work(self) -> None:
         """Ask the model about the cases of each run, and write the status of each case."""
         parts: list[Replayed] = []
+        failures: list[ModelError] = []
         for run, (question, domain) in zip(self.runs, self.asked, strict=True):
             cases, lost, why = run.completed(self.rows, self.labels, domain.names)
             asked = {**self.keywords, "output": question.output, "threshold": question.threshold}
-            parts += [replay(cases, self.model, domain, **asked), Replayed.unasked(lost, why)]
+            try:
+                said = replay(cases, self.model, domain, **asked)
+            except ModelError as error:  # the folder may hold cases of another model, with other columns
+                failures.append(error)
+                said = Replayed.unasked(cases, f"{error}")
+            parts += [said, Replayed.unasked(lost, why)]
+        if len(failures) == len(self.runs):
+            raise failures[0]
         self.result = result = Replayed.join(parts)
         self.write("out", lambda target: target.write_frame(self._table(result)))
 

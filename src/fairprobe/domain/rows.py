@@ -160,9 +160,14 @@ def _beside(called: str, values: Any, n: int, index: Any, what: str) -> NDArray[
 
 
 def _labels(called: str, y: Any, n: int, index: Any) -> NDArray[Any]:
-    """Return labels in the order of the rows; labels with another index than the rows are matched by position."""
+    """Return labels in the order of the rows; labels with another index than the rows are matched by position.
+
+    An index is another one if it is numbered from 0 anew, or has nothing in common with that of the rows.
+    """
     own = _index_of(y)
     is_new = own is not None and index is not None and set(own) != set(index)
+    if is_new and not any(list(each) == list(range(n)) for each in (own, index)):
+        is_new = set(own).isdisjoint(index)
     return _beside(called, y, n, None if is_new else index, "label")
 
 

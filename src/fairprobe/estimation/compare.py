@@ -55,7 +55,7 @@ class Comparison(Result):
         )
 
     def blocks(self) -> list[Block]:
-        """Return the comparison as blocks of a report: the sentence and the figures."""
+        """Return the comparison as blocks of a report: the sentence, the figures, and the remarks on both shares."""
         figures = {
             "a": percent(self.a.value),
             "b": percent(self.b.value),
@@ -63,7 +63,8 @@ class Comparison(Result):
             "discriminatory for b alone": f"{self.only_b:,}",
             "p": f"{self.p_value:.2g}",
         }
-        return [Sentence(self.sentence()), Table.of_facts(figures)]
+        remarks = dict.fromkeys((*self.a.health, *self.b.health))
+        return [Sentence(self.sentence()), Table.of_facts(figures), *remarks]
 
     def jsonable(self) -> dict[str, Any]:
         """The figures of the comparison as a dict for JSON."""

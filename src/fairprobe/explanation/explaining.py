@@ -116,6 +116,8 @@ class Explanation(Finding):
             asked = f"{self.n_asked:,} asked about of the " if is_part else ""
             return f"None of the {asked}{self.n_given:,} cases given is one any more: there is nothing to explain."
         cases = counted(self.n_cases, "case") + (f" of {self.n_given:,} given" if is_part else "")
+        if "regions" in self.not_measured:
+            return f"Regions were not measured for {cases}."
         if not self.regions:
             return f"No region was found that holds {cases}."
         return f"{counted(len(self.regions), 'region holds', 'regions hold')} {percent(self.coverage)} of {cases}."

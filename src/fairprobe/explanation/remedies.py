@@ -25,7 +25,7 @@ from fairprobe.estimation.favourable import in_order
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import CONFIDENCE, Finding, as_json
 from fairprobe.oracle import ROWS_A_CALL
-from fairprobe.wording import POPULATIONS, percent
+from fairprobe.wording import POPULATIONS, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,9 @@ class Remedies(Finding):
         """Return a sentence for each row of the table, with the share before and after."""
         return [
             f"Simulated: with {row.region} decided {WAYS[row.remedy][0]}, {percent(row.share_after)} of "
-            f"{POPULATIONS[row.population]} would be discriminatory, now {percent(row.share_before)}."
+            f"{POPULATIONS[row.population]} would be discriminatory ({percent(row.low)} to {percent(row.high)}), "
+            f"now {percent(row.share_before)}, both by "
+            f"{counted(row.n, 'input')} asked about."
             for row in self.table.itertuples()
         ]
 

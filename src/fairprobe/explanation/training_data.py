@@ -73,7 +73,7 @@ class InData(StrEnum):
 
 VERDICTS = {
     InData.IN_THE_DATA: "the difference was in the data",
-    InData.EXTRAPOLATED: "the data say nothing here: the model extrapolates",
+    InData.EXTRAPOLATED: "these rows say nothing here: a group has too few of them",
     InData.NOT_IN_THE_DATA: "the data have no such difference: the model makes it",
     InData.UNCLEAR: "whether the difference was in the data cannot be told from these rows",
 }

@@ -11,6 +11,7 @@ import dis
 import hashlib
 import pickle
 import platform
+import re
 import secrets
 import sys
 import sysconfig
@@ -52,6 +53,21 @@ _MADE_OF: Final = {
 
 _LOOKS_ANYWHERE: Final = ("eval", "exec", "globals", "__import__")
 """Functions that can use any object, so that the content of a function that calls them cannot be determined."""
+
+_BY_NAME: Final = frozenset({"attrgetter", "getattr", "vars", "__dict__"})
+"""Names in code that can reach all of a module, so that all of it is hashed."""
+
+_READS: Final = re.compile(r"environ|fromfile|genfromtxt|getenv|import_module|load|loadtxt|memmap|open|read_\w+")
+"""Pattern of names in code that bring in what is not part of the model, such as a file that may change."""
+
+_ANSWERS: Final = re.compile(r"([^.]+|.*<locals>\.[^.]+|.*\.(predict\w*|decision_function|transform|forward|__call__))")
+"""Pattern of the qualified names of code that may answer: functions, and those methods that are called for answers. A
+method such as `save` may use files."""
+
+_ASKS: Final = frozenset(
+    {"aiohttp", "http", "httpx", "requests", "socket", "sqlalchemy", "sqlite3", "subprocess", "urllib", "urllib3"}
+)
+"""Packages that ask services, databases and programs, whose answers may change."""
 
 
 def fingerprint(model: Any) -> str:
@@ -100,14 +116,15 @@ class _Walk:
         elif kind is types.FunctionType:
             yield from self._function(part)
         elif kind is types.ModuleType:
-            yield from (part.__name__, _release(part.__name__) or "")
+            content = {name: value for name, value in sorted(vars(part).items()) if not name.startswith("__")}
+            yield from (part.__name__, _release(part.__name__) or self.of(content))
         elif isinstance(part, type):
             yield from self._class(part)
         else:
             yield from self._object(part)
 
     def _object(self, part: Any) -> Iterator[bytes | str]:
-        if isinstance(part, (np.ndarray, np.generic)):
+        if type(part) is np.ndarray or isinstance(part, np.generic):  # a subclass may hold more, such as a mask
             yield from self._array(np.asarray(part))
         elif isinstance(part, np.random.RandomState):
             # By its state: its own way also tells what it was seeded with, long ago.
@@ -144,6 +161,8 @@ class _Walk:
         yield self.of(part.__code__)
         known, codes = part.__globals__, list(codes_of(part.__code__))
         names = {name for code in codes for name in code.co_names}
+        for name in filter(_READS.fullmatch, sorted(names) if _ANSWERS.fullmatch(part.__qualname__) else ()):
+            raise TypeError(f"what a function reads by {name} cannot be told")
         for step in (step for code in codes for step in dis.get_instructions(code)):
             if step.opname == "IMPORT_NAME":
                 yield self._used(import_module(step.argval), names)
@@ -154,7 +173,7 @@ class _Walk:
 
     def _used(self, value: Any, names: set[str], inside: tuple[Any, ...] = ()) -> bytes:
         """Return the hash of a value that code uses; of a user's own module, only the attributes named are hashed."""
-        if not isinstance(value, types.ModuleType) or _release(value.__name__):
+        if not isinstance(value, types.ModuleType) or _release(value.__name__) or names & _BY_NAME:
             return self.of(value)
         there = {} if value in inside else vars(value)
         return _hash(*(self._used(there[name], names, (*inside, value)) for name in sorted(names & {*there})))
@@ -198,10 +217,15 @@ def _found(module: str, name: str) -> Any:
     return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
 
 
-@cache
 def _release(module: str) -> str | None:
     """Return the version of the installed package that a module belongs to; None for the user's own code."""
-    package = package_of(module)
+    if package_of(module) in _ASKS:
+        raise TypeError(f"what is asked by {package_of(module)} cannot be told")
+    return _release_of(package_of(module))
+
+
+@cache
+def _release_of(package: str) -> str | None:
     if package == package_of(__name__):
         return __version__
     try:

@@ -208,6 +208,7 @@ def remedies(content: Content) -> Iterator[Block]:
         "Region": "region",
         "Decided by": "decision",
         "Measured on": lambda each: f"{parts.population_title(each)}, {each['twins']}",
+        "#Inputs": ("n", magnitude),
         "#Now": ("before", percent),
         "#Simulated": ("after", percent),
         "Interval": _between,
@@ -324,7 +325,8 @@ def sampling(content: Content) -> Iterator[Block]:
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
     columns: Columns = {"Phase": "phase", "What": "what", "Drawn from": "distribution"}
     columns |= {"#Inputs": ("n_inputs", magnitude), "#Queries": ("n_queries", magnitude)}
-    totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
+    what = "All queries but those of retraining" if content["retraining"] else "All queries"
+    totals = {what: magnitude(sum(each["n_queries"] for each in phases))}
     if sent is not None:
         totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
     if phases:

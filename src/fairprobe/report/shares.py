@@ -75,7 +75,8 @@ def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: 
     def interval(share: Share) -> str:
         if share.method == "exact" and share.n:
             return "exact"
-        return between(share.low, share.high, limit) + (f" ({percent(share.confidence)})" if others else "")
+        has_own = others and not share.is_count
+        return between(share.low, share.high, limit) + (f" ({percent(share.confidence)})" if has_own else "")
 
     columns: dict[str, Column] = {
         first: lambda named: named[0],

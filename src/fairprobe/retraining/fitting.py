@@ -9,6 +9,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -217,7 +218,8 @@ def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
     Transformers get no weights.
     """
     from sklearn import config_context, get_config
-    from sklearn.metrics import get_scorer
+    from sklearn.metrics import get_scorer, get_scorer_names
+    from sklearn.pipeline import Pipeline
 
     # If routing is switched on, the caller has decided who gets weights.
     if get_config()["enable_metadata_routing"] or not _estimators_in(model):
@@ -228,18 +230,25 @@ def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
             if hasattr(part, "set_fit_request"):
                 part.set_fit_request(sample_weight=hasattr(part, "predict"))
             if hasattr(part, "set_score_request"):
-                part.set_score_request(sample_weight=False)
-            if callable(getattr(part, "fit", None)) and isinstance(getattr(part, "scoring", None), str):
+                with suppress(TypeError):  # one that is scored without weights in any case
+                    part.set_score_request(sample_weight=False)
+            if callable(getattr(part, "fit", None)) and getattr(part, "scoring", None) in get_scorer_names():
                 scored.append((part, part.scoring))
                 part.scoring = get_scorer(part.scoring).set_score_request(sample_weight=False)
         try:
             fitted = model.fit(X, y, sample_weight=weights)
-        except NotImplementedError:  # an estimator such as AdaBoost routes nothing and passes its weights on by itself
+        except Exception:  # such as AdaBoost, which routes nothing and passes its weights on by itself
             fitted = None
     for part, scoring in scored:
         part.scoring = scoring
     _forget_requests(model)
-    return model.fit(X, y, sample_weight=weights) if fitted is None else fitted
+    if fitted is not None:
+        return fitted
+    last, names = model, ["sample_weight"]
+    while isinstance(last, Pipeline):
+        name, last = last.steps[-1]
+        names.insert(-1, name)
+    return model.fit(X, y, **{"__".join(names): weights})
 
 
 def _forget_requests(part: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,6 +76,13 @@ class Assessment:
     """By population, a boolean mask over its comparable inputs: True for discriminatory ones."""
     labels: NDArray[Any]
     truth: NDArray[Any]
+
+    def on_fitted_rows(self) -> Assessment:
+        """Return the figures with the shares of rows as counts without an interval: a model was fitted to the rows."""
+        none: dict[str, Any] = dict.fromkeys(("low", "high", "lower", "upper"), math.nan)
+        rows = {name: share for name, share in self.shares.items() if share.population == "rows"}
+        known = {name: replace(share, rows_are="training", **none) for name, share in rows.items()}
+        return replace(self, shares=self.shares | known)
 
     @cached_property
     def correct(self) -> Mask:

@@ -39,6 +39,9 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
     model = task.model if chosen is None and is_given else rounds.model
     judge = judge_of(task, "report", reference.n_inputs["report"])
     before, after, is_reported = _judged(task, reference, rounds, judge, model)
+    on_fitted_rows = bool(parts.known) or knows_report
+    if on_fitted_rows:
+        before, after = before.on_fitted_rows(), after.on_fitted_rows()
     controls = {}
     if with_controls and is_reported:
         controls = tried_controls(task, reference, rounds, judge, with_clone=knows_report)
@@ -53,7 +56,7 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
         before_is=GIVEN if is_given else CLONE,
         compared_with=CLONE if task.refits else GIVEN,
         is_reported=is_reported,
-        on_fitted_rows=bool(parts.known) or knows_report,
+        on_fitted_rows=on_fitted_rows,
         changes=before.against(after, its.confidence),
         accuracy_before=before.accuracy,
         accuracy_after=after.accuracy,

@@ -32,7 +32,7 @@ STOPPED = {
     "searched": "nothing was left to try",
     "max-rounds": "the rounds allowed were used up",
     "max-seconds": "no further round would have fitted into the time that was left",
-    "nothing-to-improve": "the model has no discriminatory input among those judged",
+    "nothing-to-improve": "the model that rounds are compared with has no discriminatory input among those judged",
     "no-cases": "no case was found to add",
     "failed": "a round failed",
     "interrupted": "it was interrupted",
