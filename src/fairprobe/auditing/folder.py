@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.errors import SettingError
 from fairprobe.files import check_folder, not_written, write_results
 from fairprobe.frames import write_csv
+from fairprobe.store.whole_files import own
 
 if TYPE_CHECKING:
     from fairprobe.auditing.result import Audit
@@ -59,7 +60,7 @@ class RunFolder:
         """Append an attempt in one write, so that two simultaneous audits do not mix their lines."""
         path = self.path / ATTEMPTS
         try:
-            with path.open("ab+", buffering=0) as file:
+            with open(path, "ab+", buffering=0, opener=_own) as file:
                 is_torn = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
                 line = b"\n" * is_torn + json.dumps(attempt, sort_keys=True).encode() + b"\n"
                 if file.write(line) != len(line):
@@ -73,7 +74,9 @@ class RunFolder:
         if not path.exists():
             return []
         try:
-            for line in path.read_text(encoding="utf-8").splitlines():
+            with open(path, encoding="utf-8", opener=_own) as file:
+                lines = file.read().splitlines()
+            for line in lines:
                 if line.startswith("{") and not line.endswith("}"):
                     continue  # torn, by a crash while it was written
                 if line.strip():
@@ -102,6 +105,14 @@ class RunFolder:
         files |= {"junit.xml": audit.to_junit, "model-card.md": audit.to_model_card}
         for name, write in files.items():
             write_results(self.path / name, write)
+
+
+def _own(path: str, flags: int) -> int:
+    """Return a file descriptor for a path; an opener for `open` that refuses links and all but regular files."""
+    try:
+        return own(path, flags)
+    except SettingError as error:
+        raise error.calling("store", "folder") from None
 
 
 def told(attempt: Attempt, *, is_this: bool) -> Attempt:

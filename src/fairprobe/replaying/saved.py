@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fairprobe.auditing import content as audit_content
 from fairprobe.auditing.content import plain
 from fairprobe.auditing.folder import AUDIT, DOMAIN, RunFolder
 from fairprobe.auditing.privacy import MASKED
-from fairprobe.checks import parsed_toml
+from fairprobe.checks import opened_regular, parsed_toml
 from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 FORMAT = "fairprobe-cases"
 FORMAT_VERSION = 1
+
+MOST_BYTES: Final = 2**29
+"""Largest size in bytes of a JSON file of cases or of an audit that is read. Chosen: an audit of ten million rows."""
 
 GITIGNORE = "# Cases may be real rows. To share them, delete this file.\n*\n"
 
@@ -254,7 +257,8 @@ def _read_json(path: str | PathLike[str], form: str, newest: int) -> Mapping[str
     Another format than `form`, or a version above `newest`, raises a DataError.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        with opened_regular(path, MOST_BYTES) as file:
+            content = json.loads(file.read().decode())
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got {error.strerror}") from None
     except (ValueError, RecursionError) as error:

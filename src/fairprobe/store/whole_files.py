@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fairprobe.errors import FairprobeError, RunError, SettingError
 from fairprobe.files import UNSUPPORTED, flush, write_bytes
@@ -23,6 +23,9 @@ except ImportError:  # Windows, where an open file cannot be replaced and there 
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "lock"
+
+MOST_BYTES: Final = 2**30
+"""Largest size in bytes of a file in a run folder that is read. Chosen: twice that of the largest shard, unpacked."""
 
 
 def own(path: str, flags: int) -> int:
@@ -52,8 +55,12 @@ def as_written(where: Any) -> Iterator[None]:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the bytes of a file in a run folder; refuse links and all but regular files."""
+    """Return the bytes of a file in a run folder; refuse links, all but regular files and files that are too large."""
     with open(path, "rb", opener=own) as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        if n_bytes > MOST_BYTES:
+            rule = f"must hold files of at most {MOST_BYTES:,} bytes"
+            raise SettingError.about("store", f"{rule}, got {n_bytes:,} bytes: {path}")
         return file.read()
 
 
