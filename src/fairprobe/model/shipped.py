@@ -10,9 +10,9 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final
 
 PACKAGES: Final = frozenset(
-    {"fairprobe", "joblib", "lightgbm", "narwhals", "numpy", "pandas", "scipy", "sklearn", "threadpoolctl", "xgboost"}
-) | (sys.stdlib_module_names - {"unittest"})
-"""Packages that define the known classes of models, and packages whose functions these classes call."""
+    ("fairprobe", "joblib", "lightgbm", "narwhals", "numpy", "pandas", "pyarrow", "scipy", "sklearn", "threadpoolctl")
+) | {"xgboost", *(sys.stdlib_module_names - {"unittest"})}
+"""Packages that define the known classes of models, and packages whose functions and classes these classes use."""
 
 _IMMUTABLE = 1 << 8
 """Flag of classes whose attributes cannot be replaced: Py_TPFLAGS_IMMUTABLETYPE of Python's C API."""
