@@ -28,8 +28,8 @@ def check(audit):
     """All that can be checked, from the digests to the rates. Gives whether nothing below the verdict is hidden."""
     sections = {name: part for name, part in audit.items() if name not in ("digest", "digests")}
     for name, part in {**sections, "all": {**sections, "digests": audit["digests"]}}.items():
-        told = ({"all": audit["digest"]} | audit["digests"]).get(name)
-        note(f"digest of {name}", told == resting.digest(part))
+        note(f"digest of {name}", resting.digest(part) == ({"all": audit["digest"]} | audit["digests"]).get(name))
+    audit = {**audit, "shares": [{**share} for share in audit["shares"]]}  # to be noted on
     is_asked = resting.check_question(audit, note)
     main = resting.bound_shares(audit, note)
     flips, founds, is_seen = {}, {}, {}  # flips: by twins and position, the label and the answers of rows
@@ -60,7 +60,7 @@ def check_share(audit, share, flips):
     """What a share is, its counts and its bounds. Gives which inputs are hits, and whether the file shows all of it."""
     question, data, config = audit["question"], audit["about"]["data"], audit["about"]["config"]
     name, n, hits, method, evidence = (share[key] for key in ("id", "n", "hits", "method", "evidence"))
-    found, size, can = None, config["n_samples"], True
+    found, size, can, share["n_absent"] = None, config["n_samples"], True, 0
     own = [f"{share['population']}/{share['twins']}/{' x '.join(share['sensitive'])}", question["threshold"]]
     right = own == [name, share["threshold"]] and method in METHODS[share["population"]]
     right &= share["is_main"] is ({*share["sensitive"]} == {*question["sensitive"]})
@@ -114,13 +114,13 @@ def check_rows(audit, share, flips):
     told = [{}] * len(pairs)
     for row, (outputs, _) in enumerate(pairs):
         told[row] = {who: said for who, said in zip(rows["members"], outputs, strict=True) if said is not None}
-        right &= len(told[row]) > 1
         if found[row]:
             flips[share["twins"], places[row]] = [rows["row"][row], told[row]]
     counts = [len(rows["row"]), rows["not_comparable"], rows["left_out"]]
     right &= [*counts, sum(counts)] == [share["n"], share["n_not_comparable"], share["n_left_out"], n_rows]
     right &= len({*places}) == len(pairs) == counts[0] and all(0 <= place < n_rows for place in places)
     many = math.prod(map(len, question["sensitive"].values()))
+    right &= counting.are_members(share, told, found, many, audit["domain"])
     right &= many == len(rows["members"]) == len({*rows["members"]})
     right &= output != "label" or counting.tables_hold(share, told, found)
     return found, right, can

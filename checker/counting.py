@@ -53,6 +53,13 @@ def gap(outputs, kind):
     return float(max(max(numbers) - min(numbers) for numbers in each))
 
 
+def are_members(share, told, found, many, domain):
+    """Whether families lack members only where some may not exist. Notes how many lack some and are no hits."""
+    share["n_absent"] = sum(len(each) < many for each, is_hit in zip(told, found, strict=True) if not is_hit)
+    may_lack = domain["constraints"] or domain["hidden"] or (domain["links"] and share["twins"] == "linked")
+    return all(len(each) > 1 and (len(each) == many or may_lack) for each in told)
+
+
 def is_denied(outputs, place, question, above):
     """Whether another member's answer is better than this one's: the favourable label, or better by more than that."""
     if outputs[place] is None:
@@ -78,13 +85,16 @@ def outcome(share, question):
 
 
 def is_open(share, question):
-    """Whether the outcome would be another if all, or none, of what was set aside were hits: no file tells of it."""
-    apart = share["n_not_comparable"] + share["n_left_out"]
+    """Whether the outcome would be another if all, or none, of what was set aside were hits: no file tells of it.
+
+    Set aside are rows, and members that are not there of rows that are no hits without them.
+    """
+    apart, absent = share["n_not_comparable"] + share["n_left_out"], share["n_absent"]
     said, n = outcome(share, question), share["n"] + apart
-    if not apart or said == "inconclusive":
+    if not (apart or absent) or said == "inconclusive":
         return False
     others, whole = set(), {"n": n, "n_not_comparable": 0, "n_left_out": 0}
-    for hits in (share["hits"], share["hits"] + apart):
+    for hits in (share["hits"], min(n, share["hits"] + apart + absent)):
         numbers = figures(hits, n, share["confidence"], share["low"] is None)
         others.add(outcome({**share, **numbers, **whole, "hits": hits}, question))
     return others != {said}

@@ -7,10 +7,11 @@ import math
 import numbers
 import operator
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from fairprobe.errors import SettingError
 
@@ -95,10 +96,19 @@ def shown(number: int) -> str:
     return f"{number:,}" if number < 10**9 else f"{number:.1e}".replace("e+", "e")
 
 
+MOST_TOML: Final = 2**24
+"""Largest size of a TOML file in bytes. Chosen: a domain of a million categories is as large."""
+
+_LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}""")
+"""Pattern of a key of more than a hundred parts. Python takes time that grows with the square of their number."""
+
+
 def parsed_toml(text: str) -> dict[str, Any]:
     """Return a text of TOML as nested dicts and lists; any fault, including deep nesting, raises a ValueError."""
     import tomllib
 
+    if len(text) > MOST_TOML or _LONG_KEY.search(text):
+        raise ValueError(f"it has more than {MOST_TOML:,} characters, or a key of more than a hundred parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -110,7 +120,7 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raise an OSError if it is no regular file that can be read, and a ValueError if it is no TOML in UTF-8.
     """
-    with opened_regular(path) as file:
+    with opened_regular(path, MOST_TOML) as file:
         return parsed_toml(file.read().decode())
 
 

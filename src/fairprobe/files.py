@@ -23,7 +23,7 @@ def replace_with(path: Path, write: Callable[[Path], object], *, is_durable: boo
 
     With `is_durable`, the content of the file and its new name are on the disk when the function returns.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.absolute().with_name(f".{path.name}.{os.getpid()}.part")  # pandas takes ~ at the beginning for a home
     try:
         part.unlink(missing_ok=True)  # it may be a link to another file
         write(part)

@@ -127,10 +127,12 @@ def _column(column: Any) -> pd.Series[Any]:
 _STARTS = "[-=+@\uff0d\uff1d\uff0b\uff20]"
 """Characters with which a spreadsheet formula may begin, including their full-width forms."""
 
-_BLANK = r"[^\S\t\r\n]*"
+_BLANK = r"(?:[^\S\t\r\n]|\ufeff)*"
+"""Characters that a spreadsheet program may skip. At the beginning of a file, one is the mark of its encoding."""
 
-_FORMULA = rf"(?:\A(?='*{_BLANK}(?:[\t\r\n]|{_STARTS}))|(?<=[\t\r\n])(?='*{_BLANK}{_STARTS}))"
-"""Pattern of the places in a text where a spreadsheet program might begin a formula."""
+_FORMULA = rf"(?:\A(?='*{_BLANK}(?:[\t\r\n]|{_STARTS}))|(?<=[\t\r\n;])(?='*{_BLANK}{_STARTS}))"
+"""Pattern of the places in a text where a spreadsheet program might begin a formula. Where commas are decimal points,
+a semicolon separates cells."""
 
 _BARE, _MARKED = re.compile(_FORMULA), re.compile(_FORMULA.replace("(?='", "'(?='"))
 

@@ -111,6 +111,20 @@ def test_attempts_that_cannot_be_read_are_refused(tmp_path, content):
         RunFolder(tmp_path).note(attempt_of(0))
 
 
+@pytest.mark.parametrize("what", ["a link", "a link to nothing", "a pipe"])
+def test_attempts_are_not_written_elsewhere(tmp_path, what):
+    """Nothing is written through a link, and nobody waits for a pipe."""
+    mine, path = tmp_path / "mine", tmp_path / "run" / "attempts.jsonl"
+    path.parent.mkdir()
+    if what == "a link":
+        mine.write_text("")
+    os.mkfifo(path) if what == "a pipe" else path.symlink_to(mine)
+    with pytest.raises(SettingError, match="folder must hold files of its own, got a link or a device"):
+        RunFolder(tmp_path / "run").note(attempt_of(0))
+    assert mine.exists() == (what == "a link")
+    assert not mine.exists() or not mine.read_text()
+
+
 def test_masks_hold_everywhere(tmp_path):
     town = {"mask": ["town", "title"], "folder": tmp_path, "show_rows": True}
 

@@ -89,6 +89,22 @@ def coded_rows():
     return rows().assign(sex=lambda frame: (frame["sex"] == "Male") * 1, old=lambda frame: frame["age"] > 50)
 
 
+def raced():
+    return Domain.from_frame(raced_rows(), sensitive=["race"])
+
+
+def ruled():
+    return raced().with_constraints(["title != 'Dr' or race != 'B'"])
+
+
+def raced_rows():
+    return rows().assign(race=np.random.default_rng(1).choice(list("ABC"), 120))
+
+
+def by_race(frame):
+    return np.where(frame["age"] >= 40 - 2 * (frame["race"] == "C"), "yes", "no")
+
+
 def coded(frame):
     return np.where(frame["age"] + 2 * frame["sex"] + frame["old"] >= 40, 1, 0)
 
@@ -193,6 +209,7 @@ def concluded(audit: dict[str, Any], outcome: str, **outcomes: str) -> dict[str,
     exit_code = {"passed": 0, "violated": 1, "inconclusive": 4}[outcome]
     told = {share: outcomes.get(share.split("/")[1], outcome) for share in audit["verdict"]["bound"]}
     audit["verdict"] |= {"outcome": outcome, "exit_code": exit_code, "outcomes": told}
+    audit["verdict"]["sentence"] = f"{outcome}: {audit['verdict']['why']}"
     audit["about"]["attempts"][0]["outcome"] = outcome
     return audit
 

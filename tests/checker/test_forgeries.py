@@ -13,6 +13,7 @@ from audits import (
     MADE,
     OPEN,
     SMALL,
+    by_race,
     by_title,
     concluded,
     intervals,
@@ -21,8 +22,11 @@ from audits import (
     model,
     moody,
     plain,
+    raced,
+    raced_rows,
     renewed,
     rows,
+    ruled,
     shares_of,
     whole,
     with_config,
@@ -310,6 +314,35 @@ def test_a_forged_pass_is_refused_or_open(check, kind):
     forge(audit)
     audit["sensitivity"] = []
     assert code_of(check, renewed(with_config(concluded(audit, "passed")))) in (1, 3)
+
+
+def silenced(audit):
+    """Of three members, one whose answer differs is said not to exist."""
+    part, share = audit["certificate"]["plain"], side_of(audit, "plain")
+    part["outputs"] = [[None if each.count(said) == 1 else said for said in each] for each in part["outputs"]]
+    hits = sum(len({*each} - {None}) > 1 for each in part["outputs"])
+    bounded(share, hits, share["n"], outcomes=None)
+    audit |= {"rows": {"n_flipped": 0, "flips": []}, "sensitivity": []}
+
+
+@pytest.mark.parametrize(("domain", "code"), [(raced, 1), (ruled, 3)])
+def test_a_member_is_said_not_to_exist(check, domain, code):
+    """Without a rule each member does; with one, a file does not tell which do."""
+    asked = {"max_share": 0.031, "populations": ["rows"]}
+    frame = raced_rows().assign(title="Mr")  # nothing is ruled out in fact
+    audit = shares_of(by_race, domain(), frame, AuditSettings(**asked, **SMALL, **HELD))
+    assert code_of(check, audit) == 0
+    silenced(audit)
+    assert code_of(check, renewed(with_config(concluded(audit, "passed")))) == code
+
+
+@pytest.mark.parametrize(
+    ("name", "forged"), [("violated", "passed: 0% of the rows"), ("unknown", "passed: 3% of them")]
+)
+def test_the_sentence_says_the_outcome_and_its_condition(check, name, forged):
+    audit = made(name)
+    audit["verdict"]["sentence"] = forged
+    assert code_of(check, renewed(audit)) == 1
 
 
 def test_other_settings_are_another_question(check):

@@ -6,13 +6,17 @@ import json
 import pickle
 import re
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import tomli_w
 
 from fairprobe.cli.config import danger_of
+from fairprobe.cli.files import read_frame
 from fairprobe.cli.init import KEYS
+from fairprobe.files import write_results
+from fairprobe.frames import write_csv
 from tests.model.serving import Served, serving
 
 HARMLESS = """
@@ -164,6 +168,22 @@ def test_a_project_is_a_stranger_too(run, here):
     assert main(["audit"]) == 2
     assert main(["audit", "pyproject.toml"]) == 2
     assert not (here / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_a_folder_called_as_homes_are_is_a_folder(here, tmp_path, monkeypatch, name):
+    """The file that is read is the one that was checked, and what is written is beside it."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    for folder, ages in ((here / "~", [1, 2]), (home, [3, 4])):
+        folder.mkdir()
+        frame = pd.DataFrame({"age": ages})
+        frame.to_csv(folder / name, index=False) if name.endswith("csv") else frame.to_parquet(folder / name)
+    assert read_frame(f"~/{name}")["age"].tolist() == [1, 2]
+    write_results(Path("~/new.csv"), lambda part: write_csv(frame, part))
+    assert (here / "~" / "new.csv").exists()
+    assert listing(home) == [name]
 
 
 def test_a_path_that_can_be_none(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 
 import numpy as np
@@ -175,12 +176,19 @@ def test_bad_file(tmp_path, text, message):
         (None, r"must be readable, got No such file or directory: .*d\.toml"),
         ("a folder", "must be readable, got Is a directory"),
         (b"format = 1 # \xff\xfe", "must be TOML"),
+        (b"a" + b".a" * 100_000 + b" = 1", "a key of more than a hundred parts"),
+        (b"[" + b'"a" . ' * 100_000 + b"a]", "a key of more than a hundred parts"),
+        (2**40, "must be readable, got 1,099,511,627,776 bytes, more than 16,777,216"),
     ],
+    ids=lambda each: str(each)[:30],
 )
 def test_no_file(tmp_path, content, message):
     path = tmp_path / "d.toml"
     if content == "a folder":
         path.mkdir()
+    elif isinstance(content, int):
+        path.touch()
+        os.truncate(path, content)
     elif content is not None:
         path.write_bytes(content)
     with pytest.raises(DomainError, match=message):

@@ -54,6 +54,21 @@ def test_several_values_and_numbers():
     assert ("race", "age") not in table.index  # one sensitive column is not used to tell another
 
 
+@pytest.mark.parametrize("copies", [2, 3])
+def test_copies_of_rows_tell_nothing(copies):
+    """Else the half that is learned from would have the rows that it is tested on."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "id": np.arange(300).astype(str), "x": rng.random(300)})
+    once, again = proxies(X, ["sex"]), proxies(pd.concat([X] * copies).sample(frac=1, random_state=0), ["sex"])
+    assert (again.table["low"] <= 0.5).all()
+    assert again.n == once.n == 300
+
+
+def test_people_who_are_equal_by_design_all_count():
+    X = pd.DataFrame({"sex": ["f", "m"] * 50, "town": (["a"] * 2 + ["b"] * 2) * 25})
+    assert proxies(X, ["sex"]).n == 100
+
+
 @pytest.mark.parametrize(
     ("X", "sensitive", "error", "message"),
     [

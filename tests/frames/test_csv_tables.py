@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fairprobe.frames import restored, write_csv
 
 FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-TEXT = st.text(st.sampled_from([*"=+-@'\"\t\r\n ,ab", "\uff1d", "\u00a0"]), min_size=1, max_size=8)
+TEXT = st.text(st.sampled_from([*"=+-@'\"\t\r\n ,ab", ";", "\ufeff", "\uff1d", "\u00a0"]), min_size=1, max_size=8)
 
 
 def written(frame, **keywords):
@@ -63,7 +63,8 @@ def test_what_is_read_back_is_what_was_written(texts, name):
     for row in cells(text):
         for cell in row[:1]:
             assert not cell.startswith(FORMULA)
-    for line in text.replace("\r", "\n").split("\n"):  # to who knows of no quotes, too
+    # To who knows of no quotes, too, or has other separators.
+    for line in text.replace("\r", "\n").replace(";", "\n").replace("\ufeff", "").split("\n"):
         assert not line.startswith(tuple(set(FORMULA) - set("\t\r\n")))
     again = restored(pd.read_csv(io.StringIO(text, newline=""), dtype=str, na_filter=False))
     assert again.iloc[:, 0].tolist() == texts

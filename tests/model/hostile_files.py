@@ -111,7 +111,14 @@ def neighbours_of_fewer_columns():
     return model
 
 
+def classes_of_no_bytes():
+    model = DecisionTreeClassifier().fit(*rows())
+    model.classes_ = np.ndarray((10_000,), "S0")
+    return model
+
+
 SKOPS = (
+    classes_of_no_bytes,
     tree_of_other_columns,
     tree_that_takes_any_width,
     tree_that_says_it_takes_more,

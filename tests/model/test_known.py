@@ -215,6 +215,32 @@ def test_a_function_wrapped_so_that_it_looks_like_the_original(monkeypatch, name
     assert known_kind(model) is not None
 
 
+class Doubling:
+    def __call__(self, *arguments, **named):
+        return 2 * named["by"](*arguments)
+
+
+STAND_INS = {
+    "partial": lambda original: functools.partial(original),
+    "partial of another": lambda original: functools.partial(Doubling().__call__, by=original),
+    "object": lambda original: Doubling(),
+    "method of an object": lambda original: Doubling().__call__,
+    "cache": lambda original: functools.lru_cache(lambda *arguments: original(*arguments)),
+    "mock": lambda original: mock.MagicMock(side_effect=original),
+    "class": lambda original: type("Doubled", (), {"__module__": __name__}),
+}
+
+
+@pytest.mark.parametrize("kind", STAND_INS)
+def test_what_is_called_by_a_method_need_not_be_a_function(monkeypatch, kind):
+    model, owner = MODELS["linear"](), place("sklearn.utils.validation")
+    monkeypatch.setattr(owner, "check_array", STAND_INS[kind](owner.check_array))
+    assert (known_kind(model) is None) is (kind != "partial")
+    assert is_repeatable(model) is (kind == "partial")
+    monkeypatch.undo()
+    assert known_kind(model) is not None
+
+
 PUT = {
     "mock": lambda: mock.MagicMock(return_value=np.zeros(1)),
     "mock that looks alike": lambda: mock.create_autospec(LogisticRegression.predict_proba),

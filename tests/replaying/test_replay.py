@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -136,6 +137,16 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path, text):
         SavedCases.read(tmp_path / "a.json")
     with pytest.raises(DataError, match="must be a file that can be read"):
         SavedCases.read(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a hole"])
+def test_what_has_no_end_is_not_read(tmp_path, what):
+    path = tmp_path / "cases.json"
+    os.mkfifo(path) if what == "a pipe" else path.touch()
+    if what == "a hole":
+        os.truncate(path, 2**40)
+    with pytest.raises(DataError, match=r"a file that can be read, got (no regular file|1,099,511,627,776 bytes)"):
+        SavedCases.read(path)
 
 
 def test_a_question_says_what_differs():

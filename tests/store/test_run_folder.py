@@ -266,6 +266,13 @@ def test_no_link_out_of_a_run_is_followed(run, tmp_path, name, what):
     assert (sorted(mine.rglob("*")) if mine.is_dir() else mine.read_bytes() if mine.exists() else None) == before
 
 
+@pytest.mark.parametrize("name", ["end.json", "run.toml", "000000"])
+def test_no_file_of_a_run_is_read_that_is_too_large(run, name):
+    os.truncate(file_of(run, name) if name.isdigit() else run / name, 2**40)
+    with pytest.raises(SettingError, match=r"store must .*files of at most 1,073,741,824 bytes, got 1,099,511,627,776"):
+        search(run)
+
+
 @pytest.mark.parametrize(
     "name", [".run.toml.{pid}.part", "..probe.{pid}.{pid}.part", ".probe.{pid}", "shards/.{canaries}.{pid}.part"]
 )

@@ -26,6 +26,7 @@ from fairprobe.report.content import flips_words, health_of
 from fairprobe.report.sections import shares_table
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
+from fairprobe.store.run_folder import own
 from fairprobe.wording import counted, percent
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ class RunFolder:
         """Append an attempt in one write, so that two simultaneous audits do not mix their lines."""
         path = self.path / ATTEMPTS
         try:
-            with path.open("ab+", buffering=0) as file:
+            with open(path, "ab+", buffering=0, opener=_own) as file:
                 is_torn = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
                 line = b"\n" * is_torn + json.dumps(attempt, sort_keys=True).encode() + b"\n"
                 if file.write(line) != len(line):
@@ -215,7 +216,9 @@ class RunFolder:
         if not path.exists():
             return []
         try:
-            for line in path.read_text(encoding="utf-8").splitlines():
+            with open(path, encoding="utf-8", opener=_own) as file:
+                lines = file.read().splitlines()
+            for line in lines:
                 if line.startswith("{") and not line.endswith("}"):
                     continue  # torn, by a crash while it was written
                 if line.strip():
@@ -248,3 +251,11 @@ class RunFolder:
 
 def _identity(attempt: Attempt) -> tuple[Any, ...]:
     return tuple(attempt.get(name) for name in IDENTITY)
+
+
+def _own(path: str, flags: int) -> int:
+    """Return a file descriptor for a path; an opener for `open` that refuses links and all but regular files."""
+    try:
+        return own(path, flags)
+    except SettingError as error:
+        raise error.calling("store", "folder") from None

@@ -52,7 +52,7 @@ def _read_parquet(file: Path, missing: Sequence[str]) -> pd.DataFrame:
     if missing:
         raise SettingError(f"--missing is for CSV, as Parquet has missing values of its own, got {missing[0]!r}")
     try:
-        frame = pd.read_parquet(file, engine="pyarrow")
+        frame = pd.read_parquet(file.absolute(), engine="pyarrow")  # pandas takes ~ at the beginning for a home
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{file} must be a Parquet file, got {_first_line(error)}") from None
     if frame.empty:
@@ -66,7 +66,8 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
     try:
         with _open(file) as text:
             _check_table(file, text)
-        return pd.read_csv(file, encoding="utf-8-sig", na_values=list(missing), low_memory=False, index_col=False)
+        same = file.absolute()  # pandas takes ~ at the beginning for a home
+        return pd.read_csv(same, encoding="utf-8-sig", na_values=list(missing), low_memory=False, index_col=False)
     except UnicodeDecodeError as error:
         got = f"the byte 0x{error.object[error.start]:02x}"
         raise DataError(f"{file} must be UTF-8 text, got {got}: a binary file, or UTF-16?") from None

@@ -102,7 +102,8 @@ def proxies(
     predicts better than nearly all columns and values do after the sensitive values of that half are permuted. If no
     column is a proxy, the probability that one is reported is at most (1 - `confidence`) / 2. For a sensitive number
     with many values, the prediction is above or below its median. For more than two values, each is predicted against
-    the rest, and the best predicted one is shown.
+    the rest, and the best predicted one is shown. If every row is given k times, one of each k rows is used, because a
+    copy of a row in the other half would be recognised.
 
     Args:
         X: rows with the sensitive columns and those that a model takes; without the label. The columns of an array are
@@ -118,6 +119,7 @@ def proxies(
     names = _checked(X, sensitive)
     checked_count("max_rows", max_rows, at_least=2 * FEWEST)
     rng = np.random.default_rng(seed := checked_seed(seed))
+    X = _without_copies(X)
     rows = X if len(X) <= max_rows else X.iloc[np.sort(rng.choice(len(X), max_rows, replace=False))]
     columns = [name for name in X.columns if name not in names]
     codes = {name: _binned(rows[name]) for name in columns}
@@ -152,6 +154,19 @@ def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
     if len(X.columns) == len(names):
         raise DataError("proxies need a column that is not sensitive, got none")
     return names
+
+
+def _without_copies(X: pd.DataFrame) -> pd.DataFrame:
+    """Return one of each k rows if the number of equal rows is a multiple of k for every row; otherwise all rows.
+
+    Of few kinds of rows, people may be equal by chance or by design, so none is left out.
+    """
+    import pandas as pd
+
+    hashes = pd.util.hash_pandas_object(X, index=False)
+    counts = np.unique(hashes, return_counts=True)[1]
+    copies = int(np.gcd.reduce(counts)) if len(counts) >= 2 * FEWEST else 1
+    return X if copies == 1 else X[(hashes.groupby(hashes.to_numpy()).cumcount() % copies == 0).to_numpy()]
 
 
 def _targets(column: pd.Series[Any]) -> dict[str, Mask]:

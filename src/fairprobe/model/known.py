@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
-from types import BuiltinFunctionType, CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final, Literal
 
 _TABLE = """
@@ -202,9 +203,9 @@ def _with_parts(model: Any) -> Iterator[Any]:
 # As it was shipped
 
 PACKAGES: Final = frozenset(
-    {"fairprobe", "joblib", "lightgbm", "narwhals", "numpy", "pandas", "scipy", "sklearn", "threadpoolctl", "xgboost"}
-) | (sys.stdlib_module_names - {"unittest"})
-"""Packages that define the known classes of models, and packages whose functions these classes call."""
+    ("fairprobe", "joblib", "lightgbm", "narwhals", "numpy", "pandas", "pyarrow", "scipy", "sklearn", "threadpoolctl")
+) | {"xgboost", *(sys.stdlib_module_names - {"unittest"})}
+"""Packages that define the known classes of models, and packages whose functions and classes these classes use."""
 
 _IMMUTABLE: Final = 1 << 8
 """Flag of classes whose attributes cannot be replaced: Py_TPFLAGS_IMMUTABLETYPE of Python's C API."""
@@ -293,12 +294,20 @@ def is_shipped(function: FunctionType, place: str) -> bool:
 
 
 def _called(function: FunctionType) -> Iterator[Any]:
-    """Return the functions that a function may call: those in its closure and those among the globals that it names."""
+    """Return what is written in Python that a function may call: in its closure, and among the globals that it names.
+
+    Classes, partial functions and objects with a method `__call__` are callable too, such as those of unittest.mock.
+    """
     values = [function.__globals__.get(name) for code in codes_of(function.__code__) for name in code.co_names]
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # an empty one
             values.append(cell.cell_contents)
-    return (value for value in values if isinstance(value, FunctionType))
+    kinds = FunctionType, MethodType, partial, type
+    return (
+        value
+        for value in filter(callable, values)
+        if isinstance(value, kinds) or hasattr(value, "__wrapped__") or isinstance(type(value).__call__, kinds)
+    )
 
 
 def codes_of(code: CodeType) -> Iterator[CodeType]:

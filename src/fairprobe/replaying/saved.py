@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fairprobe.auditing import content as audit_content
 from fairprobe.auditing.content import plain
 from fairprobe.auditing.result import AUDIT, DOMAIN, RunFolder
 from fairprobe.auditing.state import MASKED
-from fairprobe.checks import parsed_toml
+from fairprobe.checks import opened_regular, parsed_toml
 from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 FORMAT = "fairprobe-cases"
 FORMAT_VERSION = 1
+
+MOST_BYTES: Final = 2**29
+"""Largest size in bytes of a JSON file of cases or of an audit that is read. Chosen: an audit of ten million rows."""
 
 GITIGNORE = "# Cases may be real rows. To share them, delete this file.\n*\n"
 
@@ -247,7 +250,8 @@ def _json_of(path: str | PathLike[str], form: str, newest: int) -> Iterator[dict
     So is another "format" than `form`, and a "format_version" above `newest`.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        with opened_regular(path, MOST_BYTES) as file:
+            content = json.loads(file.read().decode())
         if content["format"] != form:
             raise DataError(f"{path} must be of the format {form}, got {content['format']!r}")
         version = content["format_version"]

@@ -46,6 +46,10 @@ FORMAT = 3
 version."""
 
 ABOUT, END, SHARDS, LOCK = "run.toml", "end.json", "shards", "lock"
+
+MOST_BYTES = 2**30
+"""Largest size in bytes of a file in a run folder that is read. Chosen: twice that of the largest shard, unpacked."""
+
 PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn")
 
 HASH_DIGITS = 16
@@ -309,8 +313,12 @@ def as_written(where: Any) -> Iterator[None]:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the bytes of a file in a run folder; refuse links and all but regular files."""
+    """Return the bytes of a file in a run folder; refuse links, all but regular files and files that are too large."""
     with open(path, "rb", opener=own) as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        if n_bytes > MOST_BYTES:
+            rule = f"must hold files of at most {MOST_BYTES:,} bytes"
+            raise SettingError.about("store", f"{rule}, got {n_bytes:,} bytes: {path}")
         return file.read()
 
 

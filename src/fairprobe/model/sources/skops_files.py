@@ -149,6 +149,8 @@ def check_parameters(model: Any, trusted: frozenset[str] = frozenset()) -> None:
     """
     for name, part in parts(model):
         _refuse(name, part, trusted)
+        # Values of no bytes make an array as long as a file likes.
+        must(not isinstance(part, np.ndarray) or part.size <= part.nbytes, "each value of an array takes a byte")
         for key in attributes(part):
             must(not callable(getattr(type(part), key, None)), f"no method is replaced, as {key!r}")
 
