@@ -127,7 +127,7 @@ def check_verdict(audit, main, founds, can, note):
     expected = [worst, EXIT_CODES.get(worst, 0), alone, condition]
     right = same(expected, [verdict[name] for name in ("outcome", "exit_code", "outcomes", "condition")])
     right = right and bool(verdict["directions"]) == bool(question["directions"] and audit["shares"])
-    words = "no limit was given, so" if worst == "no-limit" else f"{', '.join(filter(None, [worst, condition]))}:"
+    words = "no limit was given:" if worst == "no-limit" else f"{', '.join(filter(None, [worst, condition]))}:"
     right = right and verdict["sentence"].startswith(words)
     can = bool(outcomes == ["no-limit"] or (can and None not in outcomes))
     note(f"verdict: {verdict['outcome']}", False if not right else True if can else None, f"it is {worst}")

@@ -321,7 +321,7 @@ def silenced(audit):
     part, share = audit["certificate"]["plain"], side_of(audit, "plain")
     part["outputs"] = [[None if each.count(said) == 1 else said for said in each] for each in part["outputs"]]
     hits = sum(len({*each} - {None}) > 1 for each in part["outputs"])
-    bounded(share, hits, share["n"], outcomes=None)
+    bounded(share, hits, share["n"], outcomes=None, rates=None)
     audit |= {"rows": {"n_flipped": 0, "flips": []}, "sensitivity": []}
 
 
