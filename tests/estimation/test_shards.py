@@ -62,7 +62,7 @@ def test_what_is_lost_counts_both_ways(lossy):
     assert share.upper == intervals.upper_bound(share.hits + N_LOST, 200_000, 0.95)
     assert share.low < whole.low < whole.high < share.high
     assert share.mean_low is None
-    assert "10,000 lost with shards that kept failing, which count both ways in the interval" in share.sentence()
+    assert "10,000 inputs are lost, because shards kept failing; the interval counts them both ways" in share.sentence()
 
 
 def test_what_is_lost_counts_both_ways_in_a_sequence(lossy):

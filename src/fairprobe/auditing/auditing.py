@@ -150,7 +150,7 @@ def audit(
     >>> rows = pd.DataFrame({"age": range(20, 60), "sex": ["Female", "Male"] * 20})
     >>> model = lambda frame: (frame["age"] > 50) | ((frame["sex"] == "Male") & (frame["age"] > 40))
     >>> audit(model, rows, sensitive=["sex"], max_share=0.01).verdict
-    Verdict(violated: 25% of the rows (10 of 40) get another outcome when sex changes (95% interval ...); ...)
+    Verdict(violated: 25% of the rows (10 of 40) get another outcome when sex changes; the limit is 1%)
     """
     raise NotImplementedError
 

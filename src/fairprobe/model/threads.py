@@ -26,6 +26,9 @@ class Threads:
     def __init__(self) -> None:
         self._seconds_a_row = math.inf
 
+    def __reduce__(self) -> tuple[type[Threads], tuple[()]]:
+        return Threads, ()  # another process has libraries of its own
+
     @cached_property
     def _openmp(self) -> Any:
         """Return the controller of the OpenMP libraries that are loaded, or None if there is none."""
