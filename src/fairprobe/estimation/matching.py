@@ -1,0 +1,544 @@
+"""Transport of people to another sensitive value, learned from rows: what their other columns would hold there.
+
+Columns are moved one after the other. The distribution of each depends on the attribute and on at most two columns
+before it, if a test shows that it does. A number moves to the same rank in the other distribution, and a category keeps
+its value with the largest probability that both distributions allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.factors import Factor, _Learner
+from fairprobe.domain.parameters import Category, Parameter
+from fairprobe.domain.values import as_floats, by_quantiles, follows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FINE = 100
+"""Largest number of bins of a column whose conditional distribution is learned; chosen."""
+
+COARSE, COARSE_NAMES = 12, 16
+"""Largest number of bins of a number, and of a category, on which another column may depend; chosen."""
+
+ERROR = 0.01
+"""Probability that a test opens any edge although no column depends on the attribute; chosen."""
+
+MOST_PARENTS = 2
+"""Largest number of other columns on which a column's distribution may depend; from the design."""
+
+MOST_ROWS = 20_000
+"""Largest number of rows from which the parents are chosen; chosen for speed. The distributions use all rows."""
+
+FEWEST_SMOOTH, MOST_ALIKE = 20, 0.1
+"""Smallest number of values of a smooth number, and largest part of the rows with one value; chosen."""
+
+AGAINST_CHANCE = 30.0
+"""Number of rows that would contradict a dependence of one column on another by chance, if it is taken as exact."""
+
+ALMOST_1 = 1 - 1e-9
+"""Largest rank of a value, so that adding the number of its distribution does not round it up to the next."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of rows as whole numbers: each row's value, and bins of values."""
+
+    name: str
+    is_ordered: bool
+    codes: Codes
+    """Number of each row's value. Ordered values are numbered in increasing order; a missing value has the last."""
+    firsts: Codes
+    """A row with each value, by the value's number."""
+    has_missing: bool
+    fine: Codes
+    """Number of the bin of each row's value, of at most `FINE` bins; a missing value has the last bin alone."""
+    coarse: Codes
+    """Number of the bin of each row's value, of few bins; a missing value has the last bin alone."""
+
+    @classmethod
+    def of(cls, parameter: Parameter, values: pd.Series) -> Column:
+        """Return the column of some rows with the values of a parameter."""
+        import pandas as pd
+
+        codes, known = pd.factorize(values)
+        is_ordered = not isinstance(parameter.own, Category)
+        if is_ordered:
+            places = as_floats(pd.Series(known)) if parameter.is_numeric else _listed_places(parameter, known)
+            codes = np.where(codes < 0, -1, np.argsort(np.argsort(places, kind="stable"))[codes])
+        is_missing = codes < 0
+        codes = np.where(is_missing, len(known), codes).astype(np.int64)
+        firsts = np.unique(codes, return_index=True)[1]
+        divide = _by_rank if is_ordered else _by_frequency
+        fine = divide(codes, is_missing, FINE)
+        coarse = divide(codes, is_missing, COARSE if is_ordered else COARSE_NAMES)
+        return cls(parameter.name, is_ordered, codes, firsts, bool(is_missing.any()), fine, coarse)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """The normal score of each value by its rank among the rows, by the value's number; 0 for a missing value."""
+        from scipy.special import ndtri
+
+        counts = np.bincount(self.codes, minlength=len(self.firsts)).astype(np.float64)
+        known = counts[: len(counts) - self.has_missing]
+        middle = (np.cumsum(known) - known / 2) / max(known.sum(), 1.0)
+        return np.concatenate([ndtri(middle), np.zeros(len(counts) - len(known))])
+
+    @cached_property
+    def is_smooth(self) -> bool:
+        """True for numbers with many values of which none is frequent."""
+        counts = np.bincount(self.codes)[: len(self.firsts) - self.has_missing]
+        return self.is_ordered and len(counts) >= FEWEST_SMOOTH and counts.max() <= MOST_ALIKE * counts.sum()
+
+
+def _listed_places(parameter: Parameter, known: pd.Index) -> Floats:
+    """Return the place of each value in the list of an ordinal parameter; values that it lacks come last."""
+    places = parameter.encode(known)
+    return np.where(places < 0, parameter.levels, places).astype(np.float64)
+
+
+def _by_rank(codes: Codes, is_missing: Mask, most: int) -> Codes:
+    """Return bins of ordered values: a bin for each value if they are few, else with about equally many rows."""
+    n_values = int(codes.max()) + 1 - bool(is_missing.any())
+    bins = codes if n_values <= most else by_quantiles(np.where(is_missing, np.nan, codes), most)
+    return _renumbered(bins)
+
+
+def _by_frequency(codes: Codes, is_missing: Mask, most: int) -> Codes:
+    """Return bins of values without an order: a bin for each of the most frequent, and one for all others."""
+    counts = np.bincount(codes[~is_missing], minlength=int(codes.max()) + 1)
+    place = np.argsort(np.argsort(-counts, kind="stable"))
+    bins = np.minimum(place, most - 1 if (counts > 0).sum() > most else len(counts))[codes]
+    return _renumbered(np.where(is_missing, len(counts) + most, bins))
+
+
+def _renumbered(bins: Codes) -> Codes:
+    return np.unique(bins, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+# The tests that open edges
+
+
+def association(one: Codes, other: Codes, strata: Codes) -> float:
+    """Return the p-value of a test that two columns are independent among the rows of each stratum.
+
+    The sum of Pearson's statistics over the strata is compared with the gamma distribution of its exact mean and
+    variance over all permutations within strata (Dawson 1954), so that it holds for thin tables too. If the second
+    column has two values, the sums of the tables are tested as well: in general (Cochran, Mantel and Haenszel), and for
+    a trend over the bins of the first. The p-value is then three times the smallest.
+    """
+    from scipy.special import chdtrc, gammaincc
+
+    shape = int(strata.max()) + 1, int(other.max()) + 1, int(one.max()) + 1
+    cells = np.ravel_multi_index((strata, other, one), shape)
+    counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+    counts = counts[counts.sum(axis=(1, 2)) > 3]
+    n, rows, columns = counts.sum(axis=(1, 2)), counts.sum(axis=2), counts.sum(axis=1)
+    expected = rows[:, :, None] * columns[:, None] / n[:, None, None]
+    parts = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(counts), where=expected > 0)
+    mean, variance = (float(each.sum()) for each in _moments(n, rows, columns))
+    if variance <= 0:
+        return 1.0
+    p_values = [float(gammaincc(mean**2 / variance, parts.sum() * mean / variance))]
+    if shape[1] == 2:
+        weight = rows[:, 0] * rows[:, 1] / (n**2 * (n - 1))
+        surplus = (counts[:, 1] - expected[:, 1]).sum(axis=0)
+        spread = np.diag(weight * n @ columns) - (columns * weight[:, None]).T @ columns
+        trend = np.arange(shape[2]) - np.average(np.arange(shape[2]), weights=columns.sum(axis=0))
+        inverse = np.linalg.pinv(spread, rcond=1e-9, hermitian=True)
+        p_values.append(float(chdtrc(np.linalg.matrix_rank(spread, hermitian=True), surplus @ inverse @ surplus)))
+        p_values.append(float(chdtrc(1, (trend @ surplus) ** 2 / max(trend @ spread @ trend, 1e-300))))
+    return min(1.0, len(p_values) * min(p_values))
+
+
+def _moments(n: Floats, rows: Floats, columns: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the variance of Pearson's statistic of each table over all permutations of its rows."""
+
+    def halves(sums: Floats) -> tuple[Floats, Floats, Floats]:
+        used = (sums > 0).sum(axis=1)
+        inverse = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0).sum(axis=1)
+        return used, (used - 1) * (n - used) / (n - 1), (n * inverse - used**2) / (n - 2)
+
+    (r, v1, w1), (c, v2, w2) = halves(rows), halves(columns)
+    mean = n * (r - 1) * (c - 1) / (n - 1)
+    return mean, 2 * n / (n - 3) * (v1 - w1) * (v2 - w2) + n**2 / (n - 1) * w1 * w2
+
+
+# What is learned
+
+
+@dataclass(frozen=True)
+class Line:
+    """The part of a smooth number that a straight line in other numbers explains, as normal scores."""
+
+    weights: Floats
+    """Weight of each feature of the other numbers, by group, then feature."""
+    rests: Floats
+    """What the line leaves of the rows' scores, in increasing order: by the number of the rest."""
+
+    @classmethod
+    def fitted(
+        cls, column: Column, features: Floats, group: Codes, learned: Codes, is_open: bool
+    ) -> tuple[Line, Column]:
+        """Fit a line to the learned rows, of each group apart if the edge is open; return it with the column of rests."""
+        score = column.scores[column.codes]
+        is_known = column.codes < len(column.firsts) - column.has_missing
+        weights = []
+        for each in (0, 1):
+            some = learned[is_known[learned] & ((group[learned] == each) | (not is_open))]
+            weights.append(np.linalg.lstsq(features[some], score[some], rcond=1e-9)[0])
+        rest = score - (features * np.stack(weights)[group]).sum(axis=1)
+        rests, codes = np.unique(rest[is_known], return_inverse=True)
+        numbers = np.full(len(rest), len(rests), dtype=np.int64)
+        numbers[is_known] = codes.reshape(-1)
+        firsts = np.unique(numbers, return_index=True)[1]
+        bins = (_by_rank(numbers, ~is_known, most) for most in (FINE, COARSE))
+        return cls(np.stack(weights), rests), Column(
+            column.name, True, numbers, firsts, column.has_missing, *bins
+        )
+
+    def moved(self, rest: Codes, features: Floats, group: Codes, column: Column) -> Codes:
+        """Return the values of a column whose rests have the given numbers, for people now in the given group."""
+        is_missing = rest == len(self.rests)
+        wanted = (features * self.weights[group]).sum(axis=1) + self.rests[np.minimum(rest, len(self.rests) - 1)]
+        scores = column.scores[: len(column.firsts) - column.has_missing]
+        middles = (scores[1:] + scores[:-1]) / 2
+        return np.where(is_missing, len(column.firsts) - 1, np.searchsorted(middles, wanted))
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one column moves: by distributions that depend on other columns, or as a function of one column."""
+
+    column: int
+    parents: tuple[int, ...]
+    """The columns that it depends on."""
+    is_open: bool = False
+    """True if it depends on the attribute as well, given the other columns."""
+    values: Codes | None = None
+    """For a column that follows from one other column: its value, by the other's value. None for distributions."""
+    learned: Column | None = None
+    """The column whose distributions were learned: the column itself, or what a line leaves of it."""
+    factor: Factor | None = None
+    """The distribution of the bins, given those of the attribute, if the edge is open, and of the parents."""
+    line: Line | None = None
+
+    @cached_property
+    def chances(self) -> Floats:
+        """Return the probability of each fine bin, by combination of the parents' bins; 0 for what never occurs."""
+        assert self.factor is not None
+        counts, chances = self.factor.counts, self.factor.chances
+        n_parents = counts.ndim - 1
+        possible = np.ones(counts.shape, dtype=bool)
+        for place in range(n_parents):
+            others = tuple(other for other in range(n_parents) if other != place)
+            possible &= counts.sum(axis=others, keepdims=True) > 0
+        masked = np.where(possible.reshape(chances.shape), chances, 0.0)
+        none = masked.sum(axis=1) == 0
+        masked[none] = chances[none]
+        return masked / masked.sum(axis=1, keepdims=True)
+
+
+class Transport:
+    """Moves people between two values of an attribute; learned from rows with both."""
+
+    def __init__(
+        self, columns: Sequence[Column], group: Codes, steps: Sequence[Step], learned: Codes, error: float
+    ) -> None:
+        self.columns = columns
+        self.steps = steps
+        self.error = error
+        """Error of the test that opens the edge from the attribute to one column."""
+        self._group = group
+        self._known = [None if step.learned is None else _Values(step.learned, learned) for step in steps]
+
+    @classmethod
+    def learn(
+        cls,
+        columns: Sequence[Column],
+        group: Codes,
+        keep: Collection[str] = (),
+        *,
+        learned: Codes | None = None,
+        tested: Codes | None = None,
+        n_pairs: int = 1,
+    ) -> Transport:
+        """Learn how the columns depend on the group (0 or 1 by row) and on each other; columns in `keep` do not move.
+
+        `learned` has the numbers of the rows to learn from, and `tested` those of the rows that tests may use because
+        they are independent; by default all rows. The error of the tests is split over `n_pairs` of groups.
+        """
+        learned = np.arange(len(group)) if learned is None else learned
+        tested = learned if tested is None else tested
+        structure = _Structure(columns, group, keep, learned, tested, n_pairs)
+        return cls(columns, group, structure.steps(), learned, structure.error)
+
+    def draw(self, rows: Codes, rng: np.random.Generator) -> Codes:
+        """Return the values of some rows, moved to the other group, as numbers by row, then column."""
+        own = np.stack([column.codes[rows] for column in self.columns], axis=1)
+        values = own.copy()
+        for step, known in zip(self.steps, self._known, strict=True):
+            noise = rng.random((3, len(rows)))
+            if step.values is not None:
+                values[:, step.column] = step.values[values[:, step.parents[0]]]
+            elif known is not None:
+                values[:, step.column] = self._moved(step, known, rows, own, values, noise)
+        return values
+
+    def _moved(self, step: Step, known: _Values, rows: Codes, own: Codes, values: Codes, noise: Floats) -> Codes:
+        """Return the moved values of one column; rows in which nothing changes that it depends on keep theirs."""
+        assert step.factor is not None
+        assert step.learned is not None
+        parents = list(step.parents)
+        is_other = (own[:, parents] != values[:, parents]).any(axis=1) | step.is_open
+        some = np.flatnonzero(is_other)
+        moved = values[:, step.column].copy()
+        if not len(some):
+            return moved
+        group = self._group[rows[some]]
+        old, new = (self._context(step, given[some], side) for given, side in ((own, group), (values, 1 - group)))
+        numbers = step.learned.codes[rows[some]]
+        by_kind = _by_same_rank if step.learned.is_ordered else _by_coupling
+        same = old == new
+        there = by_kind(step.chances, (old, new), numbers, known, noise[:, some])
+        there = np.where(same, numbers, there)
+        if step.line is not None:
+            features = features_of([self.columns[parent] for parent in parents], values[some][:, parents])
+            there = step.line.moved(there, features, 1 - group, self.columns[step.column])
+        moved[some] = there
+        return moved
+
+    def _context(self, step: Step, values: Codes, group: Codes) -> Codes:
+        """Return the number of the combination of the bins that a column depends on, for rows with these values."""
+        assert step.factor is not None
+        bins = [group] if step.is_open else []
+        for parent in step.parents:
+            column = self.columns[parent]
+            bins.append(column.coarse[column.firsts][values[:, parent]])
+        return step.factor.contexts([*bins, group])
+
+
+def features_of(parents: Sequence[Column], values: Codes) -> Floats:
+    """Return the features of a line, by row: 1, the scores of ordered parents, and marks of their missing values."""
+    features = [np.ones(len(values))]
+    for column, each in zip(parents, values.T, strict=True):
+        if column.is_ordered:
+            features.append(column.scores[each])
+            if column.has_missing:
+                features.append((each == len(column.firsts) - 1).astype(np.float64))
+    return np.stack(features, axis=1)
+
+
+class _Values:
+    """The values of a column in the rows learned from: their places within bins."""
+
+    def __init__(self, column: Column, learned: Codes) -> None:
+        self.has_missing = column.has_missing
+        n_values = len(column.firsts)
+        self.bins = column.fine[column.firsts], column.coarse[column.firsts]
+        fine = self.bins[0]
+        n_bins = int(fine.max()) + 1
+        self._counts = np.bincount(column.codes[learned], minlength=n_values)
+        by_bin = np.lexsort((np.arange(n_values), fine))
+        self._sorted = np.repeat(by_bin, self._counts[by_bin])
+        """The values of all rows, by bin, then value."""
+        self._n = np.bincount(fine, weights=self._counts, minlength=n_bins).astype(np.int64)
+        self._starts = np.cumsum(self._n) - self._n
+        before = np.zeros(n_values, dtype=np.int64)
+        before[by_bin] = np.cumsum(self._counts[by_bin]) - self._counts[by_bin]
+        self._before = before - self._starts[fine]
+
+    def ranks(self, values: Codes, noise: Floats) -> Floats:
+        """Return the rank of each value within its bin, from 0 to 1; equal values are spread by the noise."""
+        among = np.maximum(self._n[self.bins[0][values]], 1)
+        return np.minimum((self._before[values] + noise * self._counts[values]) / among, ALMOST_1)
+
+    def at(self, bins: Codes, ranks: Floats, otherwise: Codes) -> Codes:
+        """Return the value with the given rank in each bin; `otherwise` where the bin has no row."""
+        if not len(self._sorted):
+            return otherwise
+        place = self._starts[bins] + (ranks * self._n[bins]).astype(np.int64)
+        return np.where(self._n[bins] > 0, self._sorted[np.minimum(place, len(self._sorted) - 1)], otherwise)
+
+
+def _by_same_rank(
+    chances: Floats, contexts: tuple[Codes, Codes], values: Codes, known: _Values, noise: Floats
+) -> Codes:
+    """Return values at the same rank of another distribution.
+
+    Missing values have no rank. As many rows as possible stay missing, or stay known; the others are drawn.
+    """
+    old, new = contexts
+    bins = known.bins[0][values]
+    n_bins = chances.shape[1] - known.has_missing
+    missing = chances[:, n_bins:].sum(axis=1)
+    was_missing = bins >= n_bins
+    p, q = missing[old], missing[new]
+    p, q = np.where(was_missing, p, 1 - p), np.where(was_missing, q, 1 - q)
+    stays = noise[0] * p < q
+    is_missing = np.where(stays, was_missing, ~was_missing)
+    known_chances = chances[:, :n_bins] / np.maximum(1 - missing, 1e-300)[:, None]
+    ends = np.cumsum(known_chances, axis=1)
+    ends = np.concatenate([np.zeros((len(ends), 1)), ends / np.maximum(ends[:, -1:], 1e-300)], axis=1)
+    own = np.minimum(bins, n_bins - 1)
+    low, high = ends[old, own], ends[old, own + 1]
+    rank = np.where(was_missing, noise[1], low + known.ranks(values, noise[1]) * (high - low))
+    rank = np.minimum(rank, ALMOST_1)
+    offsets = np.arange(len(ends))[:, None]
+    place = np.searchsorted((ends[:, 1:] + offsets).ravel(), new + rank, side="right") - new * n_bins
+    place = np.clip(place, 0, n_bins - 1)
+    low, high = ends[new, place], ends[new, place + 1]
+    within = np.clip((rank - low) / np.maximum(high - low, 1e-300), 0, ALMOST_1)
+    moved = known.at(place, within, values)
+    return np.where(is_missing, len(known.bins[0]) - 1, moved) if known.has_missing else moved
+
+
+def _by_coupling(
+    chances: Floats, contexts: tuple[Codes, Codes], values: Codes, known: _Values, noise: Floats
+) -> Codes:
+    """Return values of which as many as possible stay the same (maximal coupling); the others are drawn."""
+    old, new = contexts
+    bins = known.bins[0][values]
+    p, q = chances[old, bins], chances[new, bins]
+    leave = np.flatnonzero(noise[0] * p >= q)
+    surplus = np.cumsum(np.maximum(chances[new[leave]] - chances[old[leave]], 0.0), axis=1)
+    drawn = (surplus <= (noise[1, leave] * surplus[:, -1])[:, None]).sum(axis=1)
+    moved = values.copy()
+    found = surplus[:, -1] > 0
+    leave, drawn = leave[found], drawn[found]
+    moved[leave] = known.at(drawn, noise[2, leave], values[leave])
+    return moved
+
+
+class _Structure:
+    """Learner of the order of the columns, and of what each depends on."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        group: Codes,
+        keep: Collection[str],
+        learned: Codes,
+        tested: Codes,
+        n_pairs: int,
+    ) -> None:
+        self._columns, self._group, self._learned, self._tested = columns, group, learned, tested
+        self._kept = [place for place, column in enumerate(columns) if column.name in keep]
+        self._free = [place for place, column in enumerate(columns) if column.name not in keep]
+        self.error = ERROR / n_pairs / max(1, len(self._free))
+        n = len(learned)
+        self._some = learned[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)] if n > MOST_ROWS else learned
+
+    def steps(self) -> list[Step]:
+        """Return a step for each column that may move, in order."""
+        before, steps = list(self._kept), []
+        for place in self._order():
+            source = self._source(place, before)
+            if source is not None:
+                values = np.zeros(len(self._columns[source].firsts), dtype=np.int64)
+                values[self._columns[source].codes] = self._columns[place].codes
+                steps.append(Step(place, (source,), values=values))
+            else:
+                steps.append(self._step(place, before))
+            before.append(place)
+        return steps
+
+    def _order(self) -> list[int]:
+        """Return the columns that may move: first those that show no dependence on the attribute.
+
+        Each of the others is followed by the one that shares most information with those before it.
+        """
+        group, nothing = self._group[self._tested], np.zeros(len(self._tested), dtype=np.int64)
+        coarse = [column.coarse[self._tested] for column in self._columns]
+        shown = [place for place in self._free if association(coarse[place], group, nothing) <= self.error]
+        order = [place for place in self._free if place not in shown]
+        placed = [group, *(coarse[place] for place in [*self._kept, *order])]
+        shared = {place: max(_information(coarse[place], each) for each in placed) for place in shown}
+        while shared:
+            best = max(shared, key=shared.__getitem__)
+            del shared[best]
+            order.append(best)
+            for place in shared:
+                shared[place] = max(shared[place], _information(coarse[place], coarse[best]))
+        return order
+
+    def _source(self, place: int, before: Sequence[int]) -> int | None:
+        """Return the first earlier column that the column follows from in all rows; None if there is none."""
+        mine = self._columns[place].codes
+        return next((each for each in before if follows(self._columns[each].codes, mine, AGAINST_CHANCE)), None)
+
+    def _step(self, place: int, before: Sequence[int]) -> Step:
+        """Return how a column depends on the attribute and on the columns before it, where tests show that it does."""
+        parents = self._parents(place, before)
+        line, column = self._line(place, parents, is_open=False)
+        is_open = self._is_shown(column.coarse, self._group, parents, self.error)
+        if is_open:
+            line, column = self._line(place, parents, is_open=True)
+        given = [self._group] if is_open else []
+        given += [self._columns[each].coarse for each in parents]
+        factor, _ = _learned(given, column.fine, self._learned)
+        return Step(place, tuple(parents), is_open, learned=column, factor=factor, line=line)
+
+    def _line(self, place: int, parents: Sequence[int], *, is_open: bool) -> tuple[Line | None, Column]:
+        """Return the line that explains a smooth number by its parents, and the column to learn: what it leaves."""
+        column, others = self._columns[place], [self._columns[each] for each in parents]
+        if not column.is_smooth or not any(other.is_ordered for other in others):
+            return None, column
+        features = features_of(others, np.stack([other.codes for other in others], axis=1))
+        return Line.fitted(column, features, self._group, self._learned, is_open)
+
+    def _parents(self, place: int, before: Sequence[int]) -> list[int]:
+        """Return the earlier columns that a column depends on, given the attribute, the most informative first."""
+        parents, fine = list[int](), self._columns[place].fine
+        left, given = list(before), [self._group]
+        score = _learned(given, fine, self._some)[1]
+        while left and len(parents) < MOST_PARENTS:
+            gains = {each: _learned([*given, self._columns[each].coarse], fine, self._some)[1] - score for each in left}
+            best = max(left, key=gains.__getitem__)
+            left.remove(best)
+            if gains[best] <= 0:
+                break
+            coarse = self._columns[best].coarse
+            if self._is_shown(self._columns[place].coarse, coarse, parents, ERROR / len(self._columns) ** 2):
+                parents.append(best)
+                given.append(coarse)
+                score += gains[best]
+        return parents
+
+    def _is_shown(self, one: Codes, other: Codes, given: Sequence[int], error: float) -> bool:
+        """Return True if a test shows that two columns of bins depend on each other, given the bins of others."""
+        strata = np.zeros(len(self._tested), dtype=np.int64)
+        for each in given:
+            coarse = self._columns[each].coarse
+            strata = strata * (int(coarse.max()) + 1) + coarse[self._tested]
+        return association(one[self._tested], other[self._tested], _renumbered(strata)) <= error
+
+
+def _learned(given: Sequence[Codes], bins: Codes, rows: Codes) -> tuple[Factor, float]:
+    """Return the distribution of bins, given other columns of bins, and its leave-one-out log likelihood."""
+    columns = [*given, bins]
+    learner = _Learner(np.stack([each[rows] for each in columns], axis=1), [int(each.max()) + 1 for each in columns])
+    return learner.learn(len(given), range(len(given)))
+
+
+def _information(one: Codes, other: Codes) -> float:
+    """Return the mutual information of two columns, in nats."""
+    shape = int(one.max()) + 1, int(other.max()) + 1
+    joint = np.bincount(np.ravel_multi_index((one, other), shape), minlength=int(np.prod(shape))).reshape(shape)
+    part = joint / joint.sum()
+    apart = part.sum(axis=1, keepdims=True) * part.sum(axis=0, keepdims=True)
+    filled = part > 0
+    return float((part[filled] * np.log(part[filled] / apart[filled])).sum())
+
+
+def columns_of_rows(domain: Domain, frame: pd.DataFrame, names: Iterable[str]) -> list[Column]:
+    """Return the named columns of rows as numbers."""
+    return [Column.of(domain[name], frame[name]) for name in names]
