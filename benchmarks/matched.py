@@ -218,7 +218,7 @@ def chained(male: Any, u: dict[str, Any]) -> pd.DataFrame:
 
 def with_roles(male: Any, u: dict[str, Any]) -> pd.DataFrame:
     """A married man is a husband, a married woman a wife; moved alone, one would be the other half of the time."""
-    married = u["p"] < 0.45 + 0.05 * male
+    married = u["p"] < 0.45 + 0.08 * male
     spouse = np.where(male, "Husband", "Wife")
     role = np.where(married, spouse, np.where(u["q"] < 0.3, "Child", "Single"))
     hours = np.round(np.clip(36 + 6 * u["a"] + 2 * male * married, 5, 80))

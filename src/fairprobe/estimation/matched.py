@@ -501,32 +501,28 @@ class _Twins:
         self, question: _Question, which: Codes, group: Codes, transport: Transport, rng: np.random.Generator
     ) -> None:
         self._question, self._which, self._group, self._transport = question, which, group, transport
-        n_draws, outputs, allowed = question.n_draws, [], []
-        changed = np.zeros(len(transport.columns))
-        first = []
+        numbers = question.rows.group_numbers
+        units = None if numbers is None else np.unique(numbers[which], return_inverse=True)[1].reshape(-1)
+        everybody = np.arange(len(which))
+        learned = (transport.resampled(rng, units) for _ in range(question.n_draws))
+        draws = np.stack([each.draw(everybody, rng).astype(np.int32) for each in learned])
         own = np.stack([column.codes for column in transport.columns], axis=1)
-        for start in range(0, len(which), PEOPLE):
-            people = np.arange(start, min(start + PEOPLE, len(which)))
-            draws = np.stack([transport.draw(people, rng) for _ in range(n_draws)])
-            changed += (draws != own[people]).sum(axis=(0, 1))
-            first.append(draws[0])
-            told, may = self._asked(people, draws)
-            outputs.append(told)
-            allowed.append(may)
+        blocks = [everybody[start : start + PEOPLE] for start in range(0, len(which), PEOPLE)]
+        outputs, allowed = zip(*(self._asked(block, draws[:, block]) for block in blocks), strict=True)
         self.outputs = np.concatenate(outputs, axis=1)
         """The model's outputs by draw, then person."""
         self.allowed = np.concatenate(allowed, axis=1)
         """Boolean mask by draw, then person: True if the constraints allow the twin."""
-        self.first = np.concatenate(first)
+        self.first = draws[0].astype(np.int64)
         """Values of everybody's first twin, as numbers by person, then column."""
-        self.changed = changed / (n_draws * len(which))
+        self.changed = (draws != own).mean(axis=(0, 1))
         """Part of the twins in which each column differs from the person's own value."""
 
     def _asked(self, people: Codes, draws: Codes) -> tuple[NDArray[Any], Mask]:
         """Return the outputs for the twins of some people, and which are allowed; equal twins are asked about once."""
         import pandas as pd
 
-        values = draws.reshape(-1, draws.shape[2])
+        values = draws.reshape(-1, draws.shape[2]).astype(np.int64)
         key = np.tile(self._group[people], len(draws)).astype(np.int64)
         for column in values.T:
             key = pd.factorize(key * (int(column.max()) + 1) + column)[0].astype(np.int64)
@@ -618,14 +614,21 @@ def _taken(column: Column, which: Codes) -> Column:
 
 
 def _interval(hits: Mask, allowed: Mask, weights: Floats, units: Codes, confidence: float) -> tuple[float, float, float]:
-    """Return the mean flip probability and its interval; a person's draws are one group, and so are a unit's people.
+    """Return the mean flip probability and its interval, by draw, then person.
 
-    Each person's weight is spread over the allowed draws.
+    Two sources of error add up as squares. The one is which people were drawn: a person's draws are one group, and so
+    are a unit's people. The other is that the distributions are learned: each draw has learned them from other rows, so
+    that the spread of the draws' shares tells it.
     """
+    from scipy.special import stdtrit
+
     each = np.where(allowed, weights / np.maximum(allowed.sum(axis=0), 1), 0.0)
     kept = allowed.ravel()
     found = clustered(hits.ravel()[kept], each.ravel()[kept], np.tile(units, len(hits))[kept], confidence)
-    return found.share, *found.two_sided
+    shares = (hits * weights).sum(axis=1) / np.maximum((allowed * weights).sum(axis=1), 1e-300)
+    learned = -float(stdtrit(len(hits) - 1, (1 - confidence) / 2)) * float(shares.std(ddof=1))
+    low, high = (math.hypot(end - found.share, learned) for end in found.two_sided)
+    return found.share, max(0.0, found.share - low), min(1.0, found.share + high)
 
 
 def _direction(

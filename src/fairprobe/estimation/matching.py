@@ -8,7 +8,7 @@ its value with the largest probability that both distributions allow.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ FINE = 100
 COARSE, COARSE_NAMES = 12, 16
 """Largest number of bins of a number, and of a category, on which another column may depend; chosen."""
 
-ERROR = 0.01
+ERROR = 0.02
 """Probability that a test opens any edge although no column depends on the attribute; chosen."""
 
 MOST_PARENTS = 2
@@ -40,6 +40,9 @@ MOST_ROWS = 20_000
 
 FEWEST_SMOOTH, MOST_ALIKE = 20, 0.1
 """Smallest number of values of a smooth number, and largest part of the rows with one value; chosen."""
+
+LEAN = 0.5
+"""Weight, in rows, of the distribution of all rows in that of a group; chosen: next to nothing."""
 
 AGAINST_CHANCE = 30.0
 """Number of rows that would contradict a dependence of one column on another by chance, if it is taken as exact."""
@@ -133,7 +136,7 @@ def association(one: Codes, other: Codes, strata: Codes) -> float:
     The sum of Pearson's statistics over the strata is compared with the gamma distribution of its exact mean and
     variance over all permutations within strata (Dawson 1954), so that it holds for thin tables too. If the second
     column has two values, the sums of the tables are tested as well: in general (Cochran, Mantel and Haenszel), and for
-    a trend over the bins of the first. The p-value is then three times the smallest.
+    a trend over the bins of the first. The p-value is the smallest, times the number of tests made.
     """
     from scipy.special import chdtrc, gammaincc
 
@@ -147,7 +150,9 @@ def association(one: Codes, other: Codes, strata: Codes) -> float:
     mean, variance = (float(each.sum()) for each in _moments(n, rows, columns))
     if variance <= 0:
         return 1.0
-    p_values = [float(gammaincc(mean**2 / variance, parts.sum() * mean / variance))]
+    p_values = []
+    if shape[1] > 2 or len(counts) > 1:
+        p_values.append(float(gammaincc(mean**2 / variance, parts.sum() * mean / variance)))
     if shape[1] == 2:
         weight = rows[:, 0] * rows[:, 1] / (n**2 * (n - 1))
         surplus = (counts[:, 1] - expected[:, 1]).sum(axis=0)
@@ -155,6 +160,7 @@ def association(one: Codes, other: Codes, strata: Codes) -> float:
         trend = np.arange(shape[2]) - np.average(np.arange(shape[2]), weights=columns.sum(axis=0))
         inverse = np.linalg.pinv(spread, rcond=1e-9, hermitian=True)
         p_values.append(float(chdtrc(np.linalg.matrix_rank(spread, hermitian=True), surplus @ inverse @ surplus)))
+    if shape[1] == 2 and shape[2] > 2:
         p_values.append(float(chdtrc(1, (trend @ surplus) ** 2 / max(trend @ spread @ trend, 1e-300))))
     return min(1.0, len(p_values) * min(p_values))
 
@@ -231,6 +237,21 @@ class Step:
     """The distribution of the bins, given those of the attribute, if the edge is open, and of the parents."""
     line: Line | None = None
 
+    def relearned(self, columns: Sequence[Column], group: Codes, rows: Codes) -> Step:
+        """Return the step with its distributions learned from other rows, and the same dependences."""
+        if self.factor is None:
+            return self
+        line, column, others = self.line, columns[self.column], [columns[each] for each in self.parents]
+        if line is not None:
+            features = features_of(others, np.stack([other.codes for other in others], axis=1))
+            line, column = Line.fitted(column, features, group, rows, self.is_open)
+        given = [group] if self.is_open else []
+        bins = [*given, *(other.coarse for other in others), column.fine]
+        shape = [int(each.max()) + 1 for each in bins]
+        cells = np.ravel_multi_index(tuple(each[rows] for each in bins), shape)
+        counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+        return replace(self, line=line, learned=column, factor=replace(self.factor, counts=counts))
+
     @cached_property
     def chances(self) -> Floats:
         """Return the probability of each fine bin, by combination of the parents' bins; 0 for what never occurs."""
@@ -257,7 +278,7 @@ class Transport:
         self.steps = steps
         self.error = error
         """Error of the test that opens the edge from the attribute to one column."""
-        self._group = group
+        self._group, self._learned = group, learned
         self._known = [None if step.learned is None else _Values(step.learned, learned) for step in steps]
 
     @classmethod
@@ -280,6 +301,18 @@ class Transport:
         tested = learned if tested is None else tested
         structure = _Structure(columns, group, keep, learned, tested, n_pairs)
         return cls(columns, group, structure.steps(), learned, structure.error)
+
+    def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> Transport:
+        """Return the transport as learned from rows drawn with replacement, with the same dependences.
+
+        With `units`, a number by row, all rows of a unit are drawn together.
+        """
+        units = np.arange(len(self._learned)) if units is None else units[self._learned]
+        n_units = int(units.max()) + 1
+        times = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
+        rows = np.repeat(self._learned, times)
+        steps = [step.relearned(self.columns, self._group, rows) for step in self.steps]
+        return Transport(self.columns, self._group, steps, rows, self.error)
 
     def draw(self, rows: Codes, rng: np.random.Generator) -> Codes:
         """Return the values of some rows, moved to the other group, as numbers by row, then column."""
@@ -484,7 +517,7 @@ class _Structure:
             line, column = self._line(place, parents, is_open=True)
         given = [self._group] if is_open else []
         given += [self._columns[each].coarse for each in parents]
-        factor, _ = _learned(given, column.fine, self._learned)
+        factor = _distribution(given, column, self._learned, is_open=is_open)
         return Step(place, tuple(parents), is_open, learned=column, factor=factor, line=line)
 
     def _line(self, place: int, parents: Sequence[int], *, is_open: bool) -> tuple[Line | None, Column]:
@@ -527,6 +560,20 @@ def _learned(given: Sequence[Codes], bins: Codes, rows: Codes) -> tuple[Factor, 
     columns = [*given, bins]
     learner = _Learner(np.stack([each[rows] for each in columns], axis=1), [int(each.max()) + 1 for each in columns])
     return learner.learn(len(given), range(len(given)))
+
+
+def _distribution(given: Sequence[Codes], column: Column, rows: Codes, *, is_open: bool) -> Factor:
+    """Return the distribution of the fine bins of a column, given other columns of bins.
+
+    How much thin distributions lean on those without the last column is learned from coarse bins: what is right for
+    the probability of a fine bin would blur ranks. The groups as a whole do not lean on each other.
+    """
+    fine, _ = _learned(given, column.fine, rows)
+    coarse, _ = _learned(given, column.coarse, rows) if column.is_ordered else (fine, 0.0)
+    strengths = [*coarse.strengths]
+    if is_open:
+        strengths[1] = min(strengths[1], LEAN)
+    return replace(fine, strengths=tuple(strengths))
 
 
 def _information(one: Codes, other: Codes) -> float:
