@@ -7,7 +7,7 @@ its value with the largest probability that both distributions allow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.factors import Factor, _Learner
 from fairprobe.domain.parameters import Category, Parameter
-from fairprobe.domain.values import as_floats, by_quantiles, follows
+from fairprobe.domain.values import as_floats, by_quantiles, follows, joint_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,17 @@ FEWEST_SMOOTH, MOST_ALIKE = 20, 0.1
 LEAN = 0.5
 """Weight, in rows, of the distribution of all rows in that of a group; chosen: next to nothing."""
 
+RARE = 0.01
+"""Number of rows with a pair of bins, as a part of that expected by chance, up to which the pair counts as impossible;
+chosen: a few errors in the data do not make it possible."""
+
+TURNS = 20
+"""Number of values that are tried for a person whose moved value is impossible; chosen."""
+
+EXPECTED = 3.0
+"""Number of rows that would have a pair of bins by chance, from which a pair without rows counts as impossible; chosen:
+a possible pair is then taken for impossible with a chance of 5%."""
+
 AGAINST_CHANCE = 30.0
 """Number of rows that would contradict a dependence of one column on another by chance, if it is taken as exact."""
 
@@ -51,7 +62,7 @@ ALMOST_1 = 1 - 1e-9
 """Largest rank of a value, so that adding the number of its distribution does not round it up to the next."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """A column of rows as whole numbers: each row's value, and bins of values."""
 
@@ -84,6 +95,14 @@ class Column:
         fine = divide(codes, is_missing, FINE)
         coarse = divide(codes, is_missing, COARSE if is_ordered else COARSE_NAMES)
         return cls(parameter.name, is_ordered, codes, firsts, bool(is_missing.any()), fine, coarse)
+
+    @cached_property
+    def _bin_of(self) -> tuple[Codes, Codes]:
+        return self.fine[self.firsts], self.coarse[self.firsts]
+
+    def bin_of(self, level: int) -> Codes:
+        """Return the number of the bin of each value, by the value's number: the fine bin (0) or the coarse one (1)."""
+        return self._bin_of[level]
 
     @cached_property
     def scores(self) -> Floats:
@@ -236,6 +255,9 @@ class Step:
     factor: Factor | None = None
     """The distribution of the bins, given those of the attribute, if the edge is open, and of the parents."""
     line: Line | None = None
+    never: tuple[tuple[int, int, Mask], ...] = ()
+    """Earlier columns with bins that never occur with some of this column's: the column, the level of the bins (0 for
+    fine, 1 for coarse), and a table by the bins of both."""
 
     def relearned(self, columns: Sequence[Column], group: Codes, rows: Codes) -> Step:
         """Return the step with its distributions learned from other rows, and the same dependences."""
@@ -261,7 +283,9 @@ class Step:
         possible = np.ones(counts.shape, dtype=bool)
         for place in range(n_parents):
             others = tuple(other for other in range(n_parents) if other != place)
-            possible &= counts.sum(axis=others, keepdims=True) > 0
+            seen = counts.sum(axis=others, keepdims=True)
+            expected = seen.sum(axis=-1, keepdims=True) * counts.reshape(-1, counts.shape[-1]).sum(axis=0) / seen.sum()
+            possible &= seen > RARE * expected
         masked = np.where(possible.reshape(chances.shape), chances, 0.0)
         none = masked.sum(axis=1) == 0
         masked[none] = chances[none]
@@ -323,8 +347,28 @@ class Transport:
             if step.values is not None:
                 values[:, step.column] = step.values[values[:, step.parents[0]]]
             elif known is not None:
-                values[:, step.column] = self._moved(step, known, rows, own, values, noise)
+                moved = self._moved(step, known, rows, own, values, noise)
+                values[:, step.column] = self._possible(step, values, moved, own[:, step.column], rng)
         return values
+
+    def _possible(self, step: Step, values: Codes, moved: Codes, own: Codes, rng: np.random.Generator) -> Codes:
+        """Return the moved values of a column, with others where they never occur with the values of earlier columns.
+
+        These are the people's own values, or else those of people drawn at random.
+        """
+        column, moved = self.columns[step.column], moved.copy()
+        left = np.arange(len(moved)) if step.never else np.zeros(0, dtype=np.int64)
+        for turn in range(TURNS):
+            never = np.zeros(len(left), dtype=bool)
+            for other, level, table in step.never:
+                theirs = self.columns[other].bin_of(level)[values[left, other]]
+                never |= table[theirs, column.bin_of(level)[moved[left]]]
+            left = left[never]
+            if not len(left):
+                break
+            others = column.codes[self._learned[rng.integers(0, len(self._learned), len(left))]]
+            moved[left] = others if turn else own[left]
+        return moved
 
     def _moved(self, step: Step, known: _Values, rows: Codes, own: Codes, values: Codes, noise: Floats) -> Codes:
         """Return the moved values of one column; rows in which nothing changes that it depends on keep theirs."""
@@ -355,7 +399,7 @@ class Transport:
         bins = [group] if step.is_open else []
         for parent in step.parents:
             column = self.columns[parent]
-            bins.append(column.coarse[column.firsts][values[:, parent]])
+            bins.append(column.bin_of(1)[values[:, parent]])
         return step.factor.contexts([*bins, group])
 
 
@@ -518,7 +562,20 @@ class _Structure:
         given = [self._group] if is_open else []
         given += [self._columns[each].coarse for each in parents]
         factor = _distribution(given, column, self._learned, is_open=is_open)
-        return Step(place, tuple(parents), is_open, learned=column, factor=factor, line=line)
+        never = tuple(self._never(place, before))
+        return Step(place, tuple(parents), is_open, learned=column, factor=factor, line=line, never=never)
+
+    def _never(self, place: int, before: Sequence[int]) -> Iterator[tuple[int, int, Mask]]:
+        """Yield the earlier columns with bins that never occur with some of a column's although chance would do it."""
+        mine = self._columns[place]
+        for other in map(self._columns.__getitem__, before):
+            for level, (one, two) in enumerate(((other.fine, mine.fine), (other.coarse, mine.coarse))):
+                shape = int(one.max()) + 1, int(two.max()) + 1
+                seen = joint_counts(one[self._learned], two[self._learned], shape)
+                expected = seen.sum(axis=1, keepdims=True) * seen.sum(axis=0) / seen.sum()
+                never = (seen <= RARE * expected) & (expected >= EXPECTED)
+                if never.any():
+                    yield self._columns.index(other), level, never
 
     def _line(self, place: int, parents: Sequence[int], *, is_open: bool) -> tuple[Line | None, Column]:
         """Return the line that explains a smooth number by its parents, and the column to learn: what it leaves."""
@@ -578,8 +635,7 @@ def _distribution(given: Sequence[Codes], column: Column, rows: Codes, *, is_ope
 
 def _information(one: Codes, other: Codes) -> float:
     """Return the mutual information of two columns, in nats."""
-    shape = int(one.max()) + 1, int(other.max()) + 1
-    joint = np.bincount(np.ravel_multi_index((one, other), shape), minlength=int(np.prod(shape))).reshape(shape)
+    joint = joint_counts(one, other, (int(one.max()) + 1, int(other.max()) + 1))
     part = joint / joint.sum()
     apart = part.sum(axis=1, keepdims=True) * part.sum(axis=0, keepdims=True)
     filled = part > 0
