@@ -95,9 +95,7 @@ def told_apart(one: Any, other: Any, is_ordered: Any) -> float:
     return float(roc_auc_score(y[rest], model.fit(X[half], y[half]).predict_proba(X[rest])[:, 1]))
 
 
-def broken_rules(
-    domain: Domain, X: Any, learn: Any, columns: Any, rows: Any, moved: Any, group: Any
-) -> Iterator[Row]:
+def broken_rules(domain: Domain, X: Any, learn: Any, columns: Any, rows: Any, moved: Any, group: Any) -> Iterator[Row]:
     """How many people break the rules that hold of the rows learned from, before and after they are moved."""
     rules = Domain.from_frame(learn, ["sex"]).mine_constraints(learn)
     restricted = Domain.from_frame(X, ["sex"]).with_constraints([rule.text for rule in rules])
@@ -169,11 +167,15 @@ def credit_rows(seed: int) -> tuple[Any, Any]:
     age = np.clip(rng.gamma(6, 6, n) + 18, 19, 75).astype(int)
     job = rng.choice(["unskilled", "skilled", "manager"], n, p=[0.22, 0.63, 0.15])
     duration = np.clip(np.round(rng.gamma(3, 7, n) / 6) * 6, 6, 72).astype(int)
-    amount = np.round(np.exp(rng.normal(6.2, 0.55, n)) * duration**0.6 * np.where(job == "manager", 1.4, 1.0)).astype(int)
+    amount = np.round(np.exp(rng.normal(6.2, 0.55, n)) * duration**0.6 * np.where(job == "manager", 1.4, 1.0)).astype(
+        int
+    )
     savings = rng.choice(["none", "little", "some", "rich"], n, p=[0.18, 0.6, 0.12, 0.1])
     account = rng.choice(["negative", "little", "none", "rich"], n, p=[0.27, 0.27, 0.4, 0.06])
     housing = np.where(rng.random(n) < np.clip((age - 20) / 40, 0.1, 0.85), "own", rng.choice(["rent", "free"], n))
-    purpose = rng.choice(["car", "radio", "furniture", "business", "education", "repairs"], n, p=[0.33, 0.28, 0.18, 0.1, 0.06, 0.05])
+    purpose = rng.choice(
+        ["car", "radio", "furniture", "business", "education", "repairs"], n, p=[0.33, 0.28, 0.18, 0.1, 0.06, 0.05]
+    )
     risk = 0.03 * duration + 0.00008 * amount - 0.5 * (savings == "rich") + 0.9 * (account == "negative") - 0.01 * age
     y = np.where(risk + rng.logistic(0, 0.7, n) > np.quantile(risk, 0.7), "bad", "good")
     X = pd.DataFrame({
@@ -295,7 +297,12 @@ def in_worlds(quick: bool) -> Iterator[Row]:
         off, right, listed = [*off, *mine], right + mine_right, listed + mine_listed
         part = np.mean(np.array(mine) <= 0.03)
         precision = f"{mine_right / mine_listed:.2f}" if mine_listed else "nobody"
-        yield f"world {name} (last true share {flips.mean():.1%})", "", f"largest error {max(mine):.2%}, list {precision} of {mine_listed:,}", f"{part:.0%}"  # noqa: E501
+        yield (
+            f"world {name} (last true share {flips.mean():.1%})",
+            "",
+            f"largest error {max(mine):.2%}, list {precision} of {mine_listed:,}",
+            f"{part:.0%}",
+        )  # noqa: E501
     few = float(np.mean(np.array(off) <= 0.03))
     yield held_to("worlds: shares within 3 points", ">= 90%", f"{few:.1%}", few >= 0.9)
     yield held_to("worlds: precision of the 90% list", ">= 0.80", f"{right / listed:.3f}", right / listed >= 0.8)
@@ -313,7 +320,12 @@ def covered(quick: bool) -> Iterator[Row]:
         hits.append(found.low <= truth[name] <= found.high)
         by_world[name].append(found.value - truth[name])
     for name, errors in by_world.items():
-        yield f"coverage, {name} (true {truth[name]:.2%})", "", f"mean error {np.mean(errors):+.2%}, sd {np.std(errors):.2%}", ""  # noqa: E501
+        yield (
+            f"coverage, {name} (true {truth[name]:.2%})",
+            "",
+            f"mean error {np.mean(errors):+.2%}, sd {np.std(errors):.2%}",
+            "",
+        )  # noqa: E501
     part = float(np.mean(hits))
     yield held_to(f"coverage of the 95% interval in {n_runs} runs", ">= 92%", f"{part:.1%}", part >= 0.92)
 

@@ -55,8 +55,7 @@ PEOPLE = 2_000
 """Number of people whose twins are asked about together; chosen to bound the memory."""
 
 KEPT_WORDS = frozenset(
-    "age ages birth birthdate birthday born dob race ethnic ethnicity country nationality native citizenship sex gender"
-    .split()
+    "age ages birth birthdate birthday born dob race ethnic ethnicity country nationality native citizenship sex gender".split()
 )
 """Words in the name of a column that stays unchanged unless the user says what stays; from the design."""
 
@@ -209,9 +208,7 @@ class Matched(Result):
             for p in self.pairs
         ]
         header = ["groups", "#share", "interval", "#people", "#difference reproduced", "#told apart"]
-        rates = [
-            (value(r.group), f"{r.n:,}", percent(r.rate), between(r.low, r.high)) for r in self.rates.itertuples()
-        ]
+        rates = [(value(r.group), f"{r.n:,}", percent(r.rate), between(r.low, r.high)) for r in self.rates.itertuples()]
         blocks: list[Block] = [Sentence(self.sentence()), Sentence(self.keep_words)]
         blocks.append(Table.of(header, pairs, "Matched twins by pair of groups"))
         if self.outcome is not None:
@@ -298,7 +295,12 @@ def matched_share(
     asker = Asker(model, domain, output=output, batch=batch)
     question = _Question(rows, attribute, kept, asker, threshold, checked_count("n_draws", n_draws, at_least=2))
     return question.answer(
-        favourable, checked_confidence(confidence), checked_seed(seed), checked_role(rows_are), keep is not None, remarks
+        favourable,
+        checked_confidence(confidence),
+        checked_seed(seed),
+        checked_role(rows_are),
+        keep is not None,
+        remarks,
     )
 
 
@@ -587,7 +589,9 @@ def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> tuple[l
     given = list(keep)
     for name in given:
         if name not in names:
-            raise SettingError.about("keep", f"must name columns other than {attribute!r}, got {name!r}{nearest(name, names)}")
+            raise SettingError.about(
+                "keep", f"must name columns other than {attribute!r}, got {name!r}{nearest(name, names)}"
+            )
     if set(names) <= set(given):
         raise SettingError.about("keep", "must leave a column that may change, got all columns")
     return [name for name in names if name in given], []
@@ -613,7 +617,9 @@ def _taken(column: Column, which: Codes) -> Column:
     )
 
 
-def _interval(hits: Mask, allowed: Mask, weights: Floats, units: Codes, confidence: float) -> tuple[float, float, float]:
+def _interval(
+    hits: Mask, allowed: Mask, weights: Floats, units: Codes, confidence: float
+) -> tuple[float, float, float]:
     """Return the mean flip probability and its interval, by draw, then person.
 
     Two sources of error add up as squares. The one is which people were drawn: a person's draws are one group, and so
@@ -645,8 +651,13 @@ def _direction(
         return None, math.nan
     present = np.ones(outputs.shape[:2], dtype=bool)
     above = oracle.threshold + oracle.resolution
-    own_denied, twin_denied = (good.denied(outputs, present, place, above).reshape(hits.shape) & hits for place in (0, 1))
-    by_group = [float((weights * (own_denied & (group == g))).sum() + (weights * (twin_denied & (group != g))).sum()) for g in (0, 1)]
+    own_denied, twin_denied = (
+        good.denied(outputs, present, place, above).reshape(hits.shape) & hits for place in (0, 1)
+    )
+    by_group = [
+        float((weights * (own_denied & (group == g))).sum() + (weights * (twin_denied & (group != g))).sum())
+        for g in (0, 1)
+    ]
     if by_group[0] == by_group[1]:
         return None, math.nan
     worst = int(by_group[1] > by_group[0])
@@ -709,7 +720,11 @@ def _auc(values: Codes, labels: Codes, seed: int) -> float:
 
 
 def _doubts(
-    transport: Transport, group: Codes, told: tuple[float, float, float], names: tuple[str, str], kept: Sequence[str],
+    transport: Transport,
+    group: Codes,
+    told: tuple[float, float, float],
+    names: tuple[str, str],
+    kept: Sequence[str],
     n_pairs: int,
 ) -> Iterator[Remark]:
     """Yield remarks on what could be wrong with the twins of two groups although it looks right."""
@@ -751,7 +766,9 @@ def _strange(transport: Transport, group: Codes, kept: Sequence[str], names: tup
     for column in transport.columns:
         if column.name in kept:
             counts = np.bincount(column.codes * 2 + group, minlength=2 * len(column.firsts)).reshape(-1, 2)
-            part = float((counts.sum(axis=1) * (counts.min(axis=1) == 0) * (counts.max(axis=1) >= FEWEST)).sum()) / len(group)
+            part = float((counts.sum(axis=1) * (counts.min(axis=1) == 0) * (counts.max(axis=1) >= FEWEST)).sum()) / len(
+                group
+            )
             if part > RARELY:
                 yield Remark(
                     "kept-not-shared",

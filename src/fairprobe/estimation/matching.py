@@ -226,9 +226,7 @@ class Line:
         numbers[is_known] = codes.reshape(-1)
         firsts = np.unique(numbers, return_index=True)[1]
         bins = (_by_rank(numbers, ~is_known, most) for most in (FINE, COARSE))
-        return cls(np.stack(weights), rests), Column(
-            column.name, True, numbers, firsts, column.has_missing, *bins
-        )
+        return cls(np.stack(weights), rests), Column(column.name, True, numbers, firsts, column.has_missing, *bins)
 
     def moved(self, rest: Codes, features: Floats, group: Codes, column: Column) -> Codes:
         """Return the values of a column whose rests have the given numbers, for people now in the given group."""
@@ -478,9 +476,7 @@ def _by_same_rank(
     return np.where(is_missing, len(known.bins[0]) - 1, moved) if known.has_missing else moved
 
 
-def _by_coupling(
-    chances: Floats, contexts: tuple[Codes, Codes], values: Codes, known: _Values, noise: Floats
-) -> Codes:
+def _by_coupling(chances: Floats, contexts: tuple[Codes, Codes], values: Codes, known: _Values, noise: Floats) -> Codes:
     """Return values of which as many as possible stay the same (maximal coupling); the others are drawn."""
     old, new = contexts
     bins = known.bins[0][values]
