@@ -451,7 +451,7 @@ class _Question:
         """Return a table of the columns: what each depends on, and in which part of the twins it differs."""
         import pandas as pd
 
-        steps = {step.column: step for step in transport.steps}
+        steps = {edges.column: edges for edges in transport.edges}
         rows = []
         for place, column in enumerate(transport.columns):
             step = steps.get(place)
@@ -728,7 +728,7 @@ def _doubts(
     n_pairs: int,
 ) -> Iterator[Remark]:
     """Yield remarks on what could be wrong with the twins of two groups although it looks right."""
-    is_open = any(step.is_open for step in transport.steps)
+    is_open = any(edges.is_open for edges in transport.edges)
     both = " and ".join(names)
     before, after = told[1] - told[0], told[2] - told[0]
     if not is_open and before > TOLD_APART:

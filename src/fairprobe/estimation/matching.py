@@ -7,6 +7,7 @@ its value with the largest probability that both distributions allow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.factors import Factor, _Learner
 from fairprobe.domain.parameters import Category, Parameter
-from fairprobe.domain.values import as_floats, by_quantiles, follows, joint_counts
+from fairprobe.domain.values import as_floats, by_quantiles, follows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ FINE = 100
 COARSE, COARSE_NAMES = 12, 16
 """Largest number of bins of a number, and of a category, on which another column may depend; chosen."""
 
-ERROR = 0.02
+ERROR = 0.01
 """Probability that a test opens any edge although no column depends on the attribute; chosen."""
 
 MOST_PARENTS = 2
@@ -159,10 +160,8 @@ def association(one: Codes, other: Codes, strata: Codes) -> float:
     """
     from scipy.special import chdtrc, gammaincc
 
-    shape = int(strata.max()) + 1, int(other.max()) + 1, int(one.max()) + 1
-    cells = np.ravel_multi_index((strata, other, one), shape)
-    counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
-    counts = counts[counts.sum(axis=(1, 2)) > 3]
+    counts = _counted([strata, other], one, np.arange(len(one))).astype(np.float64)
+    counts, shape = counts[counts.sum(axis=(1, 2)) > 3], counts.shape
     n, rows, columns = counts.sum(axis=(1, 2)), counts.sum(axis=2), counts.sum(axis=1)
     expected = rows[:, :, None] * columns[:, None] / n[:, None, None]
     parts = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(counts), where=expected > 0)
@@ -213,7 +212,7 @@ class Line:
     def fitted(
         cls, column: Column, features: Floats, group: Codes, learned: Codes, is_open: bool
     ) -> tuple[Line, Column]:
-        """Fit a line to the learned rows, of each group apart if the edge is open; return it with the column of rests."""
+        """Fit a line to some rows, of each group apart if the edge is open; return it with the column of rests."""
         score = column.scores[column.codes]
         is_known = column.codes < len(column.firsts) - column.has_missing
         weights = []
@@ -228,7 +227,7 @@ class Line:
         bins = (_by_rank(numbers, ~is_known, most) for most in (FINE, COARSE))
         return cls(np.stack(weights), rests), Column(column.name, True, numbers, firsts, column.has_missing, *bins)
 
-    def moved(self, rest: Codes, features: Floats, group: Codes, column: Column) -> Codes:
+    def values(self, rest: Codes, features: Floats, group: Codes, column: Column) -> Codes:
         """Return the values of a column whose rests have the given numbers, for people now in the given group."""
         is_missing = rest == len(self.rests)
         wanted = (features * self.weights[group]).sum(axis=1) + self.rests[np.minimum(rest, len(self.rests) - 1)]
@@ -237,9 +236,29 @@ class Line:
         return np.where(is_missing, len(column.firsts) - 1, np.searchsorted(middles, wanted))
 
 
+def features_of(parents: Sequence[Column], values: Codes) -> Floats:
+    """Return the features of a line, by row: 1, the scores of ordered parents, and marks of their missing values."""
+    features = [np.ones(len(values))]
+    for column, each in zip(parents, values.T, strict=True):
+        if column.is_ordered:
+            features.append(column.scores[each])
+            if column.has_missing:
+                features.append((each == len(column.firsts) - 1).astype(np.float64))
+    return np.stack(features, axis=1)
+
+
+def _line(columns: Sequence[Column], edges: Edges, group: Codes, rows: Codes) -> tuple[Line | None, Column]:
+    """Return the line that explains a smooth number by its parents, and the column to learn: what it leaves."""
+    column, parents = columns[edges.column], [columns[each] for each in edges.parents]
+    if not column.is_smooth or not any(parent.is_ordered for parent in parents):
+        return None, column
+    features = features_of(parents, np.stack([parent.codes for parent in parents], axis=1))
+    return Line.fitted(column, features, group, rows, edges.is_open)
+
+
 @dataclass(frozen=True)
-class Step:
-    """How one column moves: by distributions that depend on other columns, or as a function of one column."""
+class Edges:
+    """What one column depends on, as tests have shown; this stays the same when distributions are learned again."""
 
     column: int
     parents: tuple[int, ...]
@@ -247,61 +266,84 @@ class Step:
     is_open: bool = False
     """True if it depends on the attribute as well, given the other columns."""
     values: Codes | None = None
-    """For a column that follows from one other column: its value, by the other's value. None for distributions."""
-    learned: Column | None = None
-    """The column whose distributions were learned: the column itself, or what a line leaves of it."""
-    factor: Factor | None = None
-    """The distribution of the bins, given those of the attribute, if the edge is open, and of the parents."""
-    line: Line | None = None
+    """For a column that follows from its one parent: its value, by the parent's value. None for distributions."""
     never: tuple[tuple[int, int, Mask], ...] = ()
     """Earlier columns with bins that never occur with some of this column's: the column, the level of the bins (0 for
     fine, 1 for coarse), and a table by the bins of both."""
 
-    def relearned(self, columns: Sequence[Column], group: Codes, rows: Codes) -> Step:
-        """Return the step with its distributions learned from other rows, and the same dependences."""
-        if self.factor is None:
-            return self
-        line, column, others = self.line, columns[self.column], [columns[each] for each in self.parents]
-        if line is not None:
-            features = features_of(others, np.stack([other.codes for other in others], axis=1))
-            line, column = Line.fitted(column, features, group, rows, self.is_open)
-        given = [group] if self.is_open else []
-        bins = [*given, *(other.coarse for other in others), column.fine]
-        shape = [int(each.max()) + 1 for each in bins]
-        cells = np.ravel_multi_index(tuple(each[rows] for each in bins), shape)
-        counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
-        return replace(self, line=line, learned=column, factor=replace(self.factor, counts=counts))
 
-    @cached_property
-    def chances(self) -> Floats:
+class Step:
+    """How one column moves: the distributions of its bins, learned from rows, by combination of the parents' bins."""
+
+    def __init__(
+        self, edges: Edges, columns: Sequence[Column], group: Codes, rows: Codes, strengths: tuple[float, ...] = ()
+    ) -> None:
+        """Learn the distributions from some rows; `strengths` has the weights that were learned before, if they were.
+
+        How much a thin distribution leans on that without its last column is learned from coarse bins: what is right
+        for the probability of a fine bin would blur ranks. The groups as a whole do not lean on each other.
+        """
+        self.edges = edges
+        self.line, self.column = _line(columns, edges, group, rows)
+        given = [group, *(columns[each].coarse for each in edges.parents)][not edges.is_open :]
+        if not strengths:
+            strengths = _learned(given, self.column.coarse if self.column.is_ordered else self.column.fine, rows)[0]
+            strengths = (strengths[0], min(strengths[1], LEAN), *strengths[2:]) if edges.is_open else strengths
+        self.strengths = strengths
+        self.factor = Factor(len(given), tuple(range(len(given))), strengths, _counted(given, self.column.fine, rows))
+        self.known = _Values(self.column, rows)
+        self.chances = self._chances()
+
+    def _chances(self) -> Floats:
         """Return the probability of each fine bin, by combination of the parents' bins; 0 for what never occurs."""
-        assert self.factor is not None
         counts, chances = self.factor.counts, self.factor.chances
-        n_parents = counts.ndim - 1
+        n_parents, alone = counts.ndim - 1, counts.reshape(-1, counts.shape[-1]).sum(axis=0)
         possible = np.ones(counts.shape, dtype=bool)
         for place in range(n_parents):
-            others = tuple(other for other in range(n_parents) if other != place)
-            seen = counts.sum(axis=others, keepdims=True)
-            expected = seen.sum(axis=-1, keepdims=True) * counts.reshape(-1, counts.shape[-1]).sum(axis=0) / seen.sum()
-            possible &= seen > RARE * expected
+            seen = counts.sum(axis=tuple(other for other in range(n_parents) if other != place), keepdims=True)
+            possible &= seen > RARE * seen.sum(axis=-1, keepdims=True) * alone / alone.sum()
         masked = np.where(possible.reshape(chances.shape), chances, 0.0)
         none = masked.sum(axis=1) == 0
         masked[none] = chances[none]
         return masked / masked.sum(axis=1, keepdims=True)
 
+    def moved(
+        self, columns: Sequence[Column], own: Codes, now: Codes, group: Codes, rows: Codes, noise: Floats
+    ) -> Codes:
+        """Return the column's moved values for people (`rows`) of a group, whose values were `own` and are `now`.
+
+        People for whom nothing changes that the column depends on keep their value.
+        """
+        parents = list(self.edges.parents)
+        moved = now[:, self.edges.column].copy()
+        some = np.flatnonzero((own[:, parents] != now[:, parents]).any(axis=1) | self.edges.is_open)
+        group, now = group[some], now[some][:, parents]
+        old, new = (self._contexts(columns, *given) for given in ((own[some][:, parents], group), (now, 1 - group)))
+        numbers = self.column.codes[rows[some]]
+        by_kind = _by_same_rank if self.column.is_ordered else _by_coupling
+        there = np.where(old == new, numbers, by_kind(self.chances, old, new, numbers, self.known, noise[:, some]))
+        if self.line is not None:
+            features = features_of([columns[parent] for parent in parents], now)
+            there = self.line.values(there, features, 1 - group, columns[self.edges.column])
+        moved[some] = there
+        return moved
+
+    def _contexts(self, columns: Sequence[Column], values: Codes, group: Codes) -> Codes:
+        """Return the number of the combination of the bins that the column depends on, for rows with these values."""
+        bins = [columns[parent].bin_of(1)[each] for parent, each in zip(self.edges.parents, values.T, strict=True)]
+        return self.factor.contexts([*([group] if self.edges.is_open else []), *bins, group])
+
 
 class Transport:
-    """Moves people between two values of an attribute; learned from rows with both."""
+    """Moves people between two values of an attribute (two groups); learned from rows with both."""
 
     def __init__(
-        self, columns: Sequence[Column], group: Codes, steps: Sequence[Step], learned: Codes, error: float
+        self, columns: Sequence[Column], group: Codes, steps: Sequence[Step | Edges], rows: Codes, error: float
     ) -> None:
-        self.columns = columns
-        self.steps = steps
+        self.columns, self.steps = columns, steps
         self.error = error
         """Error of the test that opens the edge from the attribute to one column."""
-        self._group, self._learned = group, learned
-        self._known = [None if step.learned is None else _Values(step.learned, learned) for step in steps]
+        self._group, self._rows = group, rows
 
     @classmethod
     def learn(
@@ -320,174 +362,123 @@ class Transport:
         they are independent; by default all rows. The error of the tests is split over `n_pairs` of groups.
         """
         learned = np.arange(len(group)) if learned is None else learned
-        tested = learned if tested is None else tested
-        structure = _Structure(columns, group, keep, learned, tested, n_pairs)
-        return cls(columns, group, structure.steps(), learned, structure.error)
+        structure = _Structure(columns, group, keep, learned, learned if tested is None else tested, n_pairs)
+        steps = [each if each.values is not None else Step(each, columns, group, learned) for each in structure.edges()]
+        return cls(columns, group, steps, learned, structure.error)
+
+    @property
+    def edges(self) -> list[Edges]:
+        """What each column that may move depends on, in the order in which they move."""
+        return [step if isinstance(step, Edges) else step.edges for step in self.steps]
 
     def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> Transport:
         """Return the transport as learned from rows drawn with replacement, with the same dependences.
 
         With `units`, a number by row, all rows of a unit are drawn together.
         """
-        units = np.arange(len(self._learned)) if units is None else units[self._learned]
+        units = np.arange(len(self._rows)) if units is None else units[self._rows]
         n_units = int(units.max()) + 1
-        times = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
-        rows = np.repeat(self._learned, times)
-        steps = [step.relearned(self.columns, self._group, rows) for step in self.steps]
+        rows = np.repeat(self._rows, np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units])
+        steps = [
+            step if isinstance(step, Edges) else Step(step.edges, self.columns, self._group, rows, step.strengths)
+            for step in self.steps
+        ]
         return Transport(self.columns, self._group, steps, rows, self.error)
 
     def draw(self, rows: Codes, rng: np.random.Generator) -> Codes:
         """Return the values of some rows, moved to the other group, as numbers by row, then column."""
         own = np.stack([column.codes[rows] for column in self.columns], axis=1)
-        values = own.copy()
-        for step, known in zip(self.steps, self._known, strict=True):
-            noise = rng.random((3, len(rows)))
-            if step.values is not None:
-                values[:, step.column] = step.values[values[:, step.parents[0]]]
-            elif known is not None:
-                moved = self._moved(step, known, rows, own, values, noise)
-                values[:, step.column] = self._possible(step, values, moved, own[:, step.column], rng)
-        return values
+        now, group = own.copy(), self._group[rows]
+        for step, edges in zip(self.steps, self.edges, strict=True):
+            if isinstance(step, Edges):
+                assert step.values is not None
+                now[:, edges.column] = step.values[now[:, edges.parents[0]]]
+            else:
+                moved = step.moved(self.columns, own, now, group, rows, rng.random((3, len(rows))))
+                now[:, edges.column] = self._possible(edges, now, moved, own[:, edges.column], rng)
+        return now
 
-    def _possible(self, step: Step, values: Codes, moved: Codes, own: Codes, rng: np.random.Generator) -> Codes:
+    def _possible(self, edges: Edges, now: Codes, moved: Codes, own: Codes, rng: np.random.Generator) -> Codes:
         """Return the moved values of a column, with others where they never occur with the values of earlier columns.
 
         These are the people's own values, or else those of people drawn at random.
         """
-        column, moved = self.columns[step.column], moved.copy()
-        left = np.arange(len(moved)) if step.never else np.zeros(0, dtype=np.int64)
+        column, moved = self.columns[edges.column], moved.copy()
+        left = np.arange(len(moved)) if edges.never else np.zeros(0, dtype=np.int64)
         for turn in range(TURNS):
             never = np.zeros(len(left), dtype=bool)
-            for other, level, table in step.never:
-                theirs = self.columns[other].bin_of(level)[values[left, other]]
-                never |= table[theirs, column.bin_of(level)[moved[left]]]
+            for other, level, table in edges.never:
+                never |= table[self.columns[other].bin_of(level)[now[left, other]], column.bin_of(level)[moved[left]]]
             left = left[never]
             if not len(left):
                 break
-            others = column.codes[self._learned[rng.integers(0, len(self._learned), len(left))]]
+            others = column.codes[self._rows[rng.integers(0, len(self._rows), len(left))]]
             moved[left] = others if turn else own[left]
         return moved
 
-    def _moved(self, step: Step, known: _Values, rows: Codes, own: Codes, values: Codes, noise: Floats) -> Codes:
-        """Return the moved values of one column; rows in which nothing changes that it depends on keep theirs."""
-        assert step.factor is not None
-        assert step.learned is not None
-        parents = list(step.parents)
-        is_other = (own[:, parents] != values[:, parents]).any(axis=1) | step.is_open
-        some = np.flatnonzero(is_other)
-        moved = values[:, step.column].copy()
-        if not len(some):
-            return moved
-        group = self._group[rows[some]]
-        old, new = (self._context(step, given[some], side) for given, side in ((own, group), (values, 1 - group)))
-        numbers = step.learned.codes[rows[some]]
-        by_kind = _by_same_rank if step.learned.is_ordered else _by_coupling
-        same = old == new
-        there = by_kind(step.chances, (old, new), numbers, known, noise[:, some])
-        there = np.where(same, numbers, there)
-        if step.line is not None:
-            features = features_of([self.columns[parent] for parent in parents], values[some][:, parents])
-            there = step.line.moved(there, features, 1 - group, self.columns[step.column])
-        moved[some] = there
-        return moved
-
-    def _context(self, step: Step, values: Codes, group: Codes) -> Codes:
-        """Return the number of the combination of the bins that a column depends on, for rows with these values."""
-        assert step.factor is not None
-        bins = [group] if step.is_open else []
-        for parent in step.parents:
-            column = self.columns[parent]
-            bins.append(column.bin_of(1)[values[:, parent]])
-        return step.factor.contexts([*bins, group])
-
-
-def features_of(parents: Sequence[Column], values: Codes) -> Floats:
-    """Return the features of a line, by row: 1, the scores of ordered parents, and marks of their missing values."""
-    features = [np.ones(len(values))]
-    for column, each in zip(parents, values.T, strict=True):
-        if column.is_ordered:
-            features.append(column.scores[each])
-            if column.has_missing:
-                features.append((each == len(column.firsts) - 1).astype(np.float64))
-    return np.stack(features, axis=1)
-
 
 class _Values:
-    """The values of a column in the rows learned from: their places within bins."""
+    """The values of a column in the rows learned from: their ranks within fine bins."""
 
-    def __init__(self, column: Column, learned: Codes) -> None:
-        self.has_missing = column.has_missing
-        n_values = len(column.firsts)
-        self.bins = column.fine[column.firsts], column.coarse[column.firsts]
-        fine = self.bins[0]
-        n_bins = int(fine.max()) + 1
-        self._counts = np.bincount(column.codes[learned], minlength=n_values)
-        by_bin = np.lexsort((np.arange(n_values), fine))
+    def __init__(self, column: Column, rows: Codes) -> None:
+        self.bins, self.has_missing = column.bin_of(0), column.has_missing
+        self._counts = np.bincount(column.codes[rows], minlength=len(self.bins))
+        by_bin = np.lexsort((np.arange(len(self.bins)), self.bins))
         self._sorted = np.repeat(by_bin, self._counts[by_bin])
         """The values of all rows, by bin, then value."""
-        self._n = np.bincount(fine, weights=self._counts, minlength=n_bins).astype(np.int64)
+        self._n = np.bincount(self.bins, weights=self._counts).astype(np.int64)
         self._starts = np.cumsum(self._n) - self._n
-        before = np.zeros(n_values, dtype=np.int64)
+        before = np.empty(len(self.bins), dtype=np.int64)
         before[by_bin] = np.cumsum(self._counts[by_bin]) - self._counts[by_bin]
-        self._before = before - self._starts[fine]
+        self._before = before - self._starts[self.bins]
 
     def ranks(self, values: Codes, noise: Floats) -> Floats:
         """Return the rank of each value within its bin, from 0 to 1; equal values are spread by the noise."""
-        among = np.maximum(self._n[self.bins[0][values]], 1)
-        return np.minimum((self._before[values] + noise * self._counts[values]) / among, ALMOST_1)
+        places = self._before[values] + noise * self._counts[values]
+        return np.minimum(places / np.maximum(self._n[self.bins[values]], 1), ALMOST_1)
 
     def at(self, bins: Codes, ranks: Floats, otherwise: Codes) -> Codes:
         """Return the value with the given rank in each bin; `otherwise` where the bin has no row."""
-        if not len(self._sorted):
-            return otherwise
-        place = self._starts[bins] + (ranks * self._n[bins]).astype(np.int64)
-        return np.where(self._n[bins] > 0, self._sorted[np.minimum(place, len(self._sorted) - 1)], otherwise)
+        place = np.minimum(self._starts[bins] + (ranks * self._n[bins]).astype(np.int64), len(self._sorted) - 1)
+        return np.where(self._n[bins] > 0, self._sorted[place], otherwise)
 
 
-def _by_same_rank(
-    chances: Floats, contexts: tuple[Codes, Codes], values: Codes, known: _Values, noise: Floats
-) -> Codes:
-    """Return values at the same rank of another distribution.
+def _by_same_rank(chances: Floats, old: Codes, new: Codes, values: Codes, known: _Values, noise: Floats) -> Codes:
+    """Return values at the same rank of another distribution; `old` and `new` are the numbers of the distributions.
 
-    Missing values have no rank. As many rows as possible stay missing, or stay known; the others are drawn.
+    Missing values have no rank. As many people as possible stay missing, or stay known; the others are drawn.
     """
-    old, new = contexts
-    bins = known.bins[0][values]
     n_bins = chances.shape[1] - known.has_missing
-    missing = chances[:, n_bins:].sum(axis=1)
-    was_missing = bins >= n_bins
-    p, q = missing[old], missing[new]
-    p, q = np.where(was_missing, p, 1 - p), np.where(was_missing, q, 1 - q)
-    stays = noise[0] * p < q
-    is_missing = np.where(stays, was_missing, ~was_missing)
-    known_chances = chances[:, :n_bins] / np.maximum(1 - missing, 1e-300)[:, None]
-    ends = np.cumsum(known_chances, axis=1)
-    ends = np.concatenate([np.zeros((len(ends), 1)), ends / np.maximum(ends[:, -1:], 1e-300)], axis=1)
+    ends = np.cumsum(np.pad(chances[:, :n_bins], ((0, 0), (1, 0))), axis=1)
+    part_known = ends[:, -1:].copy()
+    ends /= np.maximum(part_known, 1e-300)
+    bins = known.bins[values]
+    was_known = bins < n_bins
+    p, q = (np.where(was_known, part_known[each, 0], 1 - part_known[each, 0]) for each in (old, new))
+    is_known = was_known == (noise[0] * p < q)
+
     own = np.minimum(bins, n_bins - 1)
-    low, high = ends[old, own], ends[old, own + 1]
-    rank = np.where(was_missing, noise[1], low + known.ranks(values, noise[1]) * (high - low))
-    rank = np.minimum(rank, ALMOST_1)
-    offsets = np.arange(len(ends))[:, None]
-    place = np.searchsorted((ends[:, 1:] + offsets).ravel(), new + rank, side="right") - new * n_bins
-    place = np.clip(place, 0, n_bins - 1)
-    low, high = ends[new, place], ends[new, place + 1]
-    within = np.clip((rank - low) / np.maximum(high - low, 1e-300), 0, ALMOST_1)
-    moved = known.at(place, within, values)
-    return np.where(is_missing, len(known.bins[0]) - 1, moved) if known.has_missing else moved
+    rank = ends[old, own] + known.ranks(values, noise[1]) * (ends[old, own + 1] - ends[old, own])
+    rank = np.minimum(np.where(was_known, rank, noise[1]), ALMOST_1)
+    # The distributions lie one behind the other, so that one search serves all rows.
+    places = np.searchsorted((ends[:, 1:] + np.arange(len(ends))[:, None]).ravel(), new + rank, side="right")
+    there = np.clip(places - new * n_bins, 0, n_bins - 1)
+    within = (rank - ends[new, there]) / np.maximum(ends[new, there + 1] - ends[new, there], 1e-300)
+    moved = known.at(there, np.clip(within, 0, ALMOST_1), values)
+    return np.where(is_known, moved, len(known.bins) - 1)
 
 
-def _by_coupling(chances: Floats, contexts: tuple[Codes, Codes], values: Codes, known: _Values, noise: Floats) -> Codes:
-    """Return values of which as many as possible stay the same (maximal coupling); the others are drawn."""
-    old, new = contexts
-    bins = known.bins[0][values]
-    p, q = chances[old, bins], chances[new, bins]
-    leave = np.flatnonzero(noise[0] * p >= q)
+def _by_coupling(chances: Floats, old: Codes, new: Codes, values: Codes, known: _Values, noise: Floats) -> Codes:
+    """Return values of which as many as possible stay the same (maximal coupling); the others are drawn.
+
+    `old` and `new` are the numbers of the distributions before and after.
+    """
+    bins = known.bins[values]
+    leave = np.flatnonzero(noise[0] * chances[old, bins] >= chances[new, bins])
     surplus = np.cumsum(np.maximum(chances[new[leave]] - chances[old[leave]], 0.0), axis=1)
     drawn = (surplus <= (noise[1, leave] * surplus[:, -1])[:, None]).sum(axis=1)
-    moved = values.copy()
-    found = surplus[:, -1] > 0
-    leave, drawn = leave[found], drawn[found]
-    moved[leave] = known.at(drawn, noise[2, leave], values[leave])
+    moved, some = values.copy(), surplus[:, -1] > 0
+    moved[leave[some]] = known.at(drawn[some], noise[2, leave[some]], values[leave[some]])
     return moved
 
 
@@ -510,19 +501,19 @@ class _Structure:
         n = len(learned)
         self._some = learned[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)] if n > MOST_ROWS else learned
 
-    def steps(self) -> list[Step]:
-        """Return a step for each column that may move, in order."""
-        before, steps = list(self._kept), []
+    def edges(self) -> list[Edges]:
+        """Return what each column that may move depends on, in the order in which they move."""
+        before, found = list(self._kept), []
         for place in self._order():
             source = self._source(place, before)
             if source is not None:
                 values = np.zeros(len(self._columns[source].firsts), dtype=np.int64)
                 values[self._columns[source].codes] = self._columns[place].codes
-                steps.append(Step(place, (source,), values=values))
+                found.append(Edges(place, (source,), values=values))
             else:
-                steps.append(self._step(place, before))
+                found.append(self._edges(place, before))
             before.append(place)
-        return steps
+        return found
 
     def _order(self) -> list[int]:
         """Return the columns that may move: first those that show no dependence on the attribute.
@@ -548,38 +539,22 @@ class _Structure:
         mine = self._columns[place].codes
         return next((each for each in before if follows(self._columns[each].codes, mine, AGAINST_CHANCE)), None)
 
-    def _step(self, place: int, before: Sequence[int]) -> Step:
-        """Return how a column depends on the attribute and on the columns before it, where tests show that it does."""
-        parents = self._parents(place, before)
-        line, column = self._line(place, parents, is_open=False)
-        is_open = self._is_shown(column.coarse, self._group, parents, self.error)
-        if is_open:
-            line, column = self._line(place, parents, is_open=True)
-        given = [self._group] if is_open else []
-        given += [self._columns[each].coarse for each in parents]
-        factor = _distribution(given, column, self._learned, is_open=is_open)
-        never = tuple(self._never(place, before))
-        return Step(place, tuple(parents), is_open, learned=column, factor=factor, line=line, never=never)
+    def _edges(self, place: int, before: Sequence[int]) -> Edges:
+        """Return what a column depends on, where tests show that it does: columns before it, and the attribute."""
+        edges = Edges(place, tuple(self._parents(place, before)), never=tuple(self._never(place, before)))
+        _, column = _line(self._columns, edges, self._group, self._learned)
+        return replace(edges, is_open=self._is_shown(column.coarse, self._group, edges.parents, self.error))
 
     def _never(self, place: int, before: Sequence[int]) -> Iterator[tuple[int, int, Mask]]:
         """Yield the earlier columns with bins that never occur with some of a column's although chance would do it."""
         mine = self._columns[place]
         for other in map(self._columns.__getitem__, before):
             for level, (one, two) in enumerate(((other.fine, mine.fine), (other.coarse, mine.coarse))):
-                shape = int(one.max()) + 1, int(two.max()) + 1
-                seen = joint_counts(one[self._learned], two[self._learned], shape)
+                seen = _counted([one], two, self._learned)
                 expected = seen.sum(axis=1, keepdims=True) * seen.sum(axis=0) / seen.sum()
                 never = (seen <= RARE * expected) & (expected >= EXPECTED)
                 if never.any():
                     yield self._columns.index(other), level, never
-
-    def _line(self, place: int, parents: Sequence[int], *, is_open: bool) -> tuple[Line | None, Column]:
-        """Return the line that explains a smooth number by its parents, and the column to learn: what it leaves."""
-        column, others = self._columns[place], [self._columns[each] for each in parents]
-        if not column.is_smooth or not any(other.is_ordered for other in others):
-            return None, column
-        features = features_of(others, np.stack([other.codes for other in others], axis=1))
-        return Line.fitted(column, features, self._group, self._learned, is_open)
 
     def _parents(self, place: int, before: Sequence[int]) -> list[int]:
         """Return the earlier columns that a column depends on, given the attribute, the most informative first."""
@@ -608,30 +583,25 @@ class _Structure:
         return association(one[self._tested], other[self._tested], _renumbered(strata)) <= error
 
 
-def _learned(given: Sequence[Codes], bins: Codes, rows: Codes) -> tuple[Factor, float]:
-    """Return the distribution of bins, given other columns of bins, and its leave-one-out log likelihood."""
+def _learned(given: Sequence[Codes], bins: Codes, rows: Codes) -> tuple[tuple[float, ...], float]:
+    """Return the weights of smaller distributions in those of bins given others, and the log likelihood of the rows."""
     columns = [*given, bins]
     learner = _Learner(np.stack([each[rows] for each in columns], axis=1), [int(each.max()) + 1 for each in columns])
-    return learner.learn(len(given), range(len(given)))
+    factor, score = learner.learn(len(given), range(len(given)))
+    return factor.strengths, score
 
 
-def _distribution(given: Sequence[Codes], column: Column, rows: Codes, *, is_open: bool) -> Factor:
-    """Return the distribution of the fine bins of a column, given other columns of bins.
-
-    How much thin distributions lean on those without the last column is learned from coarse bins: what is right for
-    the probability of a fine bin would blur ranks. The groups as a whole do not lean on each other.
-    """
-    fine, _ = _learned(given, column.fine, rows)
-    coarse, _ = _learned(given, column.coarse, rows) if column.is_ordered else (fine, 0.0)
-    strengths = [*coarse.strengths]
-    if is_open:
-        strengths[1] = min(strengths[1], LEAN)
-    return replace(fine, strengths=tuple(strengths))
+def _counted(given: Sequence[Codes], bins: Codes, rows: Codes) -> Codes:
+    """Return the number of rows by the bins of other columns, then the bin of a column."""
+    columns = [*given, bins]
+    shape = [int(each.max()) + 1 for each in columns]
+    cells = np.ravel_multi_index(tuple(each[rows] for each in columns), shape)
+    return np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(np.int64)
 
 
 def _information(one: Codes, other: Codes) -> float:
     """Return the mutual information of two columns, in nats."""
-    joint = joint_counts(one, other, (int(one.max()) + 1, int(other.max()) + 1))
+    joint = _counted([one], other, np.arange(len(one)))
     part = joint / joint.sum()
     apart = part.sum(axis=1, keepdims=True) * part.sum(axis=0, keepdims=True)
     filled = part > 0
