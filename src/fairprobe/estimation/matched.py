@@ -1,14 +1,14 @@
 """Matched twins: how many people would get another outcome at the same place in another group's distribution.
 
-They answer the question for an attribute that the model does not take. See `matching` for how people are moved.
+They answer the question for an attribute that the model does not take. `matching` says how people are moved.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,12 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Block, Remark, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.rows import Rows
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.bounds.intervals import checked_confidence, split_confidence
-from fairprobe.estimation.favourable import Favourable, classes_of, in_order, read_favourable
-from fairprobe.estimation.matching import Column, Transport, columns_of_rows
+from fairprobe.estimation.favourable import classes_of, in_order, read_favourable
+from fairprobe.estimation.matching import Transport, columns_of_rows
 from fairprobe.estimation.populations import FEW
 from fairprobe.estimation.proxies import auc_of, wilson
 from fairprobe.estimation.share import as_number, checked_role
@@ -55,33 +54,34 @@ PEOPLE = 2_000
 """Number of people whose twins are asked about together; chosen to bound the memory."""
 
 KEPT_WORDS = frozenset(
-    "age ages birth birthdate birthday born dob race ethnic ethnicity country nationality native citizenship sex gender".split()
+    ["age", "birth", "birthdate", "birthday", "born", "dob", "race", "ethnic", "ethnicity", "country", "nationality"]
+    + ["citizenship", "sex", "gender", "religion"]
 )
 """Words in the name of a column that stays unchanged unless the user says what stays; from the design."""
 
-CAUSE = "This is an association, not a cause."
-
 MATCHED = 3
-"""First part of the spawn keys of the random streams of matched twins."""
+"""First part of the spawn keys of the random streams, so that other results with the same seed have others."""
 
 TOLD_APART = 0.1
-"""Excess of the area under the curve, above what kept columns explain, from which groups are told apart; chosen."""
+"""Excess of an area under the curve, above that of kept columns alone, from which groups are told apart; chosen."""
 
 REPRODUCED = 0.8
-"""Smallest part of the observed difference between groups that twins must reproduce without a remark; from the
-design."""
+"""Smallest part of the observed difference that twins must reproduce to be left without a remark; from the design."""
 
 MOST_TRIED = 4_000
 """Largest number of rows of each group from which a classifier learns to tell groups apart; chosen."""
 
 RARELY = 0.01
-"""Fraction of people from which a remark says that kept values do not occur in the other group; chosen."""
+"""Part of the people above which a remark says that values they keep do not occur in the other group; chosen."""
 
 NOTICED = 0.1
 """Difference of a frequency between groups that the tests must be able to show, else a remark says so; chosen."""
 
+FIGURES = ("value", "low", "high", "worse", "reproduced")
+"""Names of the numbers of a pair."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Pair:
     """The people of two groups, and what their twins in the other group get."""
 
@@ -95,16 +95,16 @@ class Pair:
     flips: Floats
     """Flip probability by row of X; NaN for a row of another group, or without an allowed twin."""
     columns: pd.DataFrame
-    """One row for each column: what it depends on, if it is kept, and in which part of the twins it differs."""
+    """One row for each column: if it is kept, what it depends on, and in which part of the twins it differs."""
     worse_off: str | None
     """The group whose members get the less favourable of two outcomes in most flips; None if this is not known."""
     worse: float
     """Part of the flips in which the group `worse_off` is worse off; NaN if this is not known."""
     reproduced: float
-    """Part of the observed difference between the groups' rates that the twins reproduce; NaN if there is none."""
+    """Part of the difference between the groups' rates that the twins reproduce; NaN if no difference is shown."""
     told: tuple[float, float, float]
     """How well a classifier tells the groups apart, as an area under the curve: by kept columns alone, by all columns,
-    and by all columns after people were moved."""
+    and by all columns after people were moved. Each is the lower end of its interval."""
     health: tuple[Remark, ...] = ()
 
     @property
@@ -112,8 +112,14 @@ class Pair:
         """The two groups in words."""
         return " and ".join(map(value, self.groups))
 
+    def jsonable(self) -> dict[str, Any]:
+        """Return the figures as a dict for JSON."""
+        numbers = {name: as_number(getattr(self, name)) for name in FIGURES}
+        more = {"told": list(self.told), "columns": _records(self.columns)}
+        return {"groups": list(self.groups), **numbers, "n": self.n, "worse_off": self.worse_off, **more}
 
-@dataclass(frozen=True, repr=False)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Matched(Result):
     """The share of people whose matched twin gets another outcome.
 
@@ -122,6 +128,12 @@ class Matched(Result):
     """
 
     attribute: str
+    value: float
+    """Mean flip probability of the people in the first pair; NaN if the question was refused."""
+    low: float
+    high: float
+    n: int
+    worse_off: str | None
     pairs: tuple[Pair, ...]
     """The pairs of groups, the one with the largest share first."""
     keep: tuple[str, ...]
@@ -129,11 +141,12 @@ class Matched(Result):
     keep_given: bool
     """True if the user said which columns stay."""
     rates: pd.DataFrame
-    """One row for each group: number of rows, and rate of the outcome that the model gives, with its interval."""
+    """One row for each group: number of rows, rate of `outcome` that the model gives, and its interval; the intervals
+    of all groups hold together. `compared` is False for a group with too few rows."""
     ratio: tuple[float, float, float]
-    """Lowest rate of a group divided by the highest, and the two ends of its interval; NaN if it is not known."""
+    """Lowest rate of a compared group divided by the highest, and the ends of its interval; NaN if it is not known."""
     outcome: Any
-    """The outcome whose rates are shown; None if the model's outputs are not labels."""
+    """The outcome whose rates are shown: the favourable one, or else the last class; None for numeric outputs."""
     people: pd.DataFrame
     """The rows of people with a flip probability of at least 90% in the first pair, with their index."""
     flips: pd.Series
@@ -147,37 +160,6 @@ class Matched(Result):
     rows_are: str
     seed: int
     health: tuple[Remark, ...] = ()
-    sensitive: tuple[str, ...] = field(init=False)
-    population: str = field(default="rows", init=False)
-    compared: str = field(default="matched", init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitive", (self.attribute,))
-
-    @property
-    def value(self) -> float:
-        """The mean flip probability of people in the first pair of groups; NaN if the question was refused."""
-        return self.pairs[0].value
-
-    @property
-    def low(self) -> float:
-        """The lower end of the interval of `value`."""
-        return self.pairs[0].low
-
-    @property
-    def high(self) -> float:
-        """The upper end of the interval of `value`."""
-        return self.pairs[0].high
-
-    @property
-    def n(self) -> int:
-        """The number of people in the first pair of groups."""
-        return self.pairs[0].n
-
-    @property
-    def worse_off(self) -> str | None:
-        """The group that is worse off in most flips of the first pair; None if this is not known."""
-        return self.pairs[0].worse_off
 
     def has(self, check: str) -> bool:
         """Return True if a health check of this name has a remark."""
@@ -186,63 +168,66 @@ class Matched(Result):
     @property
     def keep_words(self) -> str:
         """The columns that stay unchanged, as a sentence."""
-        kept = f"These columns stay unchanged: {listed(map(value, self.keep))}" if self.keep else "All columns move"
+        kept = f"These columns stay unchanged: {listed(map(value, self.keep))}" if self.keep else "All columns may move"
         return f"{kept}{'' if self.keep_given else ' (by default)'}."
 
     def sentence(self, limit: float | None = None) -> str:
         """Return the share in words, with its interval; `limit` gives it enough digits to differ from a limit."""
         if math.isnan(self.value):
-            return f"Matched twins for {self.attribute} were refused: {dict(self.health)['no-edge']}."
-        first = self.pairs[0]
-        interval = "a count of training rows" if math.isnan(self.low) else between(self.low, self.high, limit)
-        said = f"{percent(self.value, limit)} of the people ({self.n:,} rows, {interval}) get another outcome as their "
-        said += f"matched twin of the other {self.attribute}"
-        said += f" ({first.name})" if len(self.pairs) > 1 else ""
-        worse = f" {value(first.worse_off)} is worse off in {percent(first.worse)} of these." if first.worse_off else ""
-        return f"{said}.{worse} {CAUSE}"
+            return f"Matched twins of the other {self.attribute} say nothing here: {dict(self.health)['no-edge']}."
+        count = math.isnan(self.low)
+        interval = "a count of training rows" if count else f"interval {between(self.low, self.high, limit)}"
+        pair = f" ({self.pairs[0].name})" if len(self.pairs) > 1 else ""
+        said = f"{percent(self.value, limit)} of {self.n:,} people{pair} get another outcome as their matched twin of "
+        said += f"the other {self.attribute} ({interval})."
+        if self.worse_off is not None:
+            said += f" {value(self.worse_off)} is worse off in {percent(self.pairs[0].worse)} of these cases."
+        return f"{said} This is an association, not a cause."
 
     def blocks(self) -> list[Block]:
         """Return the result as blocks: the share, what stays, the pairs, the observed rates, the columns, remarks."""
-        pairs = [
-            (p.name, percent(p.value), between(p.low, p.high), f"{p.n:,}", _told(p.reproduced), f"{p.told[2]:.2f}")
-            for p in self.pairs
+        n, rates = len(self.people), self.rates.to_dict("records")
+        blocks: list[Block] = [
+            Sentence(self.sentence()),
+            Sentence(self.keep_words),
+            Sentence(f"{counted(n, 'person', 'people')} would get another outcome in 90% of the draws or more."),
+            Table.of_records(
+                self.pairs,
+                {
+                    "groups": lambda pair: pair.name,
+                    "#share": lambda pair: percent(pair.value),
+                    "interval": lambda pair: between(pair.low, pair.high),
+                    "#people": lambda pair: f"{pair.n:,}",
+                    "#difference reproduced": lambda pair: percent(pair.reproduced),
+                    "#told apart after moving": lambda pair: f"{pair.told[2]:.2f}",
+                },
+                "Matched twins",
+            ),
         ]
-        header = ["groups", "#share", "interval", "#people", "#difference reproduced", "#told apart"]
-        rates = [(value(r.group), f"{r.n:,}", percent(r.rate), between(r.low, r.high)) for r in self.rates.itertuples()]
-        blocks: list[Block] = [Sentence(self.sentence()), Sentence(self.keep_words)]
-        blocks.append(Table.of(header, pairs, "Matched twins by pair of groups"))
         if self.outcome is not None:
-            blocks.append(Table.of(["group", "#rows", "#rate", "interval"], rates, f"Rate of {value(self.outcome)}"))
-            blocks.append(Sentence(f"Lowest rate divided by the highest: {_ratio_words(self.ratio)}."))
-        n = len(self.people)
-        blocks.append(Sentence(f"{counted(n, 'person', 'people')} would get another outcome in 90% of draws or more."))
+            columns = {
+                "group": ("group", value),
+                "#rows": ("n", "{:,}".format),
+                "#rate": ("rate", percent),
+                "interval": lambda rate: between(rate["low"], rate["high"]),
+            }
+            blocks.append(Table.of_records(rates, columns, f"Observed rates of {value(self.outcome)}"))
+            lowest, low, high = self.ratio
+            blocks.append(
+                Sentence(f"Lowest rate divided by the highest: {lowest:.2f} (interval {low:.2f} to {high:.2f}).")
+            )
         blocks.append(Table.of_frame(self.pairs[0].columns, "How columns move", most_rows=100))
         return [*blocks, *self.health]
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures as a dict for JSON."""
-        names = ("attribute", "keep_given", "n_draws", "n_queries", "n_left_out", "rows_are", "seed", "confidence")
-        pairs = [
-            {
-                "groups": list(p.groups),
-                **{name: as_number(getattr(p, name)) for name in ("value", "low", "high", "worse", "reproduced")},
-                "n": p.n,
-                "worse_off": p.worse_off,
-                "told": [as_number(auc) for auc in p.told],
-                "columns": _records(p.columns),
-            }
-            for p in self.pairs
-        ]
         return {
-            **{name: getattr(self, name) for name in names},
-            **{name: as_number(getattr(self, name)) for name in ("value", "low", "high", "threshold")},
-            "n": self.n,
-            "worse_off": self.worse_off,
+            **{name: each for name, each in vars(self).items() if name not in ("people", "flips")},
+            **{name: as_number(getattr(self, name)) for name in ("value", "low", "high")},
             "keep": list(self.keep),
-            "pairs": pairs,
+            "pairs": [pair.jsonable() for pair in self.pairs],
             "rates": _records(self.rates),
             "ratio": [as_number(each) for each in self.ratio],
-            "outcome": self.outcome,
             "n_people": len(self.people),
             "sentence": self.sentence(),
             "health": [remark.jsonable() for remark in self.health],
@@ -279,7 +264,7 @@ def matched_share(
         keep: columns that stay unchanged. By default the other sensitive ones and those named like age or race.
         attribute: the sensitive column to compare; by default the only hidden one.
         favourable: the favourable outcome, as for `estimate`, to say who is worse off.
-        confidence: confidence of all intervals of shares together, and of each observed rate.
+        confidence: confidence of all intervals of shares together, and of all observed rates together.
         seed: the same seed and settings give the same result. None draws one, which the result records.
         output: the outputs that are compared: "label", "score", "proba" or "value".
         threshold: two outputs differ if their gap is above it. Labels have 0 by default.
@@ -289,502 +274,403 @@ def matched_share(
         rows_are: "held-out", "training" or "unknown", as for `estimate`.
         n_draws: number of twins drawn for each person.
     """
+    import pandas as pd
+
     domain, attribute = _attribute_of(model, checked_domain(domain), attribute)
+    confidence, seed, role = checked_confidence(confidence), checked_seed(seed), checked_role(rows_are)
+    kept = _kept(domain, attribute, keep)
     rows = domain.rows(X, sample_weight=sample_weight, groups=groups)
-    kept, remarks = _kept(domain, attribute, keep)
-    asker = Asker(model, domain, output=output, batch=batch)
-    question = _Question(rows, attribute, kept, asker, threshold, checked_count("n_draws", n_draws, at_least=2))
-    return question.answer(
-        favourable,
-        checked_confidence(confidence),
-        checked_seed(seed),
-        checked_role(rows_are),
-        keep is not None,
-        remarks,
+    people = _People(rows.typed, domain, attribute, kept, rows.weights, rows.group_numbers)
+    asked = _Asked(Asker(model, domain, output=output, batch=batch), people, threshold, favourable)
+    n_draws = checked_count("n_draws", n_draws, at_least=2)
+    chosen = list(combinations(people.compared, 2))
+    each = split_confidence(confidence, len(chosen))
+    pairs = [
+        _Comparison(people, asked, codes, len(chosen), n_draws, (seed, place)).pair(each, role)
+        for place, codes in enumerate(chosen)
+    ]
+    first, *others = sorted(pairs, key=lambda pair: math.inf if math.isnan(pair.value) else -pair.value)
+    rates, ratio = _rates(people, asked, confidence)
+    health = [*_doubts_of_rows(people, asked, keep), *(remark for pair in pairs for remark in pair.health)]
+    return Matched(
+        attribute=attribute,
+        **{name: getattr(first, name) for name in ("value", "low", "high", "n", "worse_off")},
+        pairs=(first, *others),
+        keep=tuple(kept),
+        keep_given=keep is not None,
+        rates=rates,
+        ratio=ratio,
+        outcome=asked.outcome,
+        people=rows.frame[first.flips >= LISTED_FROM],
+        flips=pd.Series(first.flips, index=rows.index, name="flip_probability"),
+        confidence=confidence,
+        threshold=asked.oracle.threshold,
+        n_draws=n_draws,
+        n_queries=asked.asker.n_queries,
+        n_left_out=int((people.own < 0).sum()),
+        rows_are=role,
+        seed=seed,
+        health=tuple(dict.fromkeys(health)),
     )
 
 
-class _Question:
-    """The rows, the groups to compare, and the model that is asked about people and their twins."""
+class _People:
+    """The rows of people, their groups (values of the attribute), and their columns as numbers."""
 
     def __init__(
-        self, rows: Rows, attribute: str, kept: Sequence[str], asker: Asker, threshold: float | None, n_draws: int
+        self,
+        frame: pd.DataFrame,
+        domain: Domain,
+        attribute: str,
+        kept: Sequence[str],
+        weights: Floats | None,
+        units: Codes | None,
     ) -> None:
-        self.rows, self.attribute, self.kept, self.asker, self.n_draws = rows, attribute, kept, asker, n_draws
-        self.frame = rows.typed
-        self.parameter = rows.domain[attribute]
-        self.own = self.parameter.encode(rows.frame[attribute])
-        self.counts = np.bincount(self.own[self.own >= 0], minlength=self.parameter.levels)
-        self.codes = np.flatnonzero(self.counts >= FEWEST)
-        self._check_groups()
-        some = self.frame.iloc[np.unique(np.linspace(0, len(rows) - 1, FEW).round().astype(np.int64))]
-        self.some = some
-        self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=some))
-        names = [name for name in rows.domain.names if name != attribute]
-        self.columns = columns_of_rows(rows.domain, self.frame, names)
-        self.outputs = self.ask(self.frame)
+        self.frame, self.domain, self.attribute, self.kept, self.units = frame, domain, attribute, kept, units
+        self.is_weighted = weights is not None
+        self.weights = np.ones(len(frame)) if weights is None else weights
+        parameter = domain[attribute]
+        self.own = parameter.encode(frame[attribute])
+        """Code of each row's group; -1 if it is unknown or not compared."""
+        self.counts = np.bincount(self.own[self.own >= 0], minlength=parameter.levels)
+        self.names = [str(plain(each)) for each in parameter.decode(np.arange(parameter.levels))]
+        self.compared: list[int] = np.flatnonzero(self.counts >= FEWEST).tolist()
+        if len(self.compared) < 2:
+            got = listed(f"{n:,} of {name}" for name, n in zip(self.names, self.counts, strict=True))
+            raise DataError(f"matched twins need two values of {attribute!r} with {FEWEST} rows each, got {got}")
+        if len(self.compared) > MOST_GROUPS:
+            rule = f"must list at most {MOST_GROUPS} values of {attribute!r} to compare, got {len(self.compared)}"
+            raise SettingError.about("sensitive", f"{rule}: say sensitive={{{attribute!r}: [...]}}")
 
-    def _check_groups(self) -> None:
-        if len(self.codes) < 2:
-            got = ", ".join(f"{self.named(code)}: {n:,}" for code, n in enumerate(self.counts)) or "none"
-            rule = f"must have two values of {self.attribute!r} that {FEWEST} rows have each to compare them"
-            raise DataError.about("X", f"{rule}, got {got}")
-        if len(self.codes) > MOST_GROUPS:
-            advice = f"list those to compare, as in sensitive={{{self.attribute!r}: [...]}}"
-            rule = f"must have at most {MOST_GROUPS} values to compare, got {len(self.codes)} for {self.attribute!r}"
-            raise SettingError.about("sensitive", f"{rule}: {advice}")
 
-    def named(self, code: int) -> str:
-        """Return a value of the attribute as text, by its code."""
-        return str(plain(self.parameter.decode(np.array([code]))[0]))
+class _Asked:
+    """The model's outputs for the people as they are, and how outputs are compared."""
+
+    def __init__(self, asker: Asker, people: _People, threshold: float | None, favourable: Any) -> None:
+        self.asker = asker
+        n = len(people.frame)
+        self.some = people.frame.iloc[np.unique(np.linspace(0, n - 1, FEW).round().astype(np.int64))]
+        self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self.some))
+        self.outputs = self.ask(people.frame)
+        labels = in_order(self.outputs.tolist()) if self.oracle.is_label else []
+        n_classes = self.outputs.shape[1] if self.outputs.ndim == 2 else 0
+        self.good = read_favourable(favourable, asker.model, asker.output, [labels], lambda: n_classes)
+        self.outcome = None
+        if self.oracle.is_label:
+            self.outcome = (classes_of(asker.model) or labels)[-1] if self.good is None else self.good.label
 
     def ask(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the model's outputs for rows, asked in batches."""
-        parts = [self.asker.ask_frame(frame.iloc[i : i + ROWS_A_CALL]) for i in range(0, len(frame), ROWS_A_CALL)]
-        return np.concatenate(parts)
+        starts = range(0, len(frame), ROWS_A_CALL)
+        return np.concatenate([self.asker.ask_frame(frame.iloc[start : start + ROWS_A_CALL]) for start in starts])
 
-    def answer(
-        self, favourable: Any, confidence: float, seed: int, role: str, keep_given: bool, remarks: list[Remark]
-    ) -> Matched:
-        """Return the result for all pairs of groups."""
-        import pandas as pd
-
-        good = self.favourable(favourable)
-        outcome, is_outcome = self.outcome(good)
-        codes = list(combinations(self.codes.tolist(), 2))
-        each = split_confidence(confidence, len(codes))
-        pairs = [self.pair(pair, place, len(codes), good, is_outcome, each, seed) for place, pair in enumerate(codes)]
-        if role == "training":
-            pairs = [replace(pair, low=math.nan, high=math.nan) for pair in pairs]
-        pairs.sort(key=lambda pair: -pair.value if not math.isnan(pair.value) else -math.inf)
-        rates, ratio = self.rates(is_outcome, confidence)
-        flips = pairs[0].flips
-        health = dict.fromkeys([*remarks, *self.remarks(), *(remark for pair in pairs for remark in pair.health)])
-        return Matched(
-            attribute=self.attribute,
-            pairs=tuple(pairs),
-            keep=tuple(self.kept),
-            keep_given=keep_given,
-            rates=rates,
-            ratio=ratio,
-            outcome=outcome,
-            people=self.rows.frame[flips >= LISTED_FROM],
-            flips=pd.Series(flips, index=self.rows.index, name="flip_probability"),
-            confidence=confidence,
-            threshold=self.oracle.threshold,
-            n_draws=self.n_draws,
-            n_queries=self.asker.n_queries,
-            n_left_out=int((self.own < 0).sum()),
-            rows_are=role,
-            seed=seed,
-            health=tuple(health),
-        )
-
-    def favourable(self, word: Any) -> Favourable | None:
-        """Return the favourable outcome that a word names, among those that the rows get."""
-        seen = [in_order(self.outputs.tolist())] if self.outputs.dtype.kind != "f" and self.outputs.ndim == 1 else []
-        n_classes = self.outputs.shape[1] if self.outputs.ndim == 2 else 0
-        return read_favourable(word, self.asker.model, self.asker.output, seen, lambda: n_classes)
-
-    def outcome(self, good: Favourable | None) -> tuple[Any, Any]:
-        """Return the outcome whose rates are shown, and a function from outputs to a mask of it; None for numbers."""
-        if not self.oracle.is_label:
-            return None, None
-        last = (classes_of(self.asker.model) or in_order(self.outputs.tolist()))[-1]
-        label = last if good is None else good.label
-        return label, lambda outputs: (outputs == label).astype(np.float64)
-
-    def weights(self, which: Mask | Codes) -> Floats:
-        """Return the weights of some rows; 1 for each without weights."""
-        given = self.rows.weights
-        return np.ones(len(self.rows))[which] if given is None else given[which]
-
-    def pair(
-        self,
-        codes: tuple[int, int],
-        place: int,
-        n_pairs: int,
-        good: Favourable | None,
-        is_outcome: Any,
-        confidence: float,
-        seed: int,
-    ) -> Pair:
-        """Return the comparison of two groups, by the codes of their values."""
-        which = np.flatnonzero(np.isin(self.own, codes))
-        group = (self.own[which] == codes[1]).astype(np.int64)
-        some = [_taken(column, which) for column in self.columns]
-        numbers = self.rows.group_numbers
-        first = None if numbers is None else np.unique(numbers[which], return_index=True)[1]
-        transport = Transport.learn(some, group, self.kept, tested=first, n_pairs=n_pairs)
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(MATCHED, place)))
-        twins = _Twins(self, which, group, transport, rng)
-        names = (self.named(codes[0]), self.named(codes[1]))
-        own = self.outputs[which]
-        both = np.stack([np.broadcast_to(own, twins.outputs.shape), twins.outputs])
-        flat = both.reshape(2, -1, *own.shape[1:])
-        hits = self.oracle.are_discriminatory(flat).reshape(twins.allowed.shape) & twins.allowed
-        n_allowed = twins.allowed.sum(axis=0)
-        comparable = n_allowed > 0
-        flips = np.where(comparable, hits.sum(axis=0) / np.maximum(n_allowed, 1), np.nan)
-        weights = self.weights(which)
-        told = _told_apart(some, group, self.kept, twins.first, seed)
-        health = [*_doubts(transport, group, told, names, self.kept, n_pairs)]
-        refused = "no-edge" in dict(health)
-        share, low, high = math.nan, 0.0, 1.0
-        if not refused and comparable.any():
-            units = np.arange(len(which)) if numbers is None else numbers[which]
-            share, low, high = _interval(hits, twins.allowed, weights, units, confidence)
-        worse, part = _direction(good, self.oracle, flat, hits, weights, group, names)
-        reproduced, remark = math.nan, ()
-        if is_outcome is not None:
-            reproduced = _reproduced(is_outcome, own, twins, weights, group)
-            shown = abs(reproduced) < math.inf and reproduced < REPRODUCED
-            remark = (Remark("difference-not-reproduced", _not_reproduced(names, reproduced)),) if shown else ()
-        by_row = np.full(len(self.own), np.nan)
-        by_row[which] = np.nan if refused else flips
-        return Pair(
-            names, share, low, high, int(comparable.sum()), by_row, self.described(transport, twins), worse, part,
-            reproduced, told, (*health, *remark),
-        )  # fmt: skip
-
-    def described(self, transport: Transport, twins: _Twins) -> pd.DataFrame:
-        """Return a table of the columns: what each depends on, and in which part of the twins it differs."""
-        import pandas as pd
-
-        steps = {edges.column: edges for edges in transport.edges}
-        rows = []
-        for place, column in enumerate(transport.columns):
-            step = steps.get(place)
-            depends = [] if step is None else [transport.columns[parent].name for parent in step.parents]
-            depends = [self.attribute, *depends] if step is not None and step.is_open else depends
-            rows.append((column.name, step is None, ", ".join(depends), float(twins.changed[place])))
-        return pd.DataFrame(rows, columns=["column", "kept", "depends on", "changed"])
-
-    def rates(self, is_outcome: Any, confidence: float) -> tuple[pd.DataFrame, tuple[float, float, float]]:
-        """Return the table of observed rates by group, and the ratio of the lowest to the highest, with its ends."""
-        import pandas as pd
-
-        numbers, rows, both = self.rows.group_numbers, [], []
-        for code in np.flatnonzero(self.counts):
-            which = self.own == code
-            figures = (math.nan, math.nan, math.nan)
-            if is_outcome is not None:
-                gets = is_outcome(self.outputs[which]).astype(bool)
-                units = None if numbers is None else numbers[which]
-                given = None if self.rows.weights is None else self.rows.weights[which]
-                one = clustered(gets, given, units, confidence)
-                figures = (one.share, *one.two_sided)
-                if code in self.codes:
-                    both.append((one.share, clustered(gets, given, units, split_confidence(confidence, 2)).two_sided))
-            rows.append((self.named(int(code)), int(which.sum()), *figures, code in self.codes))
-        table = pd.DataFrame(rows, columns=["group", "n", "rate", "low", "high", "compared"])
-        if not both:
-            return table, (math.nan, math.nan, math.nan)
-        least, most = min(both), max(both)
-        ratio = least[0] / most[0] if most[0] else math.nan
-        return table, (ratio, least[1][0] / most[1][1], min(1.0, least[1][1] / max(most[1][0], 1e-300)))
-
-    def remarks(self) -> Iterator[Remark]:
-        """Yield remarks on the rows and on the model."""
-        small = [f"{self.named(code)} ({n:,} rows)" for code, n in enumerate(self.counts) if 0 < n < FEWEST]
-        if small:
-            text = f"a group with fewer than {FEWEST} rows is not compared: {listed(small)}"
-            yield Remark("small-group", text)
-        if self.rows.weights is not None:
-            yield Remark("learned-unweighted", "the twins are learned from the rows as they are, without their weights")
-        if not is_repeatable(self.asker.model):
-            yield from unsteadiness(self.asker, rows=self.some)
+    def gets(self, outputs: NDArray[Any]) -> Floats:
+        """Return 1 for outputs that are the outcome whose rates are shown, and 0 for others."""
+        return (outputs == self.outcome).astype(np.float64)
 
 
-class _Twins:
-    """The drawn twins of the people of two groups, and the model's outputs for them."""
+class _Comparison:
+    """The people of two groups, their drawn twins, and the model's outputs for these.
+
+    Each draw has learned the distributions from other rows, drawn with replacement.
+    """
 
     def __init__(
-        self, question: _Question, which: Codes, group: Codes, transport: Transport, rng: np.random.Generator
+        self,
+        people: _People,
+        asked: _Asked,
+        codes: tuple[int, int],
+        n_pairs: int,
+        n_draws: int,
+        stream: tuple[int, int],
     ) -> None:
-        self._question, self._which, self._group, self._transport = question, which, group, transport
-        numbers = question.rows.group_numbers
-        units = None if numbers is None else np.unique(numbers[which], return_inverse=True)[1].reshape(-1)
-        everybody = np.arange(len(which))
-        learned = (transport.resampled(rng, units) for _ in range(question.n_draws))
-        draws = np.stack([each.draw(everybody, rng).astype(np.int32) for each in learned])
-        own = np.stack([column.codes for column in transport.columns], axis=1)
-        blocks = [everybody[start : start + PEOPLE] for start in range(0, len(which), PEOPLE)]
-        outputs, allowed = zip(*(self._asked(block, draws[:, block]) for block in blocks), strict=True)
-        self.outputs = np.concatenate(outputs, axis=1)
-        """The model's outputs by draw, then person."""
-        self.allowed = np.concatenate(allowed, axis=1)
-        """Boolean mask by draw, then person: True if the constraints allow the twin."""
-        self.first = draws[0].astype(np.int64)
-        """Values of everybody's first twin, as numbers by person, then column."""
-        self.changed = (draws != own).mean(axis=(0, 1))
-        """Part of the twins in which each column differs from the person's own value."""
+        self._people, self._asked, self._codes, self._n_pairs = people, asked, codes, n_pairs
+        self.which = np.flatnonzero(np.isin(people.own, codes))
+        self.group = (people.own[self.which] == codes[1]).astype(np.int64)
+        self.weights = people.weights[self.which]
+        self.names = (people.names[codes[0]], people.names[codes[1]])
+        self.units = np.unique(self.which if people.units is None else people.units[self.which], return_inverse=True)[1]
+        self.frame = people.frame.iloc[self.which]
+        others = [name for name in people.domain.names if name != people.attribute]
+        self.columns = columns_of_rows(people.domain, self.frame, others)
+        self.own = np.stack([column.codes for column in self.columns], axis=1)
+        alone = np.unique(self.units, return_index=True)[1]
+        self.transport = Transport.learn(self.columns, self.group, people.kept, tested=alone, n_pairs=n_pairs)
+        self.rng = np.random.default_rng(np.random.SeedSequence(stream[0], spawn_key=(MATCHED, stream[1])))
+        learned = (self.transport.resampled(self.rng, self.units) for _ in range(n_draws))
+        blocks = [np.arange(i, min(i + PEOPLE, len(self.which))) for i in range(0, len(self.which), PEOPLE)]
+        self.draws = np.stack([np.concatenate([each.draw(block, self.rng) for block in blocks]) for each in learned])
+        """Values of the twins, as numbers by draw, then person, then column."""
+        parts = [self._outputs(block) for block in blocks]
+        self.outputs, self.allowed = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
 
-    def _asked(self, people: Codes, draws: Codes) -> tuple[NDArray[Any], Mask]:
-        """Return the outputs for the twins of some people, and which are allowed; equal twins are asked about once."""
+    def _outputs(self, block: Codes) -> tuple[NDArray[Any], Mask]:
+        """Return by draw, then person, for a block of people: the outputs for their twins, and if these are allowed.
+
+        Equal twins are asked about once.
+        """
         import pandas as pd
 
-        values = draws.reshape(-1, draws.shape[2]).astype(np.int64)
-        key = np.tile(self._group[people], len(draws)).astype(np.int64)
+        shape = self.draws.shape[0], len(block)
+        values, group = self.draws[:, block].reshape(-1, self.draws.shape[2]), np.tile(self.group[block], shape[0])
+        key = group
         for column in values.T:
             key = pd.factorize(key * (int(column.max()) + 1) + column)[0].astype(np.int64)
         firsts = np.unique(key, return_index=True)[1]
-        frame = self._frame(values[firsts], np.tile(self._group[people], len(draws))[firsts])
-        outputs, allowed = self._question.ask(frame)[key], self._may(frame)[key]
-        return outputs.reshape(*draws.shape[:2], *outputs.shape[1:]), allowed.reshape(draws.shape[:2])
+        columns = {
+            column.name: self.frame[column.name].array.take(column.firsts[numbers])
+            for column, numbers in zip(self.columns, values[firsts].T, strict=True)
+        }
+        other = np.array([self.group.argmax(), self.group.argmin()])[group[firsts]]
+        columns[self._people.attribute] = self.frame[self._people.attribute].array.take(other)
+        frame = pd.DataFrame(columns)[list(self.frame.columns)]
+        outputs, allowed = self._asked.ask(frame)[key], _allowed(self._people.domain, frame)[key]
+        return outputs.reshape(*shape, *outputs.shape[1:]), allowed.reshape(shape)
 
-    def _frame(self, values: Codes, group: Codes) -> pd.DataFrame:
-        """Return twins as a frame with the values of the rows; their attribute is that of the other group."""
+    def pair(self, confidence: float, role: str) -> Pair:
+        """Return the figures of the comparison, with the interval at the given confidence."""
+        own = self._asked.outputs[self.which]
+        both = np.stack([np.broadcast_to(own, self.outputs.shape), self.outputs]).reshape(2, -1, *own.shape[1:])
+        hits = self._asked.oracle.are_discriminatory(both).reshape(self.allowed.shape) & self.allowed
+        n_allowed = self.allowed.sum(axis=0)
+        told = self._told_apart()
+        health = list(self._doubts(told))
+        is_refused = "no-edge" in dict(health) or not n_allowed.any()
+        share, low, high = (math.nan, 0.0, 1.0) if is_refused else self._share(hits, confidence)
+        flips = np.full(len(self._people.own), np.nan)
+        if not is_refused:
+            flips[self.which] = np.where(n_allowed > 0, hits.sum(axis=0) / np.maximum(n_allowed, 1), np.nan)
+        reproduced = self._reproduced(own)
+        if reproduced < REPRODUCED:
+            text = (
+                f"twins reproduce {percent(max(0.0, reproduced))} of the difference between the rates of "
+                f"{' and '.join(self.names)}: columns that stay, or dependences that were not found, make the rest"
+            )
+            health.append(Remark("difference-not-reproduced", text))
+        worse_off, worse = self._direction(both, hits)
+        return Pair(
+            groups=self.names,
+            value=share,
+            low=math.nan if role == "training" else low,
+            high=math.nan if role == "training" else high,
+            n=int((n_allowed > 0).sum()),
+            flips=flips,
+            columns=self._described(),
+            worse_off=worse_off,
+            worse=worse,
+            reproduced=reproduced,
+            told=told,
+            health=tuple(health),
+        )
+
+    def _share(self, hits: Mask, confidence: float) -> tuple[float, float, float]:
+        """Return the mean flip probability and its interval; `hits` are by draw, then person.
+
+        Two sources of error add up as squares. One is which people were drawn: a person's draws are one group, and so
+        are a unit's people. The other is that the distributions are learned: the spread of the draws' shares shows it.
+        """
+        from scipy.special import stdtrit
+
+        each = self.allowed * self.weights
+        spread, is_counted = each / np.maximum(self.allowed.sum(axis=0), 1), self.allowed.ravel()
+        units = np.tile(self.units, len(hits))[is_counted]
+        found = clustered(hits.ravel()[is_counted], spread.ravel()[is_counted], units, confidence)
+        by_draw = (hits * each).sum(axis=1) / np.maximum(each.sum(axis=1), 1e-300)
+        learned = -float(stdtrit(len(hits) - 1, (1 - confidence) / 2)) * float(by_draw.std(ddof=1))
+        low, high = (math.hypot(end - found.share, learned) for end in found.two_sided)
+        return found.share, max(0.0, found.share - low), min(1.0, found.share + high)
+
+    def _direction(self, both: NDArray[Any], hits: Mask) -> tuple[str | None, float]:
+        """Return the group that is worse off in most flips, and in which part; (None, NaN) if that is not known."""
+        good, oracle = self._asked.good, self._asked.oracle
+        if good is None or not hits.any():
+            return None, math.nan
+        above, present = oracle.threshold + oracle.resolution, np.ones(both.shape[:2], dtype=bool)
+        denied = [good.denied(both, present, place, above).reshape(hits.shape) & hits for place in (0, 1)]
+        by_group = [float((np.where(self.group == g, *denied) * self.weights).sum()) for g in (0, 1)]
+        if by_group[0] == by_group[1]:
+            return None, math.nan
+        worst = int(by_group[1] > by_group[0])
+        return self.names[worst], by_group[worst] / float((hits * self.weights).sum())
+
+    def _reproduced(self, own: NDArray[Any]) -> float:
+        """Return the part of the difference between the groups' rates that moving people makes; both ways, the mean.
+
+        It is NaN if the observed difference is not larger than chance explains.
+        """
+        if self._asked.outcome is None:
+            return math.nan
+        gets, as_twin = self._asked.gets(own), self._asked.gets(self.outputs).mean(axis=0)
+        parts = [self.group == 0, self.group == 1]
+        (a, b), (a_moved, b_moved) = (
+            [float(np.average(of[part], weights=self.weights[part])) for part in parts] for of in (gets, as_twin)
+        )
+        error = math.sqrt(a * (1 - a) / parts[0].sum() + b * (1 - b) / parts[1].sum())
+        return ((a_moved - a) + (b - b_moved)) / (2 * (b - a)) if abs(b - a) > 3 * error else math.nan
+
+    def _described(self) -> pd.DataFrame:
+        """Return a table of the columns: if kept, what each depends on, and in which part of the twins it differs."""
         import pandas as pd
 
-        question, columns = self._question, {}
-        for column, numbers in zip(self._transport.columns, values.T, strict=True):
-            series = question.frame[column.name]
-            columns[column.name] = series.array.take(self._which[column.firsts[numbers]])
-        others = np.array([self._which[(self._group == 1).argmax()], self._which[(self._group == 0).argmax()]])
-        columns[question.attribute] = question.frame[question.attribute].array.take(others[group])
-        return pd.DataFrame(columns)[list(question.frame.columns)]
+        changed = (self.draws != self.own).mean(axis=(0, 1))
+        depends = dict.fromkeys(range(len(self.columns)), "")
+        for edges in self.transport.edges:
+            names = [self._people.attribute] * edges.is_open + [self.columns[each].name for each in edges.parents]
+            depends[edges.column] = ", ".join(names)
+        rows = [
+            (column.name, column.name in self._people.kept, depends[place], float(changed[place]))
+            for place, column in enumerate(self.columns)
+        ]
+        return pd.DataFrame(rows, columns=["column", "kept", "depends on", "changed"])
 
-    def _may(self, frame: pd.DataFrame) -> Mask:
-        """Return a mask of the twins that the constraints allow; a twin with values outside the domain is allowed."""
-        domain = self._question.rows.domain
-        if not domain.is_restricted:
-            return np.ones(len(frame), dtype=bool)
-        codes = domain.encode(frame, nearest=True)
-        inside = (codes >= 0).all(axis=1)
-        allowed = np.ones(len(frame), dtype=bool)
-        allowed[inside] = domain.allows(codes[inside])
-        return allowed
+    # What could be wrong although it looks right
+
+    def _told_apart(self) -> tuple[float, float, float]:
+        """Return how well a classifier tells the groups apart: by kept columns, by all, and by all after moving."""
+        is_kept = np.array([column.name in self._people.kept for column in self.columns])
+        by_kept = self._auc(self.own[:, is_kept], self.group) if is_kept.any() else 0.5
+        after = []
+        for target in (0, 1):
+            parts = self.own[self.group == target], self.draws[0][self.group != target]
+            after.append(self._auc(np.concatenate(parts), np.repeat([0, 1], [len(part) for part in parts])))
+        return by_kept, self._auc(self.own, self.group), sum(after) / 2
+
+    def _auc(self, values: Codes, labels: Codes) -> float:
+        """Return the lower end of the area under the curve of a classifier that learns from half of the rows."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        rows = np.concatenate([self.rng.permutation(np.flatnonzero(labels == each))[:MOST_TRIED] for each in (0, 1)])
+        model = HistGradientBoostingClassifier(max_iter=40, early_stopping=False, random_state=0)
+        model.fit(values[rows[::2]], labels[rows[::2]])
+        auc, n = auc_of(model.predict_proba(values[rows[1::2]])[:, 1], labels[rows[1::2]] == 1)
+        return max(0.5, wilson(auc, n, 2.0)[0])
+
+    def _doubts(self, told: tuple[float, float, float]) -> Iterator[Remark]:
+        """Yield remarks on the twins of the two groups."""
+        from scipy.special import ndtri
+
+        both, n = " and ".join(self.names), np.bincount(self.group)
+        if told[1] > told[0] + TOLD_APART and not any(edges.is_open for edges in self.transport.edges):
+            yield Remark(
+                "no-edge",
+                f"a classifier tells {both} apart (area under the curve {told[1]:.2f} or more), but no column is shown "
+                "to depend on the group, so that a share of 0% would say nothing",
+            )
+        elif told[2] > told[0] + TOLD_APART:
+            yield Remark(
+                "twins-told-apart",
+                f"a classifier tells twins of {both} from real people (area under the curve {told[2]:.2f} or more): "
+                "they lack dependences between columns",
+            )
+        # A frequency near 1/2, shown with a chance of 80%.
+        reach = float(ndtri(0.8) - ndtri(self.transport.error / 2))
+        smallest = reach * math.sqrt(0.25 * float((1 / n).sum()))
+        if smallest > NOTICED:
+            yield Remark(
+                "weak-tests",
+                f"{both} have {n.min():,} and {n.max():,} rows: a column whose frequencies differ by less than "
+                f"{percent(smallest)} may wrongly stay unchanged",
+            )
+        for column in self.columns:
+            counts = np.bincount(2 * column.codes + self.group, minlength=2 * len(column.firsts)).reshape(-1, 2)
+            is_strange = (counts.min(axis=1) == 0) & (counts.max(axis=1) >= FEWEST)
+            part = float(counts[is_strange].sum()) / len(self.group)
+            if column.name in self._people.kept and part > RARELY:
+                yield Remark(
+                    "kept-not-shared",
+                    f"{percent(part)} of {both} have a value of {column.name} that the other group never has, and "
+                    "their twins keep it: such people do not occur in the rows",
+                )
+
+
+def _rates(people: _People, asked: _Asked, confidence: float) -> tuple[pd.DataFrame, tuple[float, float, float]]:
+    """Return the table of observed rates by group, and the ratio of the lowest to the highest with its interval."""
+    import pandas as pd
+
+    codes, rows = np.flatnonzero(people.counts), []
+    for code in codes:
+        which = people.own == code
+        figures: tuple[float, ...] = (math.nan,) * 3
+        if asked.outcome is not None:
+            weights = people.weights[which] if people.is_weighted else None
+            units = None if people.units is None else people.units[which]
+            gets = asked.gets(asked.outputs[which]).astype(bool)
+            found = clustered(gets, weights, units, split_confidence(confidence, len(codes)))
+            figures = found.share, *found.two_sided
+        rows.append((people.names[code], int(people.counts[code]), *figures, code in people.compared))
+    table = pd.DataFrame(rows, columns=["group", "n", "rate", "low", "high", "compared"])
+    ranked = table[table["compared"]].sort_values("rate", kind="stable")
+    least, most = ranked.iloc[0], ranked.iloc[-1]
+    if not most["rate"] > 0:
+        return table, (math.nan, 0.0, math.inf)
+    ends = least["low"] / most["high"], least["high"] / most["low"] if most["low"] else math.inf
+    return table, (least["rate"] / most["rate"], *ends)
+
+
+def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) -> Iterator[Remark]:
+    """Yield remarks on what stays, on the rows and on the model."""
+    if keep is None and not people.kept:
+        yield Remark(
+            "keep-not-said",
+            "no column stays unchanged, because none is named like age, race or country: which columns stay decides "
+            "the answer, so name them in `keep`",
+        )
+    small = [f"{people.names[code]} ({n:,} rows)" for code, n in enumerate(people.counts) if 0 < n < FEWEST]
+    if small:
+        yield Remark("small-group", f"a group with fewer than {FEWEST} rows is not compared: {listed(small)}")
+    if people.is_weighted:
+        yield Remark("learned-unweighted", "the twins are learned from the rows as they are, without their weights")
+    if not is_repeatable(asked.asker.model):
+        yield from unsteadiness(asked.asker, rows=asked.some)
 
 
 def _attribute_of(model: Any, domain: Domain, attribute: str | None) -> tuple[Domain, str]:
-    """Return the domain with all sensitive columns hidden that the model does not take, and the attribute to compare."""
+    """Return the domain with all sensitive columns hidden that the model does not take, and the one to compare."""
     taken = columns_of(model, domain)
-    lacking = [name for name in domain.sensitive if taken is not None and name not in taken]
-    hidden = [name for name in domain.sensitive if name in (*domain.hidden, *lacking)]
-    domain = domain.hiding(hidden) if set(hidden) - set(domain.hidden) else domain
+    hidden = [name for name in domain.sensitive if name in domain.hidden or (taken is not None and name not in taken)]
     if attribute is None and len(hidden) != 1:
-        rule = "must name one sensitive column that the model does not take"
-        known = ", ".join(hidden) or "none: the model takes them all, so compare its twins by estimate"
-        raise SettingError.about("attribute", f"{rule}; got None, known are {known}")
+        rule = "must name one of the sensitive columns that the model does not take"
+        raise SettingError.about("attribute", f"{rule}, which are {', '.join(hidden) or 'none'}; got None")
     name = hidden[0] if attribute is None else attribute
     if name not in hidden:
-        what = f"{name!r}, which the model takes" if name in domain.sensitive else f"{name!r}{nearest(name, hidden)}"
-        raise SettingError.about("attribute", f"must be a sensitive column that the model does not take, got {what}")
-    return domain, name
+        rule = f"must be a sensitive column that the model does not take ({', '.join(hidden) or 'none'})"
+        raise SettingError.about("attribute", f"{rule}, got {name!r}{nearest(name, hidden)}")
+    return domain if set(hidden) == set(domain.hidden) else domain.hiding(hidden), name
 
 
-def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> tuple[list[str], list[Remark]]:
-    """Return the columns that stay unchanged, in domain order, and a remark if nothing says which they are."""
+def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> list[str]:
+    """Return the columns that stay unchanged, in domain order."""
     names = [name for name in domain.names if name != attribute]
     if keep is None:
-        kept = [name for name in names if name in domain.sensitive or _words(name) & KEPT_WORDS]
-        text = (
-            "no column stays unchanged, because none is named like age, race or country: what stays decides the answer, "
-            "so say which do (keep=[...], or keep=[] for none)"
-        )
-        return kept, [] if kept else [Remark("keep-not-said", text)]
-    if isinstance(keep, str) or not isinstance(keep, Iterable):
+        return [name for name in names if name in domain.sensitive or _words(name) & KEPT_WORDS]
+    if isinstance(keep, str) or not isinstance(keep, Sequence):
         raise SettingError.about("keep", f"must be a list of columns, got {keep!r}")
-    given = list(keep)
-    for name in given:
+    for name in keep:
         if name not in names:
-            raise SettingError.about(
-                "keep", f"must name columns other than {attribute!r}, got {name!r}{nearest(name, names)}"
-            )
-    if set(names) <= set(given):
-        raise SettingError.about("keep", "must leave a column that may change, got all columns")
-    return [name for name in names if name in given], []
+            rule = f"must name columns other than {attribute!r}"
+            raise SettingError.about("keep", f"{rule}, got {name!r}{nearest(name, names)}")
+    if set(names) <= set(keep):
+        raise SettingError.about("keep", "must leave a column that may move, got all columns")
+    return [name for name in names if name in keep]
 
 
 def _words(name: str) -> set[str]:
     """Return the words in a column's name, in small letters.
 
-    >>> sorted(_words("native-country")), sorted(_words("ageAtFirstClaim"))
-    (['country', 'native'], ['age', 'at', 'claim', 'first'])
+    >>> sorted(_words("native-country")), sorted(_words("ageAtClaim"))
+    (['country', 'native'], ['age', 'at', 'claim'])
     """
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
 
 
-def _taken(column: Column, which: Codes) -> Column:
-    """Return a column of some of the rows; the rows in `firsts` are numbered among these."""
-    known, codes = np.unique(column.codes[which], return_inverse=True)
-    firsts = np.unique(codes.reshape(-1), return_index=True)[1]
-    is_last_missing = column.has_missing and known[-1] == len(column.firsts) - 1
-    fine, coarse = (np.unique(bins[which], return_inverse=True)[1].reshape(-1) for bins in (column.fine, column.coarse))
-    return replace(
-        column, codes=codes.reshape(-1), firsts=firsts, has_missing=bool(is_last_missing), fine=fine, coarse=coarse
-    )
-
-
-def _interval(
-    hits: Mask, allowed: Mask, weights: Floats, units: Codes, confidence: float
-) -> tuple[float, float, float]:
-    """Return the mean flip probability and its interval, by draw, then person.
-
-    Two sources of error add up as squares. The one is which people were drawn: a person's draws are one group, and so
-    are a unit's people. The other is that the distributions are learned: each draw has learned them from other rows, so
-    that the spread of the draws' shares tells it.
-    """
-    from scipy.special import stdtrit
-
-    each = np.where(allowed, weights / np.maximum(allowed.sum(axis=0), 1), 0.0)
-    kept = allowed.ravel()
-    found = clustered(hits.ravel()[kept], each.ravel()[kept], np.tile(units, len(hits))[kept], confidence)
-    shares = (hits * weights).sum(axis=1) / np.maximum((allowed * weights).sum(axis=1), 1e-300)
-    learned = -float(stdtrit(len(hits) - 1, (1 - confidence) / 2)) * float(shares.std(ddof=1))
-    low, high = (math.hypot(end - found.share, learned) for end in found.two_sided)
-    return found.share, max(0.0, found.share - low), min(1.0, found.share + high)
-
-
-def _direction(
-    good: Favourable | None,
-    oracle: Oracle,
-    outputs: NDArray[Any],
-    hits: Mask,
-    weights: Floats,
-    group: Codes,
-    names: tuple[str, str],
-) -> tuple[str | None, float]:
-    """Return the group that is worse off in most flips, and the part of the flips; (None, NaN) if it is not known."""
-    if good is None or not hits.any():
-        return None, math.nan
-    present = np.ones(outputs.shape[:2], dtype=bool)
-    above = oracle.threshold + oracle.resolution
-    own_denied, twin_denied = (
-        good.denied(outputs, present, place, above).reshape(hits.shape) & hits for place in (0, 1)
-    )
-    by_group = [
-        float((weights * (own_denied & (group == g))).sum() + (weights * (twin_denied & (group != g))).sum())
-        for g in (0, 1)
-    ]
-    if by_group[0] == by_group[1]:
-        return None, math.nan
-    worst = int(by_group[1] > by_group[0])
-    return names[worst], by_group[worst] / float((weights * hits).sum())
-
-
-def _reproduced(is_outcome: Any, own: NDArray[Any], twins: _Twins, weights: Floats, group: Codes) -> float:
-    """Return the part of the difference between the groups' rates that moving people from one to the other makes.
-
-    It is NaN if the observed difference is not larger than chance explains.
-    """
-    gets, as_twin = is_outcome(own), is_outcome(twins.outputs).mean(axis=0)
-    parts = [group == 0, group == 1]
-    rates = [np.average(gets[part], weights=weights[part]) for part in parts]
-    moved = [np.average(as_twin[part], weights=weights[part]) for part in parts]
-    error = math.sqrt(sum(rate * (1 - rate) / part.sum() for rate, part in zip(rates, parts, strict=True)))
-    difference = rates[1] - rates[0]
-    if abs(difference) <= 3 * error:
-        return math.nan
-    return float(((moved[0] - rates[0]) + (rates[1] - moved[1])) / (2 * difference))
-
-
-def _not_reproduced(names: tuple[str, str], part: float) -> str:
-    return (
-        f"twins reproduce {percent(max(0.0, part))} of the difference between the rates of {' and '.join(names)}: the "
-        "rest is due to columns that stay, or to dependences that were not found"
-    )
-
-
-def _told_apart(
-    columns: Sequence[Column], group: Codes, kept: Sequence[str], moved: Codes, seed: int
-) -> tuple[float, float, float]:
-    """Return the area under the curve of a classifier of the groups: by kept columns, by all, and by all after moving.
-
-    Each is the lower end of its interval but for the last, so that chance tells no groups apart.
-    """
-    values = np.stack([column.codes for column in columns], axis=1)
-    is_kept = np.array([column.name in kept for column in columns])
-    by_kept = _auc(values[:, is_kept], group, seed) if is_kept.any() else 0.5
-    after = []
-    for target in (0, 1):
-        real, twins = values[group == target], moved[group != target]
-        labels = np.repeat([0, 1], [len(real), len(twins)])
-        after.append(_auc(np.concatenate([real, twins]), labels, seed))
-    return by_kept, _auc(values, group, seed), float(np.mean(after))
-
-
-def _auc(values: Codes, labels: Codes, seed: int) -> float:
-    """Return the lower end of the interval of the area under the curve of a classifier, tested on half of the rows."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(MATCHED,)))
-    rows = np.concatenate([rng.permutation(np.flatnonzero(labels == each))[:MOST_TRIED] for each in (0, 1)])
-    half = np.arange(len(rows)) % 2 == 0
-    learn, test = rows[half], rows[~half]
-    model = HistGradientBoostingClassifier(max_iter=40, early_stopping=False, random_state=0)
-    model.fit(values[learn], labels[learn])
-    auc, n = auc_of(model.predict_proba(values[test])[:, 1], labels[test] == 1)
-    return max(0.5, wilson(auc, n, 2.0)[0])
-
-
-def _doubts(
-    transport: Transport,
-    group: Codes,
-    told: tuple[float, float, float],
-    names: tuple[str, str],
-    kept: Sequence[str],
-    n_pairs: int,
-) -> Iterator[Remark]:
-    """Yield remarks on what could be wrong with the twins of two groups although it looks right."""
-    is_open = any(edges.is_open for edges in transport.edges)
-    both = " and ".join(names)
-    before, after = told[1] - told[0], told[2] - told[0]
-    if not is_open and before > TOLD_APART:
-        yield Remark(
-            "no-edge",
-            f"a classifier tells {both} apart (area under the curve at least {told[1]:.2f}), but no column is shown to "
-            "depend on them, so a share of 0% would say nothing",
-        )
-    elif after > TOLD_APART:
-        yield Remark(
-            "twins-told-apart",
-            f"a classifier still tells twins of {both} from real people (area under the curve at least {told[2]:.2f}): "
-            "the twins lack some dependences between columns",
-        )
-    n = np.bincount(group, minlength=2)
-    smallest = _least_shown(n, transport.error * n_pairs)
-    if smallest > NOTICED:
-        yield Remark(
-            "weak-tests",
-            f"with {n.min():,} rows in the smaller group of {both}, a column whose frequencies differ by less than "
-            f"{percent(smallest)} may not have been moved",
-        )
-    yield from _strange(transport, group, kept, names)
-
-
-def _least_shown(n: Codes, error: float) -> float:
-    """Return the difference of two frequencies near 1/2 that a test at this error shows with a chance of 80%."""
-    from scipy.special import ndtri
-
-    return float((ndtri(1 - error / 2) + ndtri(0.8)) * math.sqrt(0.25 * (1 / n[0] + 1 / n[1])))
-
-
-def _strange(transport: Transport, group: Codes, kept: Sequence[str], names: tuple[str, str]) -> Iterator[Remark]:
-    """Yield a remark for each kept column with values that people of the other group do not have."""
-    for column in transport.columns:
-        if column.name in kept:
-            counts = np.bincount(column.codes * 2 + group, minlength=2 * len(column.firsts)).reshape(-1, 2)
-            part = float((counts.sum(axis=1) * (counts.min(axis=1) == 0) * (counts.max(axis=1) >= FEWEST)).sum()) / len(
-                group
-            )
-            if part > RARELY:
-                yield Remark(
-                    "kept-not-shared",
-                    f"{percent(part)} of {' and '.join(names)} have a value of {column.name} that nobody of the other "
-                    "group has, and their twins keep it: no such people were seen",
-                )
-
-
-def _told(number: float) -> str:
-    return "n/a" if math.isnan(number) else percent(number)
-
-
-def _ratio_words(ratio: tuple[float, float, float]) -> str:
-    if math.isnan(ratio[0]):
-        return "not known"
-    return f"{ratio[0]:.2f} (interval {ratio[1]:.2f} to {ratio[2]:.2f})"
+def _allowed(domain: Domain, frame: pd.DataFrame) -> Mask:
+    """Return a mask of the twins that the constraints allow; a twin with values outside the domain is allowed."""
+    allowed = np.ones(len(frame), dtype=bool)
+    if domain.is_restricted:
+        codes = domain.encode(frame, nearest=True)
+        inside = (codes >= 0).all(axis=1)
+        allowed[inside] = domain.allows(codes[inside])
+    return allowed
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
