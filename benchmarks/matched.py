@@ -286,7 +286,8 @@ def estimated(name: str, seed: int, **settings: Any) -> tuple[Matched, Any]:
 
 def in_worlds(quick: bool) -> Iterator[Row]:
     """Estimated shares and lists against the truth, by world."""
-    off, right, listed = [], 0, 0
+    off: list[float] = []
+    right = listed = 0
     for name in WORLDS:
         mine, mine_right, mine_listed = [], 0, 0
         for seed in range(2 if quick else 20):

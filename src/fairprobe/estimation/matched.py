@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.blocks import Block, Remark, Result, Sentence, Table
+from fairprobe.blocks import Block, Column, Remark, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.values import plain
@@ -205,7 +205,7 @@ class Matched(Result):
             ),
         ]
         if self.outcome is not None:
-            columns = {
+            columns: dict[str, Column] = {
                 "group": ("group", value),
                 "#rows": ("n", "{:,}".format),
                 "#rate": ("rate", percent),

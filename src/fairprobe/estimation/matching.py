@@ -543,7 +543,8 @@ class _Structure:
         """Return what a column depends on, where tests show that it does: columns before it, and the attribute."""
         edges = Edges(place, tuple(self._parents(place, before)), never=tuple(self._never(place, before)))
         _, column = _line(self._columns, edges, self._group, self._learned)
-        return replace(edges, is_open=self._is_shown(column.coarse, self._group, edges.parents, self.error))
+        given = [self._columns[parent].coarse for parent in edges.parents]
+        return replace(edges, is_open=self._is_shown(column.coarse, self._group, given, self.error))
 
     def _never(self, place: int, before: Sequence[int]) -> Iterator[tuple[int, int, Mask]]:
         """Yield the earlier columns with bins that never occur with some of a column's although chance would do it."""
@@ -568,18 +569,17 @@ class _Structure:
             if gains[best] <= 0:
                 break
             coarse = self._columns[best].coarse
-            if self._is_shown(self._columns[place].coarse, coarse, parents, ERROR / len(self._columns) ** 2):
+            if self._is_shown(self._columns[place].coarse, coarse, given, ERROR / len(self._columns) ** 2):
                 parents.append(best)
                 given.append(coarse)
                 score += gains[best]
         return parents
 
-    def _is_shown(self, one: Codes, other: Codes, given: Sequence[int], error: float) -> bool:
+    def _is_shown(self, one: Codes, other: Codes, given: Sequence[Codes], error: float) -> bool:
         """Return True if a test shows that two columns of bins depend on each other, given the bins of others."""
         strata = np.zeros(len(self._tested), dtype=np.int64)
         for each in given:
-            coarse = self._columns[each].coarse
-            strata = strata * (int(coarse.max()) + 1) + coarse[self._tested]
+            strata = strata * (int(each.max()) + 1) + each[self._tested]
         return association(one[self._tested], other[self._tested], _renumbered(strata)) <= error
 
 
