@@ -167,11 +167,22 @@ def test_each_pair_of_groups_has_its_own_share():
     assert {pair.groups for pair in found.pairs} == {("a", "b"), ("a", "c"), ("b", "c")}
     by_groups = {pair.groups: pair for pair in found.pairs}
     assert by_groups["b", "c"].value < 0.01 < by_groups["a", "c"].value
-    assert found.value == max(pair.value for pair in found.pairs)
+    for name in ("value", "low", "high"):
+        assert getattr(found, name) == max(getattr(pair, name) for pair in found.pairs)
     assert found.has("small-group")
     assert "d (10 rows)" in dict(found.health)["small-group"]
     assert not found.rates.set_index("group").loc["d", "compared"]
     assert found.flips[:10].isna().all()
+
+
+def test_a_placebo_shows_what_small_numbers_do():
+    """Whole hours differ for parents alone, but the distributions of all others are learned as well."""
+    X = people(3000)
+    assert estimated(X).pairs[0].floor < 0.1 * estimated(X).value
+    X["income"] = np.round(X["income"] + 100 * (X["group"] == "m") * (X["married"] == "yes"))
+    noisy = estimated(X[:400], lambda X: (X["income"] < 33) & (X["married"] == "no"))
+    assert noisy.pairs[0].floor > 0
+    assert noisy.has("noisy-twins") == (noisy.pairs[0].floor > 0.25 * noisy.value)
 
 
 def test_any_index_and_a_seed():
@@ -214,6 +225,8 @@ def test_what_could_be_wrong_is_said():
     assert kept.has("kept-not-shared")
     assert kept.has("difference-not-reproduced")
     assert estimated(X[:200]).has("weak-tests")
+    assert estimated(X.assign(group=X["group"].where(X.index % 5 > 0))).has("rows-left-out")
+    assert estimated(X, lambda X: np.random.default_rng().random(len(X)) > 0.5).unsteady
 
 
 def parity(n_columns):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from fairprobe.estimation.favourable import classes_of, in_order, read_favourabl
 from fairprobe.estimation.matching import Transport, columns_of_rows
 from fairprobe.estimation.populations import FEW
 from fairprobe.estimation.proxies import auc_of, wilson
-from fairprobe.estimation.share import as_number, checked_role
+from fairprobe.estimation.share import UNSTEADY, as_number, checked_role
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
@@ -74,10 +74,16 @@ MOST_TRIED = 4_000
 RARELY = 0.01
 """Part of the people above which a remark says that values they keep do not occur in the other group; chosen."""
 
+NOISE = 0.25
+"""Part of the share that a placebo may flip without a remark; chosen."""
+
+LEFT_OUT = 0.1
+"""Part of the rows that may be left out without a remark; chosen."""
+
 NOTICED = 0.1
 """Difference of a frequency between groups that the tests must be able to show, else a remark says so; chosen."""
 
-FIGURES = ("value", "low", "high", "worse", "reproduced")
+FIGURES = ("value", "low", "high", "floor", "worse", "reproduced")
 """Names of the numbers of a pair."""
 
 
@@ -92,6 +98,9 @@ class Pair:
     high: float
     """Upper end of the two-sided interval; `low` is the lower end. NaN for training rows."""
     n: int
+    floor: float
+    """Part of the people whose outcome a placebo flips: to be moved between two groups formed at random, by the same
+    dependences. It tells how much of the share may be due to the small number of rows."""
     flips: Floats
     """Flip probability by row of X; NaN for a row of another group, or without an allowed twin."""
     columns: pd.DataFrame
@@ -121,19 +130,19 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Matched(Result):
-    """The share of people whose matched twin gets another outcome.
-
-    With several pairs of groups, the figures are those of the pair with the largest share, and the intervals of all
-    pairs hold together.
-    """
+    """The share of people whose matched twin gets another outcome: the largest share of all pairs of groups."""
 
     attribute: str
     value: float
     """Mean flip probability of the people in the first pair; NaN if the question was refused."""
     low: float
     high: float
+    """Upper end of the interval of the largest share; `low` is the lower end. The intervals of all pairs hold together,
+    so that a limit above `high` holds for every pair. Both are NaN for training rows."""
     n: int
+    """Number of people in the first pair."""
     worse_off: str | None
+    """The group that is worse off in most flips of the first pair; None if this is not known."""
     pairs: tuple[Pair, ...]
     """The pairs of groups, the one with the largest share first."""
     keep: tuple[str, ...]
@@ -161,6 +170,16 @@ class Matched(Result):
     seed: int
     health: tuple[Remark, ...] = ()
 
+    @property
+    def is_count(self) -> bool:
+        """True for rows that the model was trained on: they represent nobody else, so the share is only a count."""
+        return self.rows_are == "training"
+
+    @property
+    def unsteady(self) -> str | None:
+        """The reason why the model's answers are unreliable, in words; None if no health check says so."""
+        return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
+
     def has(self, check: str) -> bool:
         """Return True if a health check of this name has a remark."""
         return check in dict(self.health)
@@ -175,8 +194,7 @@ class Matched(Result):
         """Return the share in words, with its interval; `limit` gives it enough digits to differ from a limit."""
         if math.isnan(self.value):
             return f"Matched twins of the other {self.attribute} say nothing here: {dict(self.health)['no-edge']}."
-        count = math.isnan(self.low)
-        interval = "a count of training rows" if count else f"interval {between(self.low, self.high, limit)}"
+        interval = "a count of training rows" if self.is_count else f"interval {between(self.low, self.high, limit)}"
         pair = f" ({self.pairs[0].name})" if len(self.pairs) > 1 else ""
         said = f"{percent(self.value, limit)} of {self.n:,} people{pair} get another outcome as their matched twin of "
         said += f"the other {self.attribute} ({interval})."
@@ -198,6 +216,7 @@ class Matched(Result):
                     "#share": lambda pair: percent(pair.value),
                     "interval": lambda pair: between(pair.low, pair.high),
                     "#people": lambda pair: f"{pair.n:,}",
+                    "#placebo": lambda pair: percent(pair.floor),
                     "#difference reproduced": lambda pair: percent(pair.reproduced),
                     "#told apart after moving": lambda pair: f"{pair.told[2]:.2f}",
                 },
@@ -216,7 +235,12 @@ class Matched(Result):
             blocks.append(
                 Sentence(f"Lowest rate divided by the highest: {lowest:.2f} (interval {low:.2f} to {high:.2f}).")
             )
-        blocks.append(Table.of_frame(self.pairs[0].columns, "How columns move", most_rows=100))
+        moves: dict[str, Column] = {
+            "column": ("column", value),
+            "depends on": lambda row: "stays" if row["kept"] else row["depends on"],
+            "#differs in twins": ("changed", percent),
+        }
+        blocks.append(Table.of_records(self.pairs[0].columns.to_dict("records"), moves, "How columns move"))
         return [*blocks, *self.health]
 
     def jsonable(self) -> dict[str, Any]:
@@ -294,7 +318,11 @@ def matched_share(
     health = [*_doubts_of_rows(people, asked, keep), *(remark for pair in pairs for remark in pair.health)]
     return Matched(
         attribute=attribute,
-        **{name: getattr(first, name) for name in ("value", "low", "high", "n", "worse_off")},
+        value=first.value,
+        low=max(pair.low for pair in pairs),
+        high=max(pair.high for pair in pairs),
+        n=first.n,
+        worse_off=first.worse_off,
         pairs=(first, *others),
         keep=tuple(kept),
         keep_given=keep is not None,
@@ -398,21 +426,30 @@ class _Comparison:
         self.transport = Transport.learn(self.columns, self.group, people.kept, tested=alone, n_pairs=n_pairs)
         self.rng = np.random.default_rng(np.random.SeedSequence(stream[0], spawn_key=(MATCHED, stream[1])))
         learned = (self.transport.resampled(self.rng, self.units) for _ in range(n_draws))
-        blocks = [np.arange(i, min(i + PEOPLE, len(self.which))) for i in range(0, len(self.which), PEOPLE)]
-        self.draws = np.stack([np.concatenate([each.draw(block, self.rng) for block in blocks]) for each in learned])
-        """Values of the twins, as numbers by draw, then person, then column."""
-        parts = [self._outputs(block) for block in blocks]
-        self.outputs, self.allowed = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+        self.blocks = [np.arange(i, min(i + PEOPLE, len(self.which))) for i in range(0, len(self.which), PEOPLE)]
+        self.draws, self.outputs, self.allowed = self._twins(learned)
 
-    def _outputs(self, block: Codes) -> tuple[NDArray[Any], Mask]:
-        """Return by draw, then person, for a block of people: the outputs for their twins, and if these are allowed.
+    def _twins(self, transports: Iterable[Transport]) -> tuple[Codes, NDArray[Any], Mask]:
+        """Return everybody's twins by each transport: values as numbers, the model's outputs, and if each is allowed.
+
+        The arrays are by transport, then person.
+        """
+        moved = [np.concatenate([each.draw(block, self.rng) for block in self.blocks]) for each in transports]
+        draws = np.stack(moved).astype(np.int32)
+        parts = zip(*(self._outputs(draws[:, block], block) for block in self.blocks), strict=True)
+        outputs, allowed = (np.concatenate(part, axis=1) for part in parts)
+        return draws, outputs, allowed
+
+    def _outputs(self, draws: Codes, block: Codes) -> tuple[NDArray[Any], Mask]:
+        """Return the outputs for the twins of a block of people, and if these are allowed; by draw, then person.
 
         Equal twins are asked about once.
         """
         import pandas as pd
 
-        shape = self.draws.shape[0], len(block)
-        values, group = self.draws[:, block].reshape(-1, self.draws.shape[2]), np.tile(self.group[block], shape[0])
+        shape = draws.shape[:2]
+        values = draws.reshape(-1, draws.shape[2]).astype(np.int64)
+        group = np.tile(self.group[block], shape[0])
         key = group
         for column in values.T:
             key = pd.factorize(key * (int(column.max()) + 1) + column)[0].astype(np.int64)
@@ -430,13 +467,20 @@ class _Comparison:
     def pair(self, confidence: float, role: str) -> Pair:
         """Return the figures of the comparison, with the interval at the given confidence."""
         own = self._asked.outputs[self.which]
-        both = np.stack([np.broadcast_to(own, self.outputs.shape), self.outputs]).reshape(2, -1, *own.shape[1:])
-        hits = self._asked.oracle.are_discriminatory(both).reshape(self.allowed.shape) & self.allowed
+        both, hits = self._hits(self.outputs, self.allowed)
+        _, *placebo = self._twins([self.transport.shuffled(self.rng)])
+        floor = float(np.average(self._hits(*placebo)[1][0], weights=self.weights))
         n_allowed = self.allowed.sum(axis=0)
         told = self._told_apart()
         health = list(self._doubts(told))
         is_refused = "no-edge" in dict(health) or not n_allowed.any()
         share, low, high = (math.nan, 0.0, 1.0) if is_refused else self._share(hits, confidence)
+        if floor > NOISE * share:
+            text = (
+                f"a placebo, two groups formed at random, flips {percent(floor)} of {' and '.join(self.names)}: so "
+                f"much of the {percent(share)} may be due to the small number of rows"
+            )
+            health.append(Remark("noisy-twins", text))
         flips = np.full(len(self._people.own), np.nan)
         if not is_refused:
             flips[self.which] = np.where(n_allowed > 0, hits.sum(axis=0) / np.maximum(n_allowed, 1), np.nan)
@@ -454,6 +498,7 @@ class _Comparison:
             low=math.nan if role == "training" else low,
             high=math.nan if role == "training" else high,
             n=int((n_allowed > 0).sum()),
+            floor=floor,
             flips=flips,
             columns=self._described(),
             worse_off=worse_off,
@@ -462,6 +507,12 @@ class _Comparison:
             told=told,
             health=tuple(health),
         )
+
+    def _hits(self, outputs: NDArray[Any], allowed: Mask) -> tuple[NDArray[Any], Mask]:
+        """Return the outputs of people beside those of their twins, in one row, and a mask of the flips, by draw."""
+        own = self._asked.outputs[self.which]
+        both = np.stack([np.broadcast_to(own, outputs.shape), outputs]).reshape(2, -1, *own.shape[1:])
+        return both, self._asked.oracle.are_discriminatory(both).reshape(allowed.shape) & allowed
 
     def _share(self, hits: Mask, confidence: float) -> tuple[float, float, float]:
         """Return the mean flip probability and its interval; `hits` are by draw, then person.
@@ -618,6 +669,10 @@ def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) 
     small = [f"{people.names[code]} ({n:,} rows)" for code, n in enumerate(people.counts) if 0 < n < FEWEST]
     if small:
         yield Remark("small-group", f"a group with fewer than {FEWEST} rows is not compared: {listed(small)}")
+    n_left_out, n = int((people.own < 0).sum()), len(people.own)
+    if n_left_out > LEFT_OUT * n:
+        text = f"{n_left_out:,} of {n:,} rows are left out, as their {people.attribute} is unknown or not compared"
+        yield Remark("rows-left-out", text)
     if people.is_weighted:
         yield Remark("learned-unweighted", "the twins are learned from the rows as they are, without their weights")
     if not is_repeatable(asked.asker.model):

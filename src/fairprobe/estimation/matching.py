@@ -378,12 +378,23 @@ class Transport:
         """
         units = np.arange(len(self._rows)) if units is None else units[self._rows]
         n_units = int(units.max()) + 1
-        rows = np.repeat(self._rows, np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units])
+        times = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)
+        return self._relearned(self._group, np.repeat(self._rows, times[units]))
+
+    def shuffled(self, rng: np.random.Generator) -> Transport:
+        """Return the transport between two groups formed at random, with the same dependences.
+
+        These groups do not differ, so that whatever moves is due to the number of rows.
+        """
+        return self._relearned(rng.permutation(self._group), self._rows)
+
+    def _relearned(self, group: Codes, rows: Codes) -> Transport:
+        """Return the transport with its distributions learned from other groups or rows, and the same dependences."""
         steps = [
-            step if isinstance(step, Edges) else Step(step.edges, self.columns, self._group, rows, step.strengths)
+            step if isinstance(step, Edges) else Step(step.edges, self.columns, group, rows, step.strengths)
             for step in self.steps
         ]
-        return Transport(self.columns, self._group, steps, rows, self.error)
+        return Transport(self.columns, group, steps, rows, self.error)
 
     def draw(self, rows: Codes, rng: np.random.Generator) -> Codes:
         """Return the values of some rows, moved to the other group, as numbers by row, then column."""
