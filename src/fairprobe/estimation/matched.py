@@ -96,7 +96,7 @@ class Pair:
     """Mean flip probability of the people of both groups, by weight; NaN if the question was refused."""
     low: float
     high: float
-    """Upper end of the two-sided interval; `low` is the lower end. NaN for training rows."""
+    """Upper end of the two-sided interval; `low` is the lower end, less `floor`. NaN for training rows."""
     n: int
     floor: float
     """Part of the people whose outcome a placebo flips: to be moved between two groups formed at random, by the same
@@ -279,7 +279,8 @@ def matched_share(
     """Estimate how many people get another outcome as a matched twin: at the same place in the other group.
 
     The twins are learned from the rows, without their weights. The interval is for the people that the rows were drawn
-    from. It takes as given which columns were found to depend on which.
+    from. It takes as given which columns were found to depend on which. Small numbers of rows add flips: so many as a
+    placebo shows, two groups formed at random, are taken off the lower end.
 
     Args:
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
@@ -475,6 +476,7 @@ class _Comparison:
         health = list(self._doubts(told))
         is_refused = "no-edge" in dict(health) or not n_allowed.any()
         share, low, high = (math.nan, 0.0, 1.0) if is_refused else self._share(hits, confidence)
+        low = max(0.0, low - floor)  # noise adds flips, at most as many as where groups do not differ
         if floor > NOISE * share:
             text = (
                 f"a placebo, two groups formed at random, flips {percent(floor)} of {' and '.join(self.names)}: so "
@@ -529,7 +531,7 @@ class _Comparison:
         by_draw = (hits * each).sum(axis=1) / np.maximum(each.sum(axis=1), 1e-300)
         learned = -float(stdtrit(len(hits) - 1, (1 - confidence) / 2)) * float(by_draw.std(ddof=1))
         low, high = (math.hypot(end - found.share, learned) for end in found.two_sided)
-        return found.share, max(0.0, found.share - low), min(1.0, found.share + high)
+        return found.share, found.share - low, min(1.0, found.share + high)
 
     def _direction(self, both: NDArray[Any], hits: Mask) -> tuple[str | None, float]:
         """Return the group that is worse off in most flips, and in which part; (None, NaN) if that is not known."""
