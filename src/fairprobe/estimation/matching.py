@@ -11,13 +11,13 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.factors import Factor, _Learner
+from fairprobe.domain.factors import _Learner, strongest
 from fairprobe.domain.parameters import Category, Parameter
 from fairprobe.domain.values import as_floats, by_quantiles, follows
 
@@ -276,36 +276,23 @@ class Step:
     """How one column moves: the distributions of its bins, learned from rows, by combination of the parents' bins."""
 
     def __init__(
-        self, edges: Edges, columns: Sequence[Column], group: Codes, rows: Codes, strengths: tuple[float, ...] = ()
+        self, edges: Edges, columns: Sequence[Column], group: Codes, rows: Codes, weights: Weights | None = None
     ) -> None:
-        """Learn the distributions from some rows; `strengths` has the weights that were learned before, if they were.
+        """Learn the distributions from some rows, with weights of smaller distributions in thin ones.
 
-        How much a thin distribution leans on that without its last column is learned from coarse bins: what is right
-        for the probability of a fine bin would blur ranks. The groups as a whole do not lean on each other.
+        The weights are learned by default, from coarse bins if values have an order: what is right for the probability
+        of a fine bin would blur ranks.
         """
         self.edges = edges
         self.line, self.column = _line(columns, edges, group, rows)
-        given = [group, *(columns[each].coarse for each in edges.parents)][not edges.is_open :]
-        if not strengths:
-            strengths = _learned(given, self.column.coarse if self.column.is_ordered else self.column.fine, rows)[0]
-            strengths = (strengths[0], min(strengths[1], LEAN), *strengths[2:]) if edges.is_open else strengths
-        self.strengths = strengths
-        self.factor = Factor(len(given), tuple(range(len(given))), strengths, _counted(given, self.column.fine, rows))
+        given = [group if edges.is_open else np.zeros_like(group), *(columns[each].coarse for each in edges.parents)]
+        bins = self.column.coarse if self.column.is_ordered else self.column.fine
+        self.weights = weights or _weights(given, bins, rows)
+        counts = _counted(given, self.column.fine, rows)
+        self.shape = counts.shape[:-1]
+        self.chances = _possible_only(_distributions(counts, self.weights), counts).reshape(-1, counts.shape[-1])
+        """The probability of each fine bin, by combination of the group and the parents' bins."""
         self.known = _Values(self.column, rows)
-        self.chances = self._chances()
-
-    def _chances(self) -> Floats:
-        """Return the probability of each fine bin, by combination of the parents' bins; 0 for what never occurs."""
-        counts, chances = self.factor.counts, self.factor.chances
-        n_parents, alone = counts.ndim - 1, counts.reshape(-1, counts.shape[-1]).sum(axis=0)
-        possible = np.ones(counts.shape, dtype=bool)
-        for place in range(n_parents):
-            seen = counts.sum(axis=tuple(other for other in range(n_parents) if other != place), keepdims=True)
-            possible &= seen > RARE * seen.sum(axis=-1, keepdims=True) * alone / alone.sum()
-        masked = np.where(possible.reshape(chances.shape), chances, 0.0)
-        none = masked.sum(axis=1) == 0
-        masked[none] = chances[none]
-        return masked / masked.sum(axis=1, keepdims=True)
 
     def moved(
         self, columns: Sequence[Column], own: Codes, now: Codes, group: Codes, rows: Codes, noise: Floats
@@ -331,7 +318,65 @@ class Step:
     def _contexts(self, columns: Sequence[Column], values: Codes, group: Codes) -> Codes:
         """Return the number of the combination of the bins that the column depends on, for rows with these values."""
         bins = [columns[parent].bin_of(1)[each] for parent, each in zip(self.edges.parents, values.T, strict=True)]
-        return self.factor.contexts([*([group] if self.edges.is_open else []), *bins, group])
+        group = group if self.edges.is_open else np.zeros_like(group)
+        return np.ravel_multi_index((group, *bins), self.shape).astype(np.int64)
+
+
+class Weights(NamedTuple):
+    """Weights, in rows, of a smaller distribution in that of a combination of bins: for no parent, one and two."""
+
+    pooled: tuple[float, ...]
+    """Weights in the distribution of both groups together, of that without the last parent."""
+    apart: tuple[float, ...]
+    """Weights in the distribution of one group, of what both groups together and the smaller one suggest."""
+
+
+def _weights(given: Sequence[Codes], bins: Codes, rows: Codes) -> Weights:
+    """Return the weights with which the distributions of bins, given the group and other columns, fit the rows."""
+    pooled, _ = _learned(given[1:], bins, rows)
+    counts = _counted(given, bins, rows)
+    apart = [LEAN]
+    for n_parents in range(1, len(given)):
+        some = counts.sum(axis=tuple(range(n_parents + 1, len(given))))
+        expected = _distributions(some, Weights(pooled, (*apart, math.inf)))
+        filled = np.nonzero(some)
+        totals = np.broadcast_to(some.sum(axis=-1, keepdims=True), some.shape)
+        apart.append(strongest(some[filled], totals[filled], expected[filled])[0])
+    return Weights(pooled, tuple(apart))
+
+
+def _distributions(counts: Codes, weights: Weights) -> Floats:
+    """Return the probability of each bin, by group, then bins of the parents; `counts` are the numbers of rows.
+
+    A thin combination leans on the one without its last parent. In how the groups differ, it leans on how they differ
+    there. So what is due to few rows is the same for both groups, and moves nobody.
+    """
+    n_parents = counts.ndim - 2
+    pooled: Floats = np.full(counts.shape[-1], 1 / counts.shape[-1])
+    apart = np.broadcast_to(pooled, (len(counts), counts.shape[-1]))
+    for n in range(n_parents + 1):
+        some = counts.sum(axis=tuple(range(n + 1, n_parents + 1)))
+        ratio = apart / pooled
+        both = some.sum(axis=0)
+        smaller = pooled[..., None, :] if n else pooled
+        pooled = (both + weights.pooled[n] * smaller) / (both.sum(axis=-1, keepdims=True) + weights.pooled[n])
+        lean = pooled * (ratio[..., None, :] if n else ratio)
+        lean /= lean.sum(axis=-1, keepdims=True)
+        weight = weights.apart[n]
+        apart = lean if weight == math.inf else (some + weight * lean) / (some.sum(axis=-1, keepdims=True) + weight)
+    return apart
+
+
+def _possible_only(chances: Floats, counts: Codes) -> Floats:
+    """Return the probabilities with 0 for bins that never occur with the group, or with the bin of a parent."""
+    n_parents, alone = counts.ndim - 1, counts.reshape(-1, counts.shape[-1]).sum(axis=0)
+    possible = np.ones(counts.shape, dtype=bool)
+    for place in range(n_parents):
+        seen = counts.sum(axis=tuple(other for other in range(n_parents) if other != place), keepdims=True)
+        possible &= seen > RARE * seen.sum(axis=-1, keepdims=True) * alone / alone.sum()
+    masked = np.where(possible, chances, 0.0)
+    masked = np.where(masked.any(axis=-1, keepdims=True), masked, chances)
+    return masked / masked.sum(axis=-1, keepdims=True)
 
 
 class Transport:
@@ -391,7 +436,7 @@ class Transport:
     def _relearned(self, group: Codes, rows: Codes) -> Transport:
         """Return the transport with its distributions learned from other groups or rows, and the same dependences."""
         steps = [
-            step if isinstance(step, Edges) else Step(step.edges, self.columns, group, rows, step.strengths)
+            step if isinstance(step, Edges) else Step(step.edges, self.columns, group, rows, step.weights)
             for step in self.steps
         ]
         return Transport(self.columns, group, steps, rows, self.error)
