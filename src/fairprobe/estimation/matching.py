@@ -42,8 +42,10 @@ MOST_ROWS = 20_000
 FEWEST_SMOOTH, MOST_ALIKE = 20, 0.1
 """Smallest number of values of a smooth number, and largest part of the rows with one value; chosen."""
 
-LEAN = 0.5
-"""Weight, in rows, of the distribution of all rows in that of a group; chosen: next to nothing."""
+LEAN, MOST_LEAN = 0.5, 300.0
+"""Weight, in rows, of the distribution of all rows in that of a group, and the largest weight of what is expected of a
+group given the bins of others. Chosen: with more, groups that differ for some people only would be made alike; with
+less, a placebo flips more."""
 
 RARE = 0.01
 """Number of rows with a pair of bins, as a part of that expected by chance, up to which the pair counts as impossible;
@@ -338,18 +340,19 @@ def _weights(given: Sequence[Codes], bins: Codes, rows: Codes) -> Weights:
     apart = [LEAN]
     for n_parents in range(1, len(given)):
         some = counts.sum(axis=tuple(range(n_parents + 1, len(given))))
-        expected = _distributions(some, Weights(pooled, (*apart, math.inf)))
+        expected = _distributions(some, Weights(pooled, (*apart, math.inf)), less=1)
         filled = np.nonzero(some)
         totals = np.broadcast_to(some.sum(axis=-1, keepdims=True), some.shape)
-        apart.append(strongest(some[filled], totals[filled], expected[filled])[0])
+        apart.append(min(MOST_LEAN, strongest(some[filled], totals[filled], expected[filled])[0]))
     return Weights(pooled, tuple(apart))
 
 
-def _distributions(counts: Codes, weights: Weights) -> Floats:
+def _distributions(counts: Codes, weights: Weights, less: int = 0) -> Floats:
     """Return the probability of each bin, by group, then bins of the parents; `counts` are the numbers of rows.
 
     A thin combination leans on the one without its last parent. In how the groups differ, it leans on how they differ
-    there. So what is due to few rows is the same for both groups, and moves nobody.
+    there. So what is due to few rows is the same for both groups, and moves nobody. With `less` 1, a row counts in no
+    distribution by which it is judged itself.
     """
     n_parents = counts.ndim - 2
     pooled: Floats = np.full(counts.shape[-1], 1 / counts.shape[-1])
@@ -357,7 +360,7 @@ def _distributions(counts: Codes, weights: Weights) -> Floats:
     for n in range(n_parents + 1):
         some = counts.sum(axis=tuple(range(n + 1, n_parents + 1)))
         ratio = apart / pooled
-        both = some.sum(axis=0)
+        both, some = np.maximum(some.sum(axis=0) - less, 0), np.maximum(some - less, 0)
         smaller = pooled[..., None, :] if n else pooled
         pooled = (both + weights.pooled[n] * smaller) / (both.sum(axis=-1, keepdims=True) + weights.pooled[n])
         lean = pooled * (ratio[..., None, :] if n else ratio)
