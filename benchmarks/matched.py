@@ -28,7 +28,7 @@ from _common import print_table
 from fairprobe import Domain
 from fairprobe.datasets import load_census
 from fairprobe.estimation.matched import Matched, matched_share
-from fairprobe.estimation.matching import Transport, columns_of_rows
+from fairprobe.estimation.matching import Column, Transport
 
 Row = tuple[str, str, str, str]
 
@@ -65,8 +65,7 @@ def on_census(quick: bool) -> Iterator[Row]:
         learn, test = learn[:8000], test[:4000]
     X = pd.concat([learn, test], ignore_index=True)
     domain = Domain.from_frame(X, ["sex"], hidden=["sex"])
-    names = [name for name in X if name != "sex"]
-    columns = columns_of_rows(domain, X, names)
+    columns = [Column.of(domain[name], X[name]) for name in X if name != "sex"]
     group = (X["sex"] == "Male").to_numpy().astype(np.int64)
     transport = Transport.learn(columns, group, learned=np.arange(len(learn)))
     rows = np.arange(len(learn), len(X))

@@ -19,12 +19,13 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Block, Column, Remark, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.values import plain
+from fairprobe.domain.values import plain, plain_or_none
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.bounds.intervals import checked_confidence, split_confidence
 from fairprobe.estimation.favourable import classes_of, in_order, read_favourable
-from fairprobe.estimation.matching import Transport, columns_of_rows
+from fairprobe.estimation.matching import Column as MovedColumn
+from fairprobe.estimation.matching import Transport
 from fairprobe.estimation.populations import FEW
 from fairprobe.estimation.proxies import auc_of, wilson
 from fairprobe.estimation.share import UNSTEADY, as_number, checked_role
@@ -33,7 +34,7 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import ROWS_A_CALL, Oracle
-from fairprobe.wording import between, counted, listed, percent, value
+from fairprobe.wording import between, counted, listed, percent, shown, value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,9 +54,8 @@ MOST_GROUPS = 10
 PEOPLE = 2_000
 """Number of people whose twins are asked about together; chosen to bound the memory."""
 
-KEPT_WORDS = frozenset(
-    ["age", "birth", "birthdate", "birthday", "born", "dob", "race", "ethnic", "ethnicity", "country", "nationality"]
-    + ["citizenship", "sex", "gender", "religion"]
+NAMES = (
+    "age birth birthdate birthday born dob race ethnic ethnicity country nationality citizenship sex gender religion"
 )
 """Words in the name of a column that stays unchanged unless the user says what stays; from the design."""
 
@@ -165,7 +165,8 @@ class Matched(Result):
     n_draws: int
     n_queries: int
     n_left_out: int
-    """Number of rows that were left out because their value of the attribute is unknown or not compared."""
+    """Number of rows that were left out: their value of the attribute is unknown or not compared, or they have no
+    weight."""
     rows_are: str
     seed: int
     health: tuple[Remark, ...] = ()
@@ -359,10 +360,10 @@ class _People:
         self.is_weighted = weights is not None
         self.weights = np.ones(len(frame)) if weights is None else weights
         parameter = domain[attribute]
-        self.own = parameter.encode(frame[attribute])
-        """Code of each row's group; -1 if it is unknown or not compared."""
+        self.own = np.where(self.weights > 0, parameter.encode(frame[attribute]), -1)
+        """Code of each row's group; -1 if it is unknown or not compared, or the row has no weight."""
         self.counts = np.bincount(self.own[self.own >= 0], minlength=parameter.levels)
-        self.names = [str(plain(each)) for each in parameter.decode(np.arange(parameter.levels))]
+        self.names = [shown(plain_or_none(each)) for each in parameter.decode(np.arange(parameter.levels))]
         self.compared: list[int] = np.flatnonzero(self.counts >= FEWEST).tolist()
         if len(self.compared) < 2:
             got = listed(f"{n:,} of {name}" for name, n in zip(self.names, self.counts, strict=True))
@@ -413,15 +414,15 @@ class _Comparison:
         n_draws: int,
         stream: tuple[int, int],
     ) -> None:
-        self._people, self._asked, self._codes, self._n_pairs = people, asked, codes, n_pairs
+        self._people, self._asked = people, asked
         self.which = np.flatnonzero(np.isin(people.own, codes))
         self.group = (people.own[self.which] == codes[1]).astype(np.int64)
         self.weights = people.weights[self.which]
         self.names = (people.names[codes[0]], people.names[codes[1]])
         self.units = np.unique(self.which if people.units is None else people.units[self.which], return_inverse=True)[1]
         self.frame = people.frame.iloc[self.which]
-        others = [name for name in people.domain.names if name != people.attribute]
-        self.columns = columns_of_rows(people.domain, self.frame, others)
+        others = [each for each in people.domain.parameters if each.name != people.attribute]
+        self.columns = [MovedColumn.of(each, self.frame[each.name]) for each in others]
         self.own = np.stack([column.codes for column in self.columns], axis=1)
         alone = np.unique(self.units, return_index=True)[1]
         self.transport = Transport.learn(self.columns, self.group, people.kept, tested=alone, n_pairs=n_pairs)
@@ -430,18 +431,17 @@ class _Comparison:
         self.blocks = [np.arange(i, min(i + PEOPLE, len(self.which))) for i in range(0, len(self.which), PEOPLE)]
         self.draws, self.outputs, self.allowed = self._twins(learned)
 
-    def _twins(self, transports: Iterable[Transport]) -> tuple[Codes, NDArray[Any], Mask]:
+    def _twins(self, transports: Iterable[Transport]) -> tuple[NDArray[Any], NDArray[Any], Mask]:
         """Return everybody's twins by each transport: values as numbers, the model's outputs, and if each is allowed.
 
         The arrays are by transport, then person.
         """
         moved = [np.concatenate([each.draw(block, self.rng) for block in self.blocks]) for each in transports]
         draws = np.stack(moved).astype(np.int32)
-        parts = zip(*(self._outputs(draws[:, block], block) for block in self.blocks), strict=True)
-        outputs, allowed = (np.concatenate(part, axis=1) for part in parts)
-        return draws, outputs, allowed
+        outputs, allowed = zip(*(self._outputs(draws[:, block], block) for block in self.blocks), strict=True)
+        return draws, np.concatenate(outputs, axis=1), np.concatenate(allowed, axis=1)
 
-    def _outputs(self, draws: Codes, block: Codes) -> tuple[NDArray[Any], Mask]:
+    def _outputs(self, draws: NDArray[Any], block: Codes) -> tuple[NDArray[Any], Mask]:
         """Return the outputs for the twins of a block of people, and if these are allowed; by draw, then person.
 
         Equal twins are asked about once.
@@ -673,7 +673,7 @@ def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) 
         yield Remark("small-group", f"a group with fewer than {FEWEST} rows is not compared: {listed(small)}")
     n_left_out, n = int((people.own < 0).sum()), len(people.own)
     if n_left_out > LEFT_OUT * n:
-        text = f"{n_left_out:,} of {n:,} rows are left out, as their {people.attribute} is unknown or not compared"
+        text = f"{n_left_out:,} of {n:,} rows are left out: {people.attribute} unknown or not compared, or no weight"
         yield Remark("rows-left-out", text)
     if people.is_weighted:
         yield Remark("learned-unweighted", "the twins are learned from the rows as they are, without their weights")
@@ -699,7 +699,7 @@ def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> list[st
     """Return the columns that stay unchanged, in domain order."""
     names = [name for name in domain.names if name != attribute]
     if keep is None:
-        return [name for name in names if name in domain.sensitive or _words(name) & KEPT_WORDS]
+        return [name for name in names if name in domain.sensitive or _words(name) & set(NAMES.split())]
     if isinstance(keep, str) or not isinstance(keep, Sequence):
         raise SettingError.about("keep", f"must be a list of columns, got {keep!r}")
     for name in keep:

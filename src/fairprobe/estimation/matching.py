@@ -8,7 +8,7 @@ its value with the largest probability that both distributions allow.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.domain import Domain
 from fairprobe.domain.factors import _Learner, strongest
 from fairprobe.domain.parameters import Category, Parameter
 from fairprobe.domain.values import as_floats, by_quantiles, follows
@@ -564,13 +563,13 @@ class _Structure:
         """Return what each column that may move depends on, in the order in which they move."""
         before, found = list(self._kept), []
         for place in self._order():
-            source = self._source(place, before)
-            if source is not None:
-                values = np.zeros(len(self._columns[source].firsts), dtype=np.int64)
-                values[self._columns[source].codes] = self._columns[place].codes
-                found.append(Edges(place, (source,), values=values))
-            else:
+            mine, codes = self._columns[place].codes, {each: self._columns[each].codes for each in before}
+            sources = (each for each in before if follows(codes[each], mine, AGAINST_CHANCE))
+            source = next(sources, None)
+            if source is None:
                 found.append(self._edges(place, before))
+            else:
+                found.append(Edges(place, (source,), values=mine[self._columns[source].firsts]))
             before.append(place)
         return found
 
@@ -593,11 +592,6 @@ class _Structure:
                 shared[place] = max(shared[place], _information(coarse[place], coarse[best]))
         return order
 
-    def _source(self, place: int, before: Sequence[int]) -> int | None:
-        """Return the first earlier column that the column follows from in all rows; None if there is none."""
-        mine = self._columns[place].codes
-        return next((each for each in before if follows(self._columns[each].codes, mine, AGAINST_CHANCE)), None)
-
     def _edges(self, place: int, before: Sequence[int]) -> Edges:
         """Return what a column depends on, where tests show that it does: columns before it, and the attribute."""
         edges = Edges(place, tuple(self._parents(place, before)), never=tuple(self._never(place, before)))
@@ -608,13 +602,13 @@ class _Structure:
     def _never(self, place: int, before: Sequence[int]) -> Iterator[tuple[int, int, Mask]]:
         """Yield the earlier columns with bins that never occur with some of a column's although chance would do it."""
         mine = self._columns[place]
-        for other in map(self._columns.__getitem__, before):
-            for level, (one, two) in enumerate(((other.fine, mine.fine), (other.coarse, mine.coarse))):
-                seen = _counted([one], two, self._learned)
+        for earlier, other in ((each, self._columns[each]) for each in before):
+            for level, (theirs, own) in enumerate(((other.fine, mine.fine), (other.coarse, mine.coarse))):
+                seen = _counted([theirs], own, self._learned)
                 expected = seen.sum(axis=1, keepdims=True) * seen.sum(axis=0) / seen.sum()
                 never = (seen <= RARE * expected) & (expected >= EXPECTED)
                 if never.any():
-                    yield self._columns.index(other), level, never
+                    yield earlier, level, never
 
     def _parents(self, place: int, before: Sequence[int]) -> list[int]:
         """Return the earlier columns that a column depends on, given the attribute, the most informative first."""
@@ -665,8 +659,3 @@ def _information(one: Codes, other: Codes) -> float:
     apart = part.sum(axis=1, keepdims=True) * part.sum(axis=0, keepdims=True)
     filled = part > 0
     return float((part[filled] * np.log(part[filled] / apart[filled])).sum())
-
-
-def columns_of_rows(domain: Domain, frame: pd.DataFrame, names: Iterable[str]) -> list[Column]:
-    """Return the named columns of rows as numbers."""
-    return [Column.of(domain[name], frame[name]) for name in names]
