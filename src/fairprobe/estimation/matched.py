@@ -152,8 +152,8 @@ class Matched(Result):
     rates: pd.DataFrame
     """One row for each group: number of rows, rate of `outcome` that the model gives, and its interval; the intervals
     of all groups hold together. `compared` is False for a group with too few rows."""
-    ratio: tuple[float, float, float]
-    """Lowest rate of a compared group divided by the highest, and the ends of its interval; NaN if it is not known."""
+    ratio: tuple[float, ...]
+    """Lowest rate of a compared group divided by the highest, and the ends of its interval; NaN if all may be 0."""
     outcome: Any
     """The outcome whose rates are shown: the favourable one, or else the last class; None for numeric outputs."""
     people: pd.DataFrame
@@ -232,10 +232,8 @@ class Matched(Result):
                 "interval": lambda rate: between(rate["low"], rate["high"]),
             }
             blocks.append(Table.of_records(rates, columns, f"Observed rates of {value(self.outcome)}"))
-            lowest, low, high = self.ratio
-            blocks.append(
-                Sentence(f"Lowest rate divided by the highest: {lowest:.2f} (interval {low:.2f} to {high:.2f}).")
-            )
+            lowest, low, high = (f"{end:.2f}" for end in self.ratio)
+            blocks.append(Sentence(f"Lowest rate divided by the highest: {lowest} (interval {low} to {high})."))
         moves: dict[str, Column] = {
             "column": ("column", value),
             "depends on": lambda row: "stays" if row["kept"] else row["depends on"],
@@ -636,7 +634,7 @@ class _Comparison:
                 )
 
 
-def _rates(people: _People, asked: _Asked, confidence: float) -> tuple[pd.DataFrame, tuple[float, float, float]]:
+def _rates(people: _People, asked: _Asked, confidence: float) -> tuple[pd.DataFrame, tuple[float, ...]]:
     """Return the table of observed rates by group, and the ratio of the lowest to the highest with its interval."""
     import pandas as pd
 
@@ -654,10 +652,9 @@ def _rates(people: _People, asked: _Asked, confidence: float) -> tuple[pd.DataFr
     table = pd.DataFrame(rows, columns=["group", "n", "rate", "low", "high", "compared"])
     ranked = table[table["compared"]].sort_values("rate", kind="stable")
     least, most = ranked.iloc[0], ranked.iloc[-1]
-    if not most["rate"] > 0:
-        return table, (math.nan, 0.0, math.inf)
-    ends = least["low"] / most["high"], least["high"] / most["low"] if most["low"] else math.inf
-    return table, (least["rate"] / most["rate"], *ends)
+    if not most["low"] > 0:
+        return table, (math.nan,) * 3
+    return table, tuple(float(least[a] / most[b]) for a, b in (("rate", "rate"), ("low", "high"), ("high", "low")))
 
 
 def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) -> Iterator[Remark]:

@@ -207,7 +207,7 @@ class Line:
     weights: Floats
     """Weight of each feature of the other numbers, by group, then feature."""
     rests: Floats
-    """What the line leaves of the rows' scores, in increasing order: by the number of the rest."""
+    """The rests that the line leaves of the rows' scores, in increasing order: by the number of the rest."""
 
     @classmethod
     def fitted(
@@ -259,7 +259,7 @@ def _line(columns: Sequence[Column], edges: Edges, group: Codes, rows: Codes) ->
 
 @dataclass(frozen=True)
 class Edges:
-    """What one column depends on, as tests have shown; this stays the same when distributions are learned again."""
+    """The dependences of one column, as tests have shown; they stay the same when distributions are learned again."""
 
     column: int
     parents: tuple[int, ...]
@@ -415,7 +415,7 @@ class Transport:
 
     @property
     def edges(self) -> list[Edges]:
-        """What each column that may move depends on, in the order in which they move."""
+        """The dependences of each column that may move, in the order in which the columns move."""
         return [step if isinstance(step, Edges) else step.edges for step in self.steps]
 
     def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> Transport:
