@@ -117,6 +117,11 @@ class Column:
         return np.concatenate([ndtri(middle), np.zeros(len(counts) - len(known))])
 
     @cached_property
+    def is_few(self) -> bool:
+        """True if each value has a coarse bin of its own."""
+        return int(self.coarse.max()) == len(self.firsts) - 1
+
+    @cached_property
     def is_smooth(self) -> bool:
         """True for numbers with many values of which none is frequent."""
         counts = np.bincount(self.codes)[: len(self.firsts) - self.has_missing]
@@ -576,7 +581,8 @@ class _Structure:
     def _order(self) -> list[int]:
         """Return the columns that may move: first those that show no dependence on the attribute.
 
-        Each of the others is followed by the one that shares most information with those before it.
+        Of the others, those with few values come before those of which other columns see only coarse bins. Next comes
+        always the one that shares most information with those before it.
         """
         group, nothing = self._group[self._tested], np.zeros(len(self._tested), dtype=np.int64)
         coarse = [column.coarse[self._tested] for column in self._columns]
@@ -585,7 +591,7 @@ class _Structure:
         placed = [group, *(coarse[place] for place in [*self._kept, *order])]
         shared = {place: max(_information(coarse[place], each) for each in placed) for place in shown}
         while shared:
-            best = max(shared, key=shared.__getitem__)
+            best = max(shared, key=lambda place: (self._columns[place].is_few, shared[place]))
             del shared[best]
             order.append(best)
             for place in shared:
