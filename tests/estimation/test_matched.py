@@ -20,7 +20,7 @@ def people(n=1500, seed=0, groups=("f", "m"), missing=0.0):
     group = rng.integers(0, len(groups), n)
     married = rng.random(n) < 0.5
     income = np.round(30 + 5 * rng.normal(size=n) + 5 * (group > 0))
-    X = pd.DataFrame(
+    return pd.DataFrame(
         {
             "income": income,
             "debt": np.round(income / 2 + rng.normal(size=n), 1),
@@ -31,7 +31,6 @@ def people(n=1500, seed=0, groups=("f", "m"), missing=0.0):
             "group": np.array(groups)[group],
         }
     )
-    return X
 
 
 def rich(X):
@@ -57,18 +56,17 @@ def moved_frame(X, columns, codes):
 def test_the_share_is_the_planted_one():
     X = people(4000)
     found = estimated(X, favourable="yes", rows_are="held-out", n_draws=20)
-    # Whoever earns 28 to 32 as a woman, or 33 to 37 as a man, would be on the other side at the other's place.
-    truth = (((X["income"] > 27) & (X["income"] < 33) & (X["group"] == "f")) | ((X["income"] > 32) & (X["income"] < 38) & (X["group"] == "m"))).mean()  # noqa: E501  # fmt: skip
+    # A woman who earns 28 to 32, or a man who earns 33 to 37, would be on the other side at the other's place.
+    lowest = np.where(X["group"] == "f", 28, 33)
+    truth = ((X["income"] >= lowest) & (X["income"] < lowest + 5)).mean()
     assert abs(found.value - truth) < 0.04
     assert found.low < truth < found.high
-    assert found.worse_off == "f"
-    assert found.pairs[0].worse > 0.95
+    assert (found.worse_off, found.pairs[0].worse) == ("f", pytest.approx(1, abs=0.05))
     assert found.pairs[0].reproduced > 0.8
     assert len(found.people) == (found.flips >= 0.9).sum() > 300
     assert found.people["income"].between(28, 37).all()
-    assert found.rates.set_index("group").loc["f", "rate"] == pytest.approx(
-        (X.loc[X["group"] == "f", "income"] > 32).mean()
-    )
+    rate = (X.loc[X["group"] == "f", "income"] > 32).mean()
+    assert found.rates.set_index("group").loc["f", "rate"] == pytest.approx(rate)
     assert found.ratio[1] < found.ratio[0] < found.ratio[2] < 1
     assert "association, not a cause" in found.text()
     assert found.jsonable()["pairs"][0]["groups"] == ["f", "m"]
@@ -76,7 +74,7 @@ def test_the_share_is_the_planted_one():
 
 def test_what_moves_and_what_does_not():
     X = people(4000)
-    transport, columns, group = transport_of(X)
+    transport, columns, _ = transport_of(X)
     twins = moved_frame(X, columns, transport.draw(np.arange(len(X)), np.random.default_rng(0)))
     is_open = {columns[edges.column].name for edges in transport.edges if edges.is_open}
     assert is_open == {"income", "role"}  # debt depends on the group through income alone
@@ -91,20 +89,22 @@ def test_what_moves_and_what_does_not():
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10**6), keep=st.sets(st.sampled_from(["income", "role", "married", "noise"])), missing=st.sampled_from([0.0, 0.2]))  # noqa: E501  # fmt: skip
+@given(
+    st.integers(0, 10**6), st.sets(st.sampled_from(["income", "role", "married", "noise"])), st.sampled_from([0, 0.2])
+)
 def test_kept_columns_stay_and_values_occur(seed, keep, missing):
     X = people(300, seed, missing=missing)
     transport, columns, _ = transport_of(X, keep)
     some = np.random.default_rng(seed).permutation(300)[:100]
-    codes = transport.resampled(np.random.default_rng(seed)).draw(some, np.random.default_rng(seed))
+    codes, again = (
+        transport.resampled(np.random.default_rng(seed)).draw(some, np.random.default_rng(seed)) for _ in range(2)
+    )
+    assert (codes == again).all()
     twins, own = moved_frame(X, columns, codes), X.iloc[some].reset_index(drop=True)
-    for name in keep:
-        assert twins[name].equals(own[name].astype(twins[name].dtype))
     for name in twins:
         assert twins[name].isin(X[name].unique()).all()
         assert twins[name].dtype == X[name].dtype
-    again = transport.resampled(np.random.default_rng(seed)).draw(some, np.random.default_rng(seed))
-    assert (codes == again).all()
+        assert name not in keep or twins[name].equals(own[name])
 
 
 def test_rows_at_once_are_as_one_by_one():
@@ -143,21 +143,18 @@ def test_the_test_of_an_edge_holds_its_error(n_strata):
     rng = np.random.default_rng(0)
     p_values = []
     for _ in range(400):
-        strata, other = rng.integers(0, n_strata, 400), rng.integers(0, 2, 400)
-        one = np.minimum(rng.geometric(0.3, 400), 8)
-        p_values.append(association(one, other, np.unique(strata, return_inverse=True)[1]))
+        strata, other = np.arange(400) % n_strata, rng.integers(0, 2, 400)
+        p_values.append(association(np.minimum(rng.geometric(0.3, 400), 8), other, strata))
     assert np.mean(np.array(p_values) < 0.05) < 0.09
     assert association(other * 2, other, np.zeros(400, dtype=np.int64)) < 1e-10
 
 
 def test_a_coin_moves_nobody():
     X = people(1500).drop(columns=["role", "group"])
-    shares = []
-    for seed in range(4):
-        coin = np.random.default_rng([7, seed]).choice(["heads", "tails"], len(X))
-        shares.append(estimated(X.assign(group=coin), seed=seed).value)
-    assert sorted(shares)[2] == 0
-    assert max(shares) < 0.05
+    coins = [np.random.default_rng([7, seed]).choice(["heads", "tails"], len(X)) for seed in range(4)]
+    shares = sorted(estimated(X.assign(group=coin)).value for coin in coins)
+    assert shares[2] == 0
+    assert shares[3] < 0.05
 
 
 def test_each_pair_of_groups_has_its_own_share():
@@ -169,7 +166,6 @@ def test_each_pair_of_groups_has_its_own_share():
     assert by_groups["b", "c"].value < 0.01 < by_groups["a", "c"].value
     for name in ("value", "low", "high"):
         assert getattr(found, name) == max(getattr(pair, name) for pair in found.pairs)
-    assert found.has("small-group")
     assert "d (10 rows)" in dict(found.health)["small-group"]
     assert not found.rates.set_index("group").loc["d", "compared"]
     assert found.flips[:10].isna().all()
@@ -191,9 +187,7 @@ def test_any_index_and_a_seed():
     X = people(600)
     plain, doubled = estimated(X), estimated(X.set_axis([7] * len(X)))
     assert plain.jsonable() == doubled.jsonable()
-    assert (doubled.flips.index == 7).all()
-    assert plain.flips.to_list() == doubled.flips.to_list()
-    assert estimated(X, seed=1).flips.to_list() != plain.flips.to_list()
+    assert plain.flips.to_list() == doubled.flips[7].to_list() != estimated(X, seed=1).flips.to_list()
 
 
 def test_weights_groups_and_training_rows():
@@ -201,28 +195,31 @@ def test_weights_groups_and_training_rows():
     heavy = estimated(X, sample_weight=np.where(X["income"].between(28, 37), 1.0, 0.001))
     assert heavy.value > estimated(X).value + 0.1
     assert heavy.has("learned-unweighted")
-    pairs = np.arange(len(X)) // 2
-    assert estimated(X, groups=pairs).high > estimated(X).high
+    twice, each = pd.concat([X, X]), np.tile(np.arange(len(X)), 2)
+    wide, short = estimated(twice, groups=each), estimated(twice)
+    assert wide.high - wide.low > 1.2 * (short.high - short.low)
     trained = estimated(X, rows_are="training")
     assert np.isnan(trained.low)
     assert "count of training rows" in trained.sentence()
 
 
-def test_numbers_and_constraints():
+def test_twins_that_no_constraint_allows_are_not_compared():
     X = people(900)
-    domain = Domain.from_frame(X, ["group"], hidden=["group"]).with_constraints(["group != 'm' or income > 20"])
-    found = matched_share(lambda X: X["income"] * 1.0, domain, X, keep=[], output="value", threshold=2, batch="frame")
-    assert found.value > 0.9
+    domain = Domain.from_frame(X, ["group"], hidden=["group"]).with_constraints(["group != 'm' or income > 1000"])
+    settings = {"keep": [], "output": "value", "threshold": 2, "batch": "frame", "n_draws": 5}
+    found = matched_share(lambda X: X["income"] * 1.0, domain, X, **settings)
+    assert found.flips[X["group"] == "f"].isna().all()
+    assert found.flips[X["group"] == "m"].mean() == found.value > 0.9
+    assert found.n == (X["group"] == "m").sum()
     assert found.outcome is None
-    assert np.isnan(found.pairs[0].reproduced)
 
 
 def test_what_could_be_wrong_is_said():
     X = people(900)
     assert estimated(X, keep=None).has("keep-not-said")
-    named = X.rename(columns={"noise": "ageAtEntry"})
-    assert estimated(named, keep=None).keep == ("ageAtEntry",)
-    assert not estimated(named, keep=None).has("keep-not-said")
+    named = estimated(X.rename(columns={"noise": "ageAtEntry"}), keep=None)
+    assert named.keep == ("ageAtEntry",)
+    assert not named.has("keep-not-said")
     kept = estimated(X, keep=["income", "role"], favourable="yes")
     assert kept.has("kept-not-shared")
     assert kept.has("difference-not-reproduced")
@@ -240,16 +237,11 @@ def parity(n_columns):
 def test_groups_that_only_edges_not_found_would_explain_are_refused():
     found = estimated(parity(3), lambda X: X["x"] > 0)
     assert np.isnan(found.value)
-    assert (found.low, found.high) == (0, 1)
+    assert (found.low, found.high, len(found.people)) == (0, 1, 0)
     assert found.has("no-edge")
     assert "say nothing here" in found.sentence()
-    assert found.flips.isna().all()
-    assert not len(found.people)
-
-
-def test_an_edge_that_shows_only_with_a_parent_is_found():
-    found = estimated(parity(2), lambda X: (X["x"] + X["y"]) % 2)
-    assert found.value > 0.95
+    shown_with_a_parent = estimated(parity(2), lambda X: (X["x"] + X["y"]) % 2)
+    assert shown_with_a_parent.value > 0.95
 
 
 @pytest.mark.parametrize(
