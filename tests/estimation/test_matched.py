@@ -197,7 +197,7 @@ def test_weights_groups_and_training_rows():
     assert heavy.has("learned-unweighted")
     twice, each = pd.concat([X, X]), np.tile(np.arange(len(X)), 2)
     wide, short = estimated(twice, groups=each), estimated(twice)
-    assert wide.high - wide.low > 1.2 * (short.high - short.low)
+    assert wide.high - wide.value > 1.2 * (short.high - short.value)
     trained = estimated(X, rows_are="training")
     assert np.isnan(trained.low)
     assert "count of training rows" in trained.sentence()

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 N_DRAWS = 20
 """Default number of twins that are drawn for each person; from the design."""
 
+N_PLACEBOS = 3
+"""Number of pairs of groups that are formed at random to find the floor; chosen."""
+
 LISTED_FROM = 0.9
 """Smallest flip probability with which a person is listed; from the design."""
 
@@ -467,8 +470,8 @@ class _Comparison:
         """Return the figures of the comparison, with the interval at the given confidence."""
         own = self._asked.outputs[self.which]
         both, hits = self._hits(self.outputs, self.allowed)
-        _, *placebo = self._twins([self.transport.shuffled(self.rng)])
-        floor = float(np.average(self._hits(*placebo)[1][0], weights=self.weights))
+        _, *placebo = self._twins(self.transport.shuffled(self.rng) for _ in range(N_PLACEBOS))
+        floor = float(np.average(self._hits(*placebo)[1].mean(axis=0), weights=self.weights))
         n_allowed = self.allowed.sum(axis=0)
         told = self._told_apart()
         health = list(self._doubts(told))
