@@ -86,7 +86,7 @@ LEFT_OUT = 0.1
 NOTICED = 0.1
 """Difference of a frequency between groups that the tests must be able to show, else a remark says so; chosen."""
 
-FIGURES = ("value", "low", "high", "floor", "worse", "reproduced")
+FIGURES = ("value", "low", "high", "comparable", "floor", "worse", "reproduced")
 """Names of the numbers of a pair."""
 
 
@@ -101,6 +101,9 @@ class Pair:
     high: float
     """Upper end of the two-sided interval; `low` is the lower end, less `floor`. NaN for training rows."""
     n: int
+    """Number of people who have an allowed twin; only these count."""
+    comparable: float
+    """Part of the people of both groups who have an allowed twin, by weight."""
     floor: float
     """Part of the people whose outcome a placebo flips: to be moved between two groups formed at random, by the same
     dependences. It tells how much of the share may be due to the small number of rows."""
@@ -178,6 +181,11 @@ class Matched(Result):
     def is_count(self) -> bool:
         """True for rows that the model was trained on: they represent nobody else, so the share is only a count."""
         return self.rows_are == "training"
+
+    @property
+    def comparable(self) -> float:
+        """The smallest part of the people of a pair who have an allowed twin."""
+        return min(pair.comparable for pair in self.pairs)
 
     @property
     def unsteady(self) -> str | None:
@@ -472,28 +480,14 @@ class _Comparison:
         both, hits = self._hits(self.outputs, self.allowed)
         _, *placebo = self._twins(self.transport.shuffled(self.rng) for _ in range(N_PLACEBOS))
         floor = float(np.average(self._hits(*placebo)[1].mean(axis=0), weights=self.weights))
-        n_allowed = self.allowed.sum(axis=0)
-        told = self._told_apart()
-        health = list(self._doubts(told))
-        is_refused = "no-edge" in dict(health) or not n_allowed.any()
-        share, low, high = (math.nan, 0.0, 1.0) if is_refused else self._share(hits, confidence)
+        n_allowed, told, reproduced = self.allowed.sum(axis=0), self._told_apart(), self._reproduced(own)
+        refusal = list(self._refusal(told, n_allowed))
+        share, low, high = (math.nan, 0.0, 1.0) if refusal else self._share(hits, confidence)
         low = max(0.0, low - floor)  # noise adds flips, at most as many as where groups do not differ
-        if floor > NOISE * share:
-            text = (
-                f"a placebo, two groups formed at random, flips {percent(floor)} of {' and '.join(self.names)}: so "
-                f"much of the {percent(share)} may be due to the small number of rows"
-            )
-            health.append(Remark("noisy-twins", text))
         flips = np.full(len(self._people.own), np.nan)
-        if not is_refused:
-            flips[self.which] = np.where(n_allowed > 0, hits.sum(axis=0) / np.maximum(n_allowed, 1), np.nan)
-        reproduced = self._reproduced(own)
-        if reproduced < REPRODUCED:
-            text = (
-                f"twins reproduce {percent(max(0.0, reproduced))} of the difference between the rates of "
-                f"{' and '.join(self.names)}: columns that stay, or dependences that were not found, make the rest"
-            )
-            health.append(Remark("difference-not-reproduced", text))
+        flips[self.which] = np.where(
+            (n_allowed > 0) & (not refusal), hits.sum(axis=0) / np.maximum(n_allowed, 1), np.nan
+        )
         worse_off, worse = self._direction(both, hits)
         return Pair(
             groups=self.names,
@@ -501,6 +495,7 @@ class _Comparison:
             low=math.nan if role == "training" else low,
             high=math.nan if role == "training" else high,
             n=int((n_allowed > 0).sum()),
+            comparable=float(np.average(n_allowed > 0, weights=self.weights)),
             floor=floor,
             flips=flips,
             columns=self._described(),
@@ -508,7 +503,7 @@ class _Comparison:
             worse=worse,
             reproduced=reproduced,
             told=told,
-            health=tuple(health),
+            health=(*refusal, *self._doubts(told, share, floor, reproduced), *self._doubts_of_rows()),
         )
 
     def _hits(self, outputs: NDArray[Any], allowed: Mask) -> tuple[NDArray[Any], Mask]:
@@ -599,24 +594,48 @@ class _Comparison:
         auc, n = auc_of(model.predict_proba(values[rows[1::2]])[:, 1], labels[rows[1::2]] == 1)
         return max(0.5, wilson(auc, n, 2.0)[0])
 
-    def _doubts(self, told: tuple[float, float, float]) -> Iterator[Remark]:
-        """Yield remarks on the twins of the two groups."""
-        from scipy.special import ndtri
-
-        both, n = " and ".join(self.names), np.bincount(self.group)
-        if told[1] > told[0] + TOLD_APART and not any(edges.is_open for edges in self.transport.edges):
+    def _refusal(self, told: tuple[float, float, float], n_allowed: Codes) -> Iterator[Remark]:
+        """Yield a remark if the twins cannot answer the question, because nobody moves although the groups differ."""
+        both = " and ".join(self.names)
+        if not n_allowed.any():
+            yield Remark("no-edge", f"the constraints forbid all twins of {both}")
+        elif told[1] > told[0] + TOLD_APART and not any(edges.is_open for edges in self.transport.edges):
             yield Remark(
                 "no-edge",
                 f"a classifier tells {both} apart (area under the curve {told[1]:.2f} or more), but no column is shown "
                 "to depend on the group, so that a share of 0% would say nothing",
             )
-        elif told[2] > told[0] + TOLD_APART:
+
+    def _doubts(
+        self, told: tuple[float, float, float], share: float, floor: float, reproduced: float
+    ) -> Iterator[Remark]:
+        """Yield remarks on figures of the two groups that make the share doubtful."""
+        both = " and ".join(self.names)
+        if floor > NOISE * share:
+            yield Remark(
+                "noisy-twins",
+                f"a placebo, two groups formed at random, flips {percent(floor)} of {both}: so much of the "
+                f"{percent(share)} may be due to the small number of rows",
+            )
+        if told[2] > told[0] + TOLD_APART:
             yield Remark(
                 "twins-told-apart",
                 f"a classifier tells twins of {both} from real people (area under the curve {told[2]:.2f} or more): "
                 "they lack dependences between columns",
             )
-        # A frequency near 1/2, shown with a chance of 80%.
+        if reproduced < REPRODUCED:
+            yield Remark(
+                "difference-not-reproduced",
+                f"twins reproduce {percent(max(0.0, reproduced))} of the difference between the rates of {both}: "
+                "columns that stay, or dependences that were not found, make the rest",
+            )
+
+    def _doubts_of_rows(self) -> Iterator[Remark]:
+        """Yield remarks on what the rows of the two groups cannot show, and on values that occur in one alone."""
+        from scipy.special import ndtri
+
+        both, n = " and ".join(self.names), np.bincount(self.group)
+        # The difference of two frequencies near 1/2 that a test shows with a chance of 80%.
         reach = float(ndtri(0.8) - ndtri(self.transport.error / 2))
         smallest = reach * math.sqrt(0.25 * float((1 / n).sum()))
         if smallest > NOTICED:
@@ -625,11 +644,11 @@ class _Comparison:
                 f"{both} have {n.min():,} and {n.max():,} rows: a column whose frequencies differ by less than "
                 f"{percent(smallest)} may wrongly stay unchanged",
             )
-        for column in self.columns:
+        for column in (each for each in self.columns if each.name in self._people.kept):
             counts = np.bincount(2 * column.codes + self.group, minlength=2 * len(column.firsts)).reshape(-1, 2)
             is_strange = (counts.min(axis=1) == 0) & (counts.max(axis=1) >= FEWEST)
             part = float(counts[is_strange].sum()) / len(self.group)
-            if column.name in self._people.kept and part > RARELY:
+            if part > RARELY:
                 yield Remark(
                     "kept-not-shared",
                     f"{percent(part)} of {both} have a value of {column.name} that the other group never has, and "
