@@ -27,7 +27,8 @@ import pandas as pd
 from _common import print_table
 from fairprobe import Domain
 from fairprobe.datasets import load_census
-from fairprobe.estimation.matched import Matched, matched_share
+from fairprobe.estimation.matched import matched_share
+from fairprobe.estimation.matched_result import Matched
 from fairprobe.estimation.matching import Column, Transport
 
 Row = tuple[str, str, str, str]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fairprobe import Category, Domain
 from fairprobe.errors import DataError, SettingError
+from fairprobe.estimation.independence import association
 from fairprobe.estimation.matched import matched_share
-from fairprobe.estimation.matching import Column, Step, Transport, association
+from fairprobe.estimation.matching import Column, Step, Transport
 
 
 def people(n=1500, seed=0, groups=("f", "m"), missing=0.0):
