@@ -56,10 +56,7 @@ MOST_GROUPS = 10
 PEOPLE = 2_000
 """Number of people whose twins are asked about together; chosen to bound the memory."""
 
-NAMES = frozenset(
-    "age birth birthdate birthday born citizenship country dob ethnic ethnicity foreign gender nationality race religion "
-    "sex".split()
-)
+NAMES = "age birth birthdate birthday born citizenship country dob ethnic ethnicity foreign gender nationality race sex"
 """Words in the name of a column that stays unchanged unless the user says what stays; from the design."""
 
 MATCHED = 3
@@ -537,7 +534,7 @@ def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> list[st
     """Return the columns that stay unchanged, in domain order."""
     names = [name for name in domain.names if name != attribute]
     if keep is None:
-        return [name for name in names if name in domain.sensitive or _words(name) & NAMES]
+        return [name for name in names if name in domain.sensitive or _words(name) & set(NAMES.split())]
     if isinstance(keep, str) or not isinstance(keep, Sequence):
         raise SettingError.about("keep", f"must be a list of columns, got {keep!r}")
     for name in keep:
