@@ -1,0 +1,204 @@
+"""The result of matched twins: the shares by pair of groups, what stays, the observed rates, and doubts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.arrays import Floats
+from fairprobe.blocks import Block, Column, Remark, Result, Sentence, Table
+from fairprobe.domain.values import plain
+from fairprobe.estimation.share import UNSTEADY, as_number
+from fairprobe.wording import between, counted, listed, percent, value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIGURES = ("value", "low", "high", "comparable", "floor", "worse", "reproduced")
+"""Names of the numbers of a pair."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """The people of two groups, and what their twins in the other group get."""
+
+    groups: tuple[str, str]
+    value: float
+    """Mean flip probability of the people of both groups, by weight; NaN if the question was refused."""
+    low: float
+    high: float
+    """Upper end of the two-sided interval; `low` is the lower end, less `floor`. NaN for training rows."""
+    n: int
+    """Number of people who have an allowed twin; only these count."""
+    comparable: float
+    """Part of the people of both groups who have an allowed twin, by weight."""
+    floor: float
+    """Part of the people whose outcome a placebo flips: to be moved between two groups formed at random, by the same
+    dependences. It tells how much of the share may be due to the small number of rows."""
+    flips: Floats
+    """Flip probability by row of X; NaN for a row of another group, or without an allowed twin."""
+    columns: pd.DataFrame
+    """One row for each column: if it is kept, what it depends on, and in which part of the twins it differs."""
+    worse_off: str | None
+    """The group whose members get the less favourable of two outcomes in most flips; None if this is not known."""
+    worse: float
+    """Part of the flips in which the group `worse_off` is worse off; NaN if this is not known."""
+    reproduced: float
+    """Part of the difference between the groups' rates that the twins reproduce; NaN if no difference is shown."""
+    told: tuple[float, float, float]
+    """How well a classifier tells the groups apart, as an area under the curve: by kept columns alone, by all columns,
+    and by all columns after people were moved. Each is the lower end of its interval."""
+    health: tuple[Remark, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The two groups in words."""
+        return " and ".join(map(value, self.groups))
+
+    def jsonable(self) -> dict[str, Any]:
+        """Return the figures as a dict for JSON."""
+        numbers = {name: as_number(getattr(self, name)) for name in FIGURES}
+        more = {"told": list(self.told), "columns": _records(self.columns)}
+        return {"groups": list(self.groups), **numbers, "n": self.n, "worse_off": self.worse_off, **more}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Matched(Result):
+    """The share of people whose matched twin gets another outcome: the largest share of all pairs of groups."""
+
+    attribute: str
+    value: float
+    """Mean flip probability of the people in the first pair; NaN if the question was refused."""
+    low: float
+    high: float
+    """Upper end of the interval of the largest share; `low` is the lower end. The intervals of all pairs hold together,
+    so that a limit above `high` holds for every pair. Both are NaN for training rows."""
+    n: int
+    """Number of people in the first pair."""
+    worse_off: str | None
+    """The group that is worse off in most flips of the first pair; None if this is not known."""
+    pairs: tuple[Pair, ...]
+    """The pairs of groups, the one with the largest share first."""
+    keep: tuple[str, ...]
+    """Columns that stay unchanged in twins."""
+    keep_given: bool
+    """True if the user said which columns stay."""
+    rates: pd.DataFrame
+    """One row for each group: number of rows, rate of `outcome` that the model gives, and its interval; the intervals
+    of all groups hold together. `compared` is False for a group with too few rows."""
+    ratio: tuple[float, ...]
+    """Lowest rate of a compared group divided by the highest, and the ends of its interval; NaN if all may be 0."""
+    outcome: Any
+    """The outcome whose rates are shown: the favourable one, or else the last class; None for numeric outputs."""
+    people: pd.DataFrame
+    """The rows of people with a flip probability of at least 90% in the first pair, with their index."""
+    flips: pd.Series
+    """The flip probability of each row for the first pair, by the index of X; NaN for a row that is not compared."""
+    confidence: float
+    threshold: float
+    n_draws: int
+    n_queries: int
+    n_left_out: int
+    """Number of rows that were left out: their value of the attribute is unknown or not compared, or they have no
+    weight."""
+    rows_are: str
+    seed: int
+    health: tuple[Remark, ...] = ()
+
+    @property
+    def is_count(self) -> bool:
+        """True for rows that the model was trained on: they represent nobody else, so the share is only a count."""
+        return self.rows_are == "training"
+
+    @property
+    def comparable(self) -> float:
+        """The smallest part of the people of a pair who have an allowed twin."""
+        return min(pair.comparable for pair in self.pairs)
+
+    @property
+    def unsteady(self) -> str | None:
+        """The reason why the model's answers are unreliable, in words; None if no health check says so."""
+        return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
+
+    def has(self, check: str) -> bool:
+        """Return True if a health check of this name has a remark."""
+        return check in dict(self.health)
+
+    @property
+    def keep_words(self) -> str:
+        """The columns that stay unchanged, as a sentence."""
+        kept = f"These columns stay unchanged: {listed(map(value, self.keep))}" if self.keep else "All columns may move"
+        return f"{kept}{'' if self.keep_given else ' (by default)'}."
+
+    def sentence(self, limit: float | None = None) -> str:
+        """Return the share in words, with its interval; `limit` gives it enough digits to differ from a limit."""
+        if math.isnan(self.value):
+            return f"Matched twins of the other {self.attribute} say nothing here: {dict(self.health)['no-edge']}."
+        interval = "a count of training rows" if self.is_count else f"interval {between(self.low, self.high, limit)}"
+        pair = f" ({self.pairs[0].name})" if len(self.pairs) > 1 else ""
+        said = f"{percent(self.value, limit)} of {self.n:,} people{pair} get another outcome as their matched twin of "
+        said += f"the other {self.attribute} ({interval})."
+        if self.worse_off is not None:
+            said += f" {value(self.worse_off)} is worse off in {percent(self.pairs[0].worse)} of these cases."
+        return f"{said} This is an association, not a cause."
+
+    def blocks(self) -> list[Block]:
+        """Return the result as blocks: the share, what stays, the pairs, the observed rates, the columns, remarks."""
+        n, rates = len(self.people), self.rates.to_dict("records")
+        blocks: list[Block] = [
+            Sentence(self.sentence()),
+            Sentence(self.keep_words),
+            Sentence(f"{counted(n, 'person', 'people')} would get another outcome in 90% of the draws or more."),
+            Table.of_records(
+                self.pairs,
+                {
+                    "groups": lambda pair: pair.name,
+                    "#share": lambda pair: percent(pair.value),
+                    "interval": lambda pair: between(pair.low, pair.high),
+                    "#people": lambda pair: f"{pair.n:,}",
+                    "#placebo": lambda pair: percent(pair.floor),
+                    "#difference reproduced": lambda pair: percent(pair.reproduced),
+                    "#told apart after moving": lambda pair: f"{pair.told[2]:.2f}",
+                },
+                "Matched twins",
+            ),
+        ]
+        if self.outcome is not None:
+            columns: dict[str, Column] = {
+                "group": ("group", value),
+                "#rows": ("n", "{:,}".format),
+                "#rate": ("rate", percent),
+                "interval": lambda rate: between(rate["low"], rate["high"]),
+            }
+            blocks.append(Table.of_records(rates, columns, f"Observed rates of {value(self.outcome)}"))
+            lowest, low, high = (f"{end:.2f}" for end in self.ratio)
+            blocks.append(Sentence(f"Lowest rate divided by the highest: {lowest} (interval {low} to {high})."))
+        moves: dict[str, Column] = {
+            "column": ("column", value),
+            "depends on": lambda row: "stays" if row["kept"] else row["depends on"],
+            "#differs in twins": ("changed", percent),
+        }
+        blocks.append(Table.of_records(self.pairs[0].columns.to_dict("records"), moves, "How columns move"))
+        return [*blocks, *self.health]
+
+    def jsonable(self) -> dict[str, Any]:
+        """Return the figures as a dict for JSON."""
+        return {
+            **{name: each for name, each in vars(self).items() if name not in ("people", "flips")},
+            **{name: as_number(getattr(self, name)) for name in ("value", "low", "high")},
+            "keep": list(self.keep),
+            "pairs": [pair.jsonable() for pair in self.pairs],
+            "rates": _records(self.rates),
+            "ratio": [as_number(each) for each in self.ratio],
+            "n_people": len(self.people),
+            "sentence": self.sentence(),
+            "health": [remark.jsonable() for remark in self.health],
+        }
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {key: as_number(cell) if isinstance(cell, float) else plain(cell) for key, cell in row.items()}
+        for row in table.to_dict("records")
+    ]
