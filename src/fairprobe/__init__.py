@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
     from fairprobe.estimation import Share, breakdown, causal_score, causal_search, estimate
     from fairprobe.estimation.compare import Comparison, compare
+    from fairprobe.estimation.matched_result import Matched
     from fairprobe.estimation.proxies import Proxies, proxies
     from fairprobe.estimation.verdict import Verdict, verdict
     from fairprobe.explanation import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fairprobe.searching import Found, search
 
 __all__ = ["Audit", "CaseRegion", "Category", "Comparison", "Density", "Derived", "Domain", "Explanation"]
-__all__ += ["Found", "Integer", "Link", "MinedRule", "Ordinal", "Parameter", "Proxies", "Real", "Repaired"]
+__all__ += ["Found", "Integer", "Link", "Matched", "MinedRule", "Ordinal", "Parameter", "Proxies", "Real", "Repaired"]
 __all__ += ["Replayed", "Retrained", "Rule", "Share", "Shrunk", "Verdict", "__version__"]
 __all__ += ["assert_no_discrimination", "audit", "breakdown", "causal_score", "causal_search", "compare"]
 __all__ += ["datasets", "errors", "estimate", "explain", "load_model", "proxies", "repair", "replay"]
@@ -38,6 +39,7 @@ _HOMES = {
     "fairprobe.domain.parameters": "Category Integer Ordinal Parameter Real",
     "fairprobe.estimation": "Share breakdown causal_score causal_search estimate",
     "fairprobe.estimation.compare": "Comparison compare",
+    "fairprobe.estimation.matched_result": "Matched",
     "fairprobe.estimation.proxies": "Proxies proxies",
     "fairprobe.estimation.verdict": "Verdict verdict",
     "fairprobe.explanation": "CaseRegion Explanation Repaired Shrunk explain repair shrink",

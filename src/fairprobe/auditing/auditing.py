@@ -57,6 +57,7 @@ def audit(
     gate: str | None = None,
     favourable: Outcome | None = None,
     rows_are: str | None = None,
+    keep: Sequence[Column] | None = None,
     output: str = "label",
     threshold: float | None = None,
     confidence: float = 0.95,
@@ -104,6 +105,8 @@ def audit(
         favourable: the good outcome, to say who is worse off: a label or class that the model gives, or "highest" or
             "lowest".
         rows_are: "held-out", "training" or "unknown", the default: what the rows are to the model. See `estimate`.
+        keep: the columns that stay unchanged in matched twins, which are measured for each sensitive column that the
+            model does not take. See `estimate`.
         output: "label", "score", "proba" or "value": the output that is compared.
         threshold: an input is discriminatory if its gap is above this number. It is 0 for labels; all other outputs
             need one.

@@ -36,7 +36,7 @@ FORMAT_VERSION = 1
 SAMPLED = ("phase", "what", "distribution", "n_inputs", "n_queries")
 """Names of the fields in a row of the table of sampled inputs, in the order of `Sampled`."""
 
-MASKED_SECTIONS = ("search", "why", "retraining", "sensitivity", "health")
+MASKED_SECTIONS = ("matched", "search", "why", "retraining", "sensitivity", "health")
 """Sections of the content in which all texts are searched for masked values; other sections leave them out."""
 
 TIMES = ("seconds", "max_seconds", "search_seconds")
@@ -68,6 +68,7 @@ def content_of(run: AuditState) -> dict[str, Any]:
         "shares": [share_content(share, is_main, run.settings.limit) for share, is_main in every_share(run)],
         "rows": rows(run),
         "certificate": certificate(run),
+        "matched": [each.jsonable() for each in run.matched],
         "impact": run.impact,
         "cases": cases(run),
         "search": _told(run.found),

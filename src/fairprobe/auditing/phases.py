@@ -13,6 +13,7 @@ from fairprobe.domain import Domain
 from fairprobe.domain.constraints import rule_words
 from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
+from fairprobe.estimation.matched import matched_share
 from fairprobe.estimation.populations import known_rows
 from fairprobe.estimation.share import as_number
 from fairprobe.estimation.verdict import UNBOUND, Gate
@@ -88,6 +89,24 @@ def _relabelled(run: AuditState) -> int | None:
     n_queries = sum(side.n_queries for side in share.sides)
     run.sampling.append(("shares", "labels", "all rows given", share.n, n_queries))
     return len(set().union(*(side.cases.index for side in share.sides if side.cases is not None)))
+
+
+def measure_matched(run: AuditState) -> None:
+    """Measure the share by matched twins for each sensitive parameter that the model does not take."""
+    settings = run.settings
+    asked = settings.some("keep", "confidence", "seed", "output", "threshold", "batch", "rows_are")
+    for name in run.domain.hidden:
+        if name not in run.domain.sensitive:
+            continue
+        given = None if run.favourable is None else run.favourable.word
+        found = matched_share(run.model, run.domain, run.rows, attribute=name, favourable=given, **asked)
+        run.matched.append(found)
+        for check, message in found.health:
+            run.remark(check, message, "matched")
+        run.sampling.append(
+            ("matched", f"matched twins of the other {name}", "all rows given", found.n, found.n_queries)
+        )
+        run.tell(f"matched: {found.sentence()}", is_over=True)
 
 
 def measure_impact(run: AuditState) -> None:
@@ -208,6 +227,7 @@ def in_words(error: Exception) -> str:
 
 PHASES: dict[str, Callable[[AuditState], None]] = {
     "shares": measure_shares,
+    "matched": measure_matched,
     "impact": measure_impact,
     "search": search_cases,
     "why": explain_cases,

@@ -17,7 +17,7 @@ from fairprobe.auditing.gating import Judged, judged
 from fairprobe.checks import checked_count, checked_fraction, checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.estimation import Proxies, Share
+from fairprobe.estimation import Matched, Proxies, Share
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_share
 from fairprobe.estimation.counts import Record, RowAnswers
 from fairprobe.estimation.favourable import Favourable
@@ -79,7 +79,7 @@ class AuditSettings(SimpleNamespace):
                 checked_count(name, value, at_least=COUNTS[name])
             elif name in ("retrain", "show_rows") and not isinstance(value, bool):
                 raise SettingError.about(name, f"must be True or False, got {value!r}")
-            elif name in ("mask", "populations") and isinstance(value, str):
+            elif name in ("keep", "mask", "populations") and isinstance(value, str):
                 raise SettingError.about(name, f"must be a list of names, got the string {value!r}")
         if self.width is not None:
             checked_fraction("width", self.width)
@@ -238,6 +238,8 @@ class AuditState:
     n_relabelled: int | None = None
     """Number of rows whose label changes, if scores or probabilities are compared; None if not known."""
     impact: list[dict[str, Any]] = field(default_factory=list)
+    matched: list[Matched] = field(default_factory=list)
+    """Shares by matched twins, one for each sensitive parameter that the model does not take."""
     found: Found | None = None
     why: Explanation | None = None
     proxies: Proxies | None = None

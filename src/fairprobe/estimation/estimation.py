@@ -7,18 +7,21 @@ hits happens at once. The interval here is valid whenever the sample stops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by, filled
+from fairprobe.arguments import Column, Flag, Outcome, WrittenFolder, arguments_of, done_by, filled
 from fairprobe.checks import check_above_0, checked_count, checked_fraction, is_number
+from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.errors import SettingError
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence, split_confidence
 from fairprobe.estimation.estimate_run import stored_shares
+from fairprobe.estimation.matched import matched_share
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.share import Share, checked_role
 from fairprobe.estimation.survey import warn_of
@@ -59,6 +62,8 @@ class Settings(SimpleNamespace):
         every = filled(estimate, given, but=["population"])
         super().__init__(**{**every, "rows_are": checked_role(every["rows_are"])})
         Gate.of(self.gate)
+        if self.keep is not None and not self.matched:
+            raise SettingError.about("keep", f"goes with matched=True, got {self.keep!r} alone")
         checked_confidence(self.confidence)
         checked_count("n_samples", self.n_samples)
         if self.n_experiments is not None:
@@ -100,8 +105,24 @@ class Settings(SimpleNamespace):
         return EstimatePlan(how, self.n, self.n * n_members)
 
 
+def _matched(model: Model, domain: Domain, rows: Any, settings: Mapping[str, Any]) -> Any:
+    """Return the share of the rows by matched twins; refuse settings of `estimate` that mean nothing to them."""
+    if isinstance(rows, str | Density):
+        raise SettingError.about("matched", f"twins are of real rows, got the population {rows!r}")
+    taken, every = arguments_of(matched_share), arguments_of(estimate)
+    for name, given in settings.items():
+        if name not in (*taken, "matched", "progress") and given != every[name].default:
+            raise SettingError.about(name, f"means nothing to matched twins, got {given!r}: leave it out")
+    found = matched_share(model, domain, rows, **{name: settings[name] for name in taken if name in settings})
+    for name, message in found.health:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=5)
+    return found
+
+
 def _estimate(model: Model, domain: Domain, population: Any, **settings: Any) -> Share:
     """Return the share of a population and warn of its remarks; this is the body of `estimate`."""
+    if settings["matched"]:
+        return _matched(model, domain, population, settings)
     (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], Settings(**settings))
     warn_of([share], stacklevel=4)
     return share
@@ -131,6 +152,8 @@ def estimate(
     groups: Column | None = None,
     rows_are: str | None = None,
     gate: str | None = None,
+    matched: Flag = False,
+    keep: Sequence[Column] | None = None,
     store: WrittenFolder | None = None,
     model_id: str | None = None,
     n_jobs: int = 1,
@@ -174,6 +197,11 @@ def estimate(
             pass a limit only on the condition that the model was not trained on them.
         gate: "linked" or "plain" if a limit binds that share alone, "none" if no limit binds either. By default a limit
             binds both, and the error, 1 - `confidence`, is split between them.
+        matched: True compares people with matched twins: with the values that a person at the same place in the other
+            group's distribution has. It answers the question for a model that does not take the sensitive column. The
+            population is a frame of real rows, and the result is a `Matched`, not a `Share`.
+        keep: with `matched`, the columns that stay unchanged. They decide the answer. By default the other sensitive
+            columns and those named like age, race or country.
         store: a folder in which the model's answers are stored as they come. A repeated call reads them from there and
             continues where the last one ended, with any number of workers; with more experiments it goes further. Any
             other model, domain, population or setting is refused. Canary inputs detect a changed model.
@@ -182,6 +210,9 @@ def estimate(
         engine: as for `search`: "local", "processes", "dask" or "dask://host:port". A shard that keeps failing is left
             out, and a remark says so: the upper bounds count all its inputs as cases, the lower ones none (`n_lost`).
         progress: True for a line on the standard error, or a callable that takes a `Status`, after every batch.
+
+    Returns:
+        A `Share`; with `matched`, a `Matched`.
 
     For a population of rows, the share's `cases`, `twins` and `answers` hold the rows that are discriminatory.
 
@@ -296,6 +327,10 @@ def shares_of(
 
     With links and `settings.linked` None, the shares are those of linked twins, with the plain ones as their `plain`.
     """
+    if settings.matched:
+        raise SettingError.about(
+            "matched", "is about all rows and one parameter, by `estimate` alone; got it elsewhere"
+        )
     sides, population = sides_of(domain, settings.linked), bound(population, domain)
     n_bound = Gate.of(settings.gate).n_bound(sides)
     settings = settings.but(confidence=split_confidence(settings.confidence, n_bound))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from fairprobe.arrays import Floats
 from fairprobe.blocks import Block, Column, Remark, Result, Sentence, Table
 from fairprobe.domain.values import plain
 from fairprobe.estimation.share import UNSTEADY, as_number
-from fairprobe.wording import between, counted, listed, percent, value
+from fairprobe.wording import between, counted, figure, listed, magnitude, percent, value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,42 +146,7 @@ class Matched(Result):
 
     def blocks(self) -> list[Block]:
         """Return the result as blocks: the share, what stays, the pairs, the observed rates, the columns, remarks."""
-        n, rates = len(self.people), self.rates.to_dict("records")
-        blocks: list[Block] = [
-            Sentence(self.sentence()),
-            Sentence(self.keep_words),
-            Sentence(f"{counted(n, 'person', 'people')} would get another outcome in 90% of the draws or more."),
-            Table.of_records(
-                self.pairs,
-                {
-                    "groups": lambda pair: pair.name,
-                    "#share": lambda pair: percent(pair.value),
-                    "interval": lambda pair: between(pair.low, pair.high),
-                    "#people": lambda pair: f"{pair.n:,}",
-                    "#placebo": lambda pair: percent(pair.floor),
-                    "#difference reproduced": lambda pair: percent(pair.reproduced),
-                    "#told apart after moving": lambda pair: f"{pair.told[2]:.2f}",
-                },
-                "Matched twins",
-            ),
-        ]
-        if self.outcome is not None:
-            columns: dict[str, Column] = {
-                "group": ("group", value),
-                "#rows": ("n", "{:,}".format),
-                "#rate": ("rate", percent),
-                "interval": lambda rate: between(rate["low"], rate["high"]),
-            }
-            blocks.append(Table.of_records(rates, columns, f"Observed rates of {value(self.outcome)}"))
-            lowest, low, high = (f"{end:.2f}" for end in self.ratio)
-            blocks.append(Sentence(f"Lowest rate divided by the highest: {lowest} (interval {low} to {high})."))
-        moves: dict[str, Column] = {
-            "column": ("column", value),
-            "depends on": lambda row: "stays" if row["kept"] else row["depends on"],
-            "#differs in twins": ("changed", percent),
-        }
-        blocks.append(Table.of_records(self.pairs[0].columns.to_dict("records"), moves, "How columns move"))
-        return [*blocks, *self.health]
+        return [*matched_blocks(self.jsonable()), *self.health]
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures as a dict for JSON."""
@@ -193,8 +159,43 @@ class Matched(Result):
             "ratio": [as_number(each) for each in self.ratio],
             "n_people": len(self.people),
             "sentence": self.sentence(),
+            "keep_words": self.keep_words,
             "health": [remark.jsonable() for remark in self.health],
         }
+
+
+def matched_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield blocks on matched twins from the dict of `Matched.jsonable`, with which reports work too."""
+    yield Sentence(told["sentence"])
+    yield Sentence(told["keep_words"])
+    people = counted(told["n_people"], "person", "people")
+    yield Sentence(f"{people} would get another outcome in 90% of the draws or more.")
+    pairs: dict[str, Column] = {
+        "Groups": lambda pair: " and ".join(map(value, pair["groups"])),
+        "#Share": ("value", percent),
+        "Interval": lambda pair: between(pair["low"], pair["high"]),
+        "#People": ("n", magnitude),
+        "#Placebo": ("floor", percent),
+        "#Difference reproduced": ("reproduced", percent),
+        "#Told apart after moving": lambda pair: figure(pair["told"][2]),
+    }
+    yield Table.of_records(told["pairs"], pairs, "Matched twins")
+    if told["outcome"] is not None:
+        rates: dict[str, Column] = {
+            "Group": ("group", value),
+            "#Rows": ("n", magnitude),
+            "#Rate": ("rate", percent),
+            "Interval": lambda rate: between(rate["low"], rate["high"]),
+        }
+        yield Table.of_records(told["rates"], rates, f"Observed rates of {value(told['outcome'])}")
+        lowest, low, high = map(figure, told["ratio"])
+        yield Sentence(f"Lowest rate divided by the highest: {lowest} (interval {low} to {high}).")
+    moves: dict[str, Column] = {
+        "Column": ("column", value),
+        "Depends on": lambda row: "stays" if row["kept"] else value(row["depends on"]),
+        "#Differs in twins": ("changed", percent),
+    }
+    yield Table.of_records(told["pairs"][0]["columns"], moves, "How columns move")
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

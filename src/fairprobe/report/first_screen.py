@@ -21,6 +21,8 @@ def head(content: Content) -> Iterator[Block]:
         yield Sentence(text, "Interrupted")
     yield Sentence(capital(closed(verdict["why"])), outcome_words(verdict))
     said = [*verdict["details"], *(side["sentence"] for side in verdict["directions"]), *worse_off_words(content)]
+    for told in content["matched"]:
+        said += [told["sentence"], told["keep_words"]]
     if said:
         yield Items(tuple(closed(capital(each)) for each in said))
     yield from rates_of(content)
@@ -58,6 +60,8 @@ def next_step(content: Content) -> str:
         return "Say what the rows are to the model (rows_are): only held-out rows represent other people."
     if verdict["outcome"] == "passed":
         return "Keep this report. Repeat the audit when the model or the people change."
+    if content["matched"]:
+        return "Read the matched twins, and say which columns stay (keep): the model does not take the attribute."
     return "Read the reason above and the remarks: they say what would settle the verdict."
 
 

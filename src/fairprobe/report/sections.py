@@ -13,6 +13,7 @@ from typing import Any
 
 from fairprobe import wording
 from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
+from fairprobe.estimation.matched_result import matched_blocks
 from fairprobe.estimation.rates import rates_table
 from fairprobe.report import content as parts
 from fairprobe.report.content import Columns, Content, changes_words, part_of_why, plots_in, table_of
@@ -107,6 +108,12 @@ def _figures(end: float, limit_of: Callable[[Mapping[str, Any]], float | None]) 
 def hits_words(of: Mapping[str, Any]) -> str:
     """Return a share's number of discriminatory inputs and number of comparable inputs as text, as in "5 of 100"."""
     return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
+
+
+def matched(content: Content) -> Iterator[Block]:
+    """Yield the section on matched twins, for sensitive parameters that the model does not take."""
+    for told in content["matched"]:
+        yield from matched_blocks(told)
 
 
 def regions(content: Content) -> Iterator[Block]:
@@ -445,6 +452,7 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
     "What was found": {
         "rows": ("Real rows that get another answer", rows, "ai-act nist ecoa"),
         "shares": ("How common it is", shares, "ai-act nist sr-11-7 ecoa"),
+        "matched": ("Matched twins: the model does not take the attribute", matched, "ai-act nist ecoa"),
         "regions": ("Where it happens most", regions, "nist sr-11-7"),
         "cases": ("Cases, before and after", cases, "ai-act ecoa"),
     },
