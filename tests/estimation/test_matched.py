@@ -109,7 +109,7 @@ def test_rows_at_once_are_as_one_by_one():
     (step,) = transport.steps
     noise, codes = rng.random((3, 800)), columns[0].codes
     at_once = step.moved(columns, codes[:, None], codes[:, None], group, np.arange(800), noise)
-    values = np.sort(X["x"].unique())
+    values = np.unique(X["x"])
     for row in range(0, 800, 7):
         own, others = (np.sort(X["x"][group == each]) for each in (group[row], 1 - group[row]))
         below, equal = (own < X["x"][row]).sum(), (own == X["x"][row]).sum()
@@ -143,8 +143,7 @@ def test_a_coin_moves_nobody():
     X = people(1500).drop(columns=["role", "group"])
     coins = [np.random.default_rng([7, seed]).choice(["heads", "tails"], len(X)) for seed in range(4)]
     shares = sorted(estimated(X.assign(group=coin)).value for coin in coins)
-    assert shares[2] == 0
-    assert shares[3] < 0.05
+    assert shares[2] == 0 <= shares[3] < 0.05
 
 
 def test_each_pair_of_groups_has_its_own_share():
@@ -196,7 +195,6 @@ def test_twins_that_no_constraint_allows_are_not_compared():
     assert found.flips[X["group"] == "f"].isna().all()
     assert found.flips[X["group"] == "m"].mean() == found.value > 0.9
     assert found.n == (X["group"] == "m").sum() == pytest.approx(900 * found.comparable)
-    assert found.outcome is None
 
 
 def test_what_could_be_wrong_is_said():
