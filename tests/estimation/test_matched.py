@@ -12,7 +12,7 @@ from fairprobe import Category, Domain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.independence import association
 from fairprobe.estimation.matched import matched_share
-from fairprobe.estimation.matching import Column, Step, Transport
+from fairprobe.estimation.matching import Column, Transport
 
 
 def people(n=1500, seed=0, groups=("f", "m"), missing=0.0):
@@ -20,18 +20,13 @@ def people(n=1500, seed=0, groups=("f", "m"), missing=0.0):
     rng = np.random.default_rng(seed)
     group = rng.integers(0, len(groups), n)
     married = rng.random(n) < 0.5
-    income = np.round(30 + 5 * rng.normal(size=n) + 5 * (group > 0))
-    return pd.DataFrame(
-        {
-            "income": income,
-            "debt": np.round(income / 2 + rng.normal(size=n), 1),
-            "married": np.where(married, "yes", "no"),
-            "role": np.where(married, np.where(group > 0, "Husband", "Wife"), "Single"),
-            "noise": np.where(rng.random(n) < missing, np.nan, rng.integers(0, 9, n)),
-            "region": pd.Categorical(rng.choice(["north", "south", "east"], n)),
-            "group": np.array(groups)[group],
-        }
-    )
+    X = pd.DataFrame({"income": np.round(30 + 5 * rng.normal(size=n) + 5 * (group > 0))})
+    X["debt"] = np.round(X["income"] / 2 + rng.normal(size=n), 1)
+    X["married"] = np.where(married, "yes", "no")
+    X["role"] = np.where(married, np.where(group > 0, "Husband", "Wife"), "Single")
+    X["noise"] = np.where(rng.random(n) < missing, np.nan, rng.integers(0, 9, n))
+    X["region"] = pd.Categorical(rng.choice(["north", "south", "east"], n))
+    return X.assign(group=np.array(groups)[group])
 
 
 def rich(X):
@@ -84,8 +79,7 @@ def test_what_moves_and_what_does_not():
     swapped = X["role"].replace({"Husband": "Wife", "Wife": "Husband"})
     assert (twins["role"] == swapped).all()  # nobody is both a woman and a husband
     apart = (twins["income"] - X["income"]).groupby(X["group"]).mean()
-    assert apart["f"] == pytest.approx(5, abs=0.5)
-    assert apart["m"] == pytest.approx(-5, abs=0.5)
+    assert apart.to_dict() == pytest.approx({"f": 5, "m": -5}, abs=0.5)
     assert (twins["debt"] - twins["income"] / 2).std() < 1.3  # moved alone, it would be 2.8
 
 
@@ -97,9 +91,7 @@ def test_kept_columns_stay_and_values_occur(seed, keep, missing):
     X = people(300, seed, missing=missing)
     transport, columns, _ = transport_of(X, keep)
     some = np.random.default_rng(seed).permutation(300)[:100]
-    codes, again = (
-        transport.resampled(np.random.default_rng(seed)).draw(some, np.random.default_rng(seed)) for _ in range(2)
-    )
+    codes, again = (transport.resampled(rng := np.random.default_rng(seed)).draw(some, rng) for _ in range(2))
     assert (codes == again).all()
     twins, own = moved_frame(X, columns, codes), X.iloc[some].reset_index(drop=True)
     for name in twins:
@@ -115,16 +107,13 @@ def test_rows_at_once_are_as_one_by_one():
     X.loc[X["group"] == "b", "x"] = (X["x"] * 1.5 + 3).round().astype(int)
     transport, columns, group = transport_of(X)
     (step,) = transport.steps
-    assert isinstance(step, Step)
-    noise = rng.random((3, 800))
-    codes = columns[0].codes
+    noise, codes = rng.random((3, 800)), columns[0].codes
     at_once = step.moved(columns, codes[:, None], codes[:, None], group, np.arange(800), noise)
-    values = np.sort(X["x"].unique())
+    values = np.unique(X["x"])
     for row in range(0, 800, 7):
         own, others = (np.sort(X["x"][group == each]) for each in (group[row], 1 - group[row]))
-        x = X["x"][row]
-        rank = ((own < x).sum() + noise[1, row] * (own == x).sum()) / len(own)
-        expected = others[int(rank * len(others))]
+        below, equal = (own < X["x"][row]).sum(), (own == X["x"][row]).sum()
+        expected = others[int((below + noise[1, row] * equal) / len(own) * len(others))]
         assert abs(values[at_once[row]] - expected) <= 2  # groups lean on all rows by half a row
 
 
@@ -154,21 +143,19 @@ def test_a_coin_moves_nobody():
     X = people(1500).drop(columns=["role", "group"])
     coins = [np.random.default_rng([7, seed]).choice(["heads", "tails"], len(X)) for seed in range(4)]
     shares = sorted(estimated(X.assign(group=coin)).value for coin in coins)
-    assert shares[2] == 0
-    assert shares[3] < 0.05
+    assert shares[2] == 0 <= shares[3] < 0.05
 
 
 def test_each_pair_of_groups_has_its_own_share():
     X = people(2500, groups=("a", "b", "c"))
     X.loc[:9, "group"] = "d"
     found = estimated(X)
-    assert {pair.groups for pair in found.pairs} == {("a", "b"), ("a", "c"), ("b", "c")}
-    by_groups = {pair.groups: pair for pair in found.pairs}
-    assert by_groups["b", "c"].value < 0.01 < by_groups["a", "c"].value
+    shares = {pair.groups: pair.value for pair in found.pairs}
+    assert shares["b", "c"] < 0.01 < shares["a", "c"]
+    assert len(shares) == 3
     for name in ("value", "low", "high"):
         assert getattr(found, name) == max(getattr(pair, name) for pair in found.pairs)
     assert "d (10 rows)" in dict(found.health)["small-group"]
-    assert not found.rates.set_index("group").loc["d", "compared"]
     assert found.flips[:10].isna().all()
 
 
@@ -178,8 +165,7 @@ def test_a_placebo_shows_what_few_rows_do():
     group, married = X["group"] == "m", X["married"] == "yes"
     X["income"] = X["income"] - 5 * group + 8 * (group & married)
     found = estimated(X, lambda X: (X["income"] < 31) & (X["married"] == "no"))
-    assert found.value > 0.01
-    assert found.low == 0
+    assert found.value > 0.01 > found.low == 0
     assert found.has("noisy-twins")
     assert estimated(people(3000)).pairs[0].floor < 0.02
 
@@ -195,13 +181,10 @@ def test_weights_groups_and_training_rows():
     X = people(900)
     heavy = estimated(X, sample_weight=np.where(X["income"].between(28, 37), 1.0, 0.001))
     assert heavy.value > estimated(X).value + 0.1
-    assert heavy.has("learned-unweighted")
     twice, each = pd.concat([X, X]), np.tile(np.arange(len(X)), 2)
     wide, short = estimated(twice, groups=each), estimated(twice)
     assert wide.high - wide.value > 1.2 * (short.high - short.value)
-    trained = estimated(X, rows_are="training")
-    assert np.isnan(trained.low)
-    assert "count of training rows" in trained.sentence()
+    assert "count of training rows" in estimated(X, rows_are="training").sentence()
 
 
 def test_twins_that_no_constraint_allows_are_not_compared():
@@ -212,15 +195,13 @@ def test_twins_that_no_constraint_allows_are_not_compared():
     assert found.flips[X["group"] == "f"].isna().all()
     assert found.flips[X["group"] == "m"].mean() == found.value > 0.9
     assert found.n == (X["group"] == "m").sum() == pytest.approx(900 * found.comparable)
-    assert found.outcome is None
 
 
 def test_what_could_be_wrong_is_said():
     X = people(900)
     assert estimated(X, keep=None).has("keep-not-said")
     named = estimated(X.rename(columns={"noise": "ageAtEntry"}), keep=None)
-    assert named.keep == ("ageAtEntry",)
-    assert not named.has("keep-not-said")
+    assert (named.keep, named.has("keep-not-said")) == (("ageAtEntry",), False)
     kept = estimated(X, keep=["income", "role"], favourable="yes")
     assert kept.has("kept-not-shared")
     assert kept.has("difference-not-reproduced")
@@ -238,11 +219,9 @@ def parity(n_columns):
 def test_groups_that_only_edges_not_found_would_explain_are_refused():
     found = estimated(parity(3), lambda X: X["x"] > 0)
     assert np.isnan(found.value)
-    assert (found.low, found.high, len(found.people)) == (0, 1, 0)
-    assert found.has("no-edge")
+    assert (found.low, found.high, len(found.people), found.has("no-edge")) == (0, 1, 0, True)
     assert "say nothing here" in found.sentence()
-    shown_with_a_parent = estimated(parity(2), lambda X: (X["x"] + X["y"]) % 2)
-    assert shown_with_a_parent.value > 0.95
+    assert estimated(parity(2), lambda X: (X["x"] + X["y"]) % 2).value > 0.95  # the edge shows, given a parent
 
 
 @pytest.mark.parametrize(
@@ -253,7 +232,6 @@ def test_groups_that_only_edges_not_found_would_explain_are_refused():
         ({"keep": ["income", "debt", "married", "role", "noise", "region"]}, SettingError, "must leave a column"),
         ({"attribute": "role"}, SettingError, "must be a sensitive column that the model does not take (group)"),
         ({"favourable": "rich"}, SettingError, "one of 'no', 'yes'; got 'rich'"),
-        ({"n_draws": 1}, SettingError, "n_draws must be a whole number of at least 2"),
         ({"sample_weight": [-1.0] * 100}, DataError, "must be finite and not negative"),
     ],
 )
