@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairprobe.errors import SettingError
-from fairprobe.wording import value
+from fairprobe.wording import unmarked, value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,7 +181,7 @@ class Result:
 
     def __repr__(self) -> str:
         first = next((block.text for block in self.blocks() if isinstance(block, Sentence)), "")
-        return f"{type(self).__name__}({first})"
+        return f"{type(self).__name__}({unmarked(first)})"
 
     def _repr_html_(self) -> str:
         return written(self.blocks(), "notebook")

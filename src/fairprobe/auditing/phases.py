@@ -41,6 +41,8 @@ def measure_shares(run: AuditState) -> None:
     The first population is the one that the limit binds. If it fails, the error is raised; others leave a remark.
     """
     for name, population in run.populations.items():
+        if run.sets and _nothing_differs(run.domain):
+            continue
         try:
             run.sets[name] = estimated(run, population, name)
         except Exception as error:
@@ -127,10 +129,15 @@ def measure_impact(run: AuditState) -> None:
             run.impact.append({**told, "rate": rate, "ratio": rate / best if best else None})
 
 
+def _nothing_differs(domain: Domain) -> bool:
+    """Return True if all twins are the same to the model: it takes no sensitive parameter, and none has a link."""
+    return not domain.links and set(domain.sensitive) == set(domain.hidden)
+
+
 def search_cases(run: AuditState) -> None:
     """Search for cases from the rows, among plausible inputs if a density was fitted, and add them to the state."""
     settings, domain = run.settings, run.domain
-    if not domain.links and set(domain.sensitive) == set(domain.hidden):
+    if _nothing_differs(domain):
         text = "no twin differs to the model, so there is nothing to search for"
         run.remark("nothing-to-compare", text, "search")
         return

@@ -217,6 +217,9 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
     kept.
     """
     low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
+    if not share.n and {*share.hidden} >= {*share.sensitive} and not share.linked:
+        names = " and ".join(share.sensitive)
+        return Outcome.INCONCLUSIVE, f"the model does not take {names}, so twins are the same to it: ask matched twins"
     if not share.n or (share.comparable < min_comparable and not low > limit):
         return Outcome.INCONCLUSIVE, (
             f"only {percent(share.comparable)} of {POPULATIONS[share.population]}"
