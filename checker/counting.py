@@ -110,3 +110,15 @@ def tables_hold(share, told, found):
         got = [str(each[row["combination"]]) == share["rated"] for each in told if row["combination"] in each]
         right &= same(row["rate"], sum(got) / len(got) if got else None)
     return right
+
+
+def is_matched(audit):
+    """Whether the gate binds the shares by matched twins, which no file shows whole."""
+    return "matched" in (audit["about"]["config"]["gate"] or "").split()
+
+
+def by_matched(told, question, role):
+    """The mildest outcome that a share by matched twins allows, by its interval."""
+    limit, low, high = question["max_share"], told["low"], told["high"]
+    low, high = (told["value"], math.inf) if role == "training" else (low, high)
+    return "violated" if None not in (low, limit) and low > limit else "passed" if high <= limit else "inconclusive"

@@ -68,6 +68,12 @@ def bound_shares(audit, note):
     """The shares that the limit must bind; each of them must be there, at the confidence split over them."""
     question, verdict, domain = audit["question"], audit["verdict"], audit["domain"]
     config, population = audit["about"]["config"], population_of(audit)
+    if counting.is_matched(audit):
+        bound = [f"matched/{each['attribute']}" for each in audit["matched"]]
+        note(
+            "the limit binds the shares by matched twins", [bound, "rows"] == [verdict["bound"], verdict["population"]]
+        )
+        return []
     sides = ["linked", "plain"] if domain["links"] else ["plain"]
     if domain["links"] and (config["linked"] is not None or {*question["sensitive"]} <= {*domain["hidden"]}):
         sides = ["plain" if config["linked"] is False else "linked"]
@@ -113,6 +119,12 @@ def check_verdict(audit, main, founds, can, note):
     alone, condition = {}, None
     if not audit["shares"]:
         outcomes = ["inconclusive"]
+    elif counting.is_matched(audit) and question["max_share"] is not None:
+        alone, outcomes = verdict["outcomes"], [None]
+        for told in audit["matched"]:
+            at_best = counting.by_matched(told, question, audit["about"]["data"]["role"])
+            said = alone[f"matched/{told['attribute']}"]
+            note(f"matched twins: {said}", said in ("inconclusive", at_best), at_best)
     elif question["directions"]:
         outcomes = check_directions(audit, main, founds, note)
     elif question["max_share"] is None:

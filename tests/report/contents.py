@@ -109,7 +109,7 @@ def bare() -> dict[str, Any]:
     """As little as an audit can have."""
     made = content(0, 0, outcome="inconclusive")
     made |= {"why": None, "proxies": None, "retraining": None, "plots": {}, "shares": made["shares"][:1]}
-    made |= {name: [] for name in ("impact", "sensitivity", "limitations", "health", "sampling")}
+    made |= {name: [] for name in ("impact", "matched", "sensitivity", "limitations", "health", "sampling")}
     made["rows"] = {"n_flipped": 0, "n_relabelled": None, "flips": []}
     made["about"] |= {
         "attempts": [],

@@ -102,6 +102,7 @@ def audit(
         max_share: the largest share allowed. Or limits by who is worse off, as ``{"sex=Female": 0.01}``, with
             `favourable`.
         gate: the population that the limit is about, by default the rows; "plain" or "linked" names one share of it.
+            "matched" names the share by matched twins, and needs `keep`.
         favourable: the good outcome, to say who is worse off: a label or class that the model gives, or "highest" or
             "lowest".
         rows_are: "held-out", "training" or "unknown", the default: what the rows are to the model. See `estimate`.

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.errors import SettingError
-from fairprobe.estimation import Outcome, Share, verdict
+from fairprobe.estimation import Matched, Outcome, Share, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.share import as_number
-from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, Gate, condition_of, fitted, held_against, qualified
+from fairprobe.estimation.verdict import (
+    EXIT_CODES,
+    MATCHED,
+    SEVERITY,
+    UNTRAINED,
+    Gate,
+    condition_of,
+    fitted,
+    held_against,
+    matched_against,
+    qualified,
+)
 from fairprobe.wording import POPULATIONS, TWINS, between, percent
 
 if TYPE_CHECKING:
@@ -100,11 +111,16 @@ def id_of(share: Share) -> str:
     return f"{share.population}/{share.compared}/{' x '.join(share.sensitive)}"
 
 
-def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None) -> Judged:
+def judged(
+    shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None, matched: Sequence[Matched] = ()
+) -> Judged:
     """Return the verdict on the shares, by population, under the limits in the settings.
 
-    `good` is the favourable outcome, which limits by who is worse off need.
+    `good` is the favourable outcome, which limits by who is worse off need. `matched` are the shares by matched twins,
+    which the gate "matched" binds.
     """
+    if Gate.of(settings.gate).twins == MATCHED:
+        return _judged_by_matched(matched, settings)
     if not shares:
         return Judged(Outcome.INCONCLUSIVE, "inconclusive: no share was measured", settings.gate or "rows")
     # Without a limit for all directions, the verdict on any limit still tells which share it would be about.
@@ -123,6 +139,26 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
         return Judged("no-limit", sentence, *about, details=said.details)
     alone = {id_of(side): held_against(side, limit, settings.min_comparable)[0] for side in sides}
     return Judged(said.outcome, said.sentence, *about, outcomes=alone, condition=said.condition, details=said.details)
+
+
+def _judged_by_matched(matched: Sequence[Matched], settings: AuditSettings) -> Judged:
+    """Return the verdict on the shares by matched twins; without any, the model takes every sensitive parameter."""
+    if not matched:
+        return Judged(Outcome.INCONCLUSIVE, "inconclusive: no share by matched twins was measured", "rows")
+    limit = 0.0 if settings.limit is None else settings.limit
+    outcomes = {f"matched/{each.attribute}": matched_against(each, limit, settings.min_comparable) for each in matched}
+    details = tuple(said for each in matched for said in (each.sentence(limit), each.keep_words))
+    bound = tuple(outcomes)
+    if settings.limit is None:
+        return Judged("no-limit", "no limit was given: matched twins have no verdict", "rows", bound, details=details)
+    worst = max(range(len(matched)), key=lambda place: SEVERITY.index(outcomes[bound[place]][0]))
+    outcome, why = outcomes[bound[worst]]
+    each, is_open = matched[worst], outcome == Outcome.PASSED and settings.rows_are == "unknown"
+    condition = UNTRAINED if is_open else None
+    change = f"{percent(each.value, limit)} of the people change outcome as matched twins of the other {each.attribute}"
+    said = f"{', '.join(filter(None, [str(outcome), condition]))}: {why or f'{change}; the limit is {percent(limit)}'}"
+    alone = {name: told for name, (told, _) in outcomes.items()}
+    return Judged(outcome, said, "rows", bound, outcomes=alone, condition=condition, details=details)
 
 
 def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> tuple[Direction, ...]:

@@ -13,10 +13,11 @@ from fairprobe.domain import Domain
 from fairprobe.domain.constraints import rule_words
 from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
+from fairprobe.estimation.bounds.intervals import split_confidence
 from fairprobe.estimation.matched import matched_share
 from fairprobe.estimation.populations import known_rows
 from fairprobe.estimation.share import as_number
-from fairprobe.estimation.verdict import UNBOUND, Gate
+from fairprobe.estimation.verdict import MATCHED, UNBOUND, Gate
 from fairprobe.explanation import explain
 from fairprobe.model.asking import Asker
 from fairprobe.searching import search
@@ -67,7 +68,7 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
     asked |= {
         "sets": None if len(names) <= MOST_SETS else [*([each] for each in names), names],
         "linked": settings.linked if asked["domain"].links else None,
-        "gate": settings.gate if is_bound else UNBOUND,
+        "gate": settings.gate if is_bound and Gate.of(settings.gate).twins != MATCHED else UNBOUND,
         "width": None if is_bound else settings.width,
     }
     told: dict[str, Any] = {"favourable": run.favourable, "progress": run.under_way(name)}
@@ -96,10 +97,10 @@ def _relabelled(run: AuditState) -> int | None:
 def measure_matched(run: AuditState) -> None:
     """Measure the share by matched twins for each sensitive parameter that the model does not take."""
     settings = run.settings
-    asked = settings.some("keep", "confidence", "seed", "output", "threshold", "batch", "rows_are")
-    for name in run.domain.hidden:
-        if name not in run.domain.sensitive:
-            continue
+    asked = settings.some("keep", "seed", "output", "threshold", "batch", "rows_are")
+    names = [name for name in run.domain.hidden if name in run.domain.sensitive]
+    for name in names:
+        asked["confidence"] = split_confidence(settings.confidence, len(names))
         given = None if run.favourable is None else run.favourable.word
         found = matched_share(run.model, run.domain, run.rows, attribute=name, favourable=given, **asked)
         run.matched.append(found)
@@ -178,6 +179,8 @@ def measure_sensitivity(run: AuditState) -> None:
     The population is the one that the limit binds. Each change adds a row to `run.sensitivity`.
     """
     settings = run.settings
+    if Gate.of(settings.gate).twins == MATCHED:
+        return  # what is changed here is not what the verdict rests on
     population = run.judged.population
     share = run.main[population]
     rest = (1 - share.confidence) / (1 - settings.confidence)  # the part of the error that this share has

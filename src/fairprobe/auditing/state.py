@@ -22,7 +22,7 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, checked_sh
 from fairprobe.estimation.counts import Record, RowAnswers
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.share import checked_role
-from fairprobe.estimation.verdict import Gate
+from fairprobe.estimation.verdict import MATCHED, Gate
 from fairprobe.explanation import Explanation
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
@@ -92,6 +92,9 @@ class AuditSettings(SimpleNamespace):
             raise SettingError.about("max_share", rule)
         if self.directions and gate.population not in (None, "rows"):
             raise SettingError.about("gate", f"must be about rows where limits are by direction, got {self.gate!r}")
+        if gate.twins == MATCHED and (self.keep is None or self.directions or gate.population not in (None, "rows")):
+            rule = "'matched' binds one limit on rows, and needs keep: the columns that stay decide the answer"
+            raise SettingError.about("gate", f"{rule}; got gate={self.gate!r} and keep={self.keep!r}")
         checked_threshold(self.threshold, self.output)
 
     @property
@@ -283,7 +286,7 @@ class AuditState:
     @property
     def judged(self) -> Judged:
         """The verdict on the shares that are measured so far."""
-        return judged(self.main, self.settings, self.favourable)
+        return judged(self.main, self.settings, self.favourable, self.matched)
 
     @property
     def attempt(self) -> dict[str, Any]:

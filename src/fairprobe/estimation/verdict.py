@@ -12,6 +12,7 @@ from fairprobe.blocks import Block, Items, Result, Sentence, Table
 from fairprobe.checks import checked_fraction, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
+from fairprobe.estimation.matched_result import Matched
 from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, capital, closed, percent
 
@@ -20,6 +21,9 @@ GATES = ("rows", "domain", "valid", "density")
 
 TWINS = ("linked", "plain")
 """Kinds of twins that a gate may name: "linked" ones also differ in linked columns, "plain" ones do not."""
+
+MATCHED = "matched"
+"""Gate of an audit that says that the limit applies to the share by matched twins."""
 
 UNBOUND = "none"
 """Value of `gate` that says that no limit applies to any share, so that the error of intervals is not split."""
@@ -32,7 +36,8 @@ class Gate:
     population: str | None = None
     """Name of the population that the limit applies to; None for the first of `GATES` that was measured."""
     twins: str | None = None
-    """Kind of twins, "linked" or "plain", whose share the limit applies to; None for both, if there are both."""
+    """Kind of twins, "linked", "plain" or "matched", whose share the limit applies to; None for linked and plain ones,
+    if there are both."""
     is_unbound: bool = False
     """True if no limit applies to any share."""
 
@@ -44,8 +49,8 @@ class Gate:
         (Gate(population='rows', twins='plain', is_unbound=False), Gate(population=None, twins=None, is_unbound=False))
         """
         words = (text or "").replace(",", " ").split()
-        known = (*GATES, *TWINS, UNBOUND)
-        named, twins = ([word for word in words if word in some] for some in (GATES, TWINS))
+        known = (*GATES, *TWINS, MATCHED, UNBOUND)
+        named, twins = ([word for word in words if word in some] for some in (GATES, (*TWINS, MATCHED)))
         unknown = [word for word in words if word not in known]
         if unknown or len(named) > 1 or len(twins) > 1:
             raise SettingError.about(
@@ -131,6 +136,9 @@ class Verdict(Result):
 
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
+UNTRAINED = "if the model was not trained on these rows"
+"""Condition of a pass on rows of unknown role."""
+
 MOST_WORDS = 25
 """Largest number of words in the sentence of a verdict; chosen, to be read once. Long names may exceed it."""
 
@@ -202,7 +210,7 @@ def condition_of(outcome: str, share: Share) -> str | None:
     Rows of unknown role pass only if the model was not trained on them.
     """
     is_open = outcome == Outcome.PASSED and share.population == "rows" and share.rows_are == "unknown"
-    return "if the model was not trained on these rows" if is_open else None
+    return UNTRAINED if is_open else None
 
 
 def qualified(outcome: str, share: Share) -> str:
@@ -240,6 +248,33 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
     if high <= limit:
         return Outcome.PASSED, ""
     return Outcome.INCONCLUSIVE, WITHIN
+
+
+def matched_against(found: Matched, limit: float, min_comparable: float) -> tuple[Outcome, str]:
+    """Compare a share by matched twins with a limit by its interval, and return the outcome and the reason in words.
+
+    A share never passes where the tests that decide which columns move could not see a difference of a tenth.
+    """
+    attribute = found.attribute
+    if math.isnan(found.value):
+        return Outcome.INCONCLUSIVE, f"matched twins of the other {attribute} say nothing here: see the remark no-edge"
+    if found.unsteady:
+        return Outcome.INCONCLUSIVE, found.unsteady
+    low, high = (found.value, math.inf) if found.is_count else (found.low, found.high)
+    if low > limit:
+        return Outcome.VIOLATED, ""
+    if found.is_count:
+        return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
+    if found.comparable < min_comparable:
+        return Outcome.INCONCLUSIVE, f"only {percent(found.comparable)} of the people have an allowed matched twin"
+    if high <= limit and (found.has("weak-tests") or found.has("small-group")):
+        return (
+            Outcome.INCONCLUSIVE,
+            "too few rows to learn matched twins, so they cannot show that a limit is kept",
+        )
+    if high <= limit:
+        return Outcome.PASSED, ""
+    return Outcome.INCONCLUSIVE, f"the limit of {percent(limit)} {WITHIN} of the share by matched twins"
 
 
 def unused_words(shares: Mapping[str, Share], share: Share) -> str:
