@@ -24,9 +24,9 @@ from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import favourable_in
+from fairprobe.estimation.populations import as_taken
 from fairprobe.estimation.verdict import MIN_COMPARABLE, Gate
 from fairprobe.model import Model
-from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.progress import Progress
 from fairprobe.searching import Found
@@ -173,9 +173,7 @@ def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) ->
         domain = Domain.from_frame(X, sensitive=sensitive)
     elif sensitive is not None:
         raise SettingError.about("sensitive", "is said by the domain already, got both: leave one of them out")
-    columns = columns_of(model, domain)
-    lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
-    return domain.hiding([*domain.hidden, *lacking]) if set(lacking) - set(domain.hidden) else domain
+    return as_taken(model, domain)
 
 
 def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -> AuditState:

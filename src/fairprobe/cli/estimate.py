@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,11 @@ from fairprobe.cli.files import TABLES, Destination
 from fairprobe.cli.words import note, progress
 from fairprobe.domain import Density
 from fairprobe.errors import SettingError
-from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
+from fairprobe.estimation import Matched, Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.estimation.estimation import EstimatePlan, Settings, plan
-from fairprobe.estimation.populations import sides_of
+from fairprobe.estimation.matched import MOST_GROUPS, N_DRAWS, N_PLACEBOS
+from fairprobe.estimation.populations import as_taken, sides_of
 from fairprobe.estimation.verdict import UNBOUND, Gate
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
@@ -86,6 +88,8 @@ class Estimate(Command):
         self.gate = Gate.of(request["gate"])
         if request["gate"] is not None and self.keywords["max_share"] is None:
             raise SettingError(f"--gate says what --max-share is about, got --gate {request['gate']} alone")
+        self.matched: Matched | None = None
+        """Share of the rows by matched twins, if --matched asks for them."""
         self.shares: dict[str, Share] = {}
         """Finished shares, by population."""
         self.breakdowns: dict[str, dict[str, Share]] = {}
@@ -98,6 +102,9 @@ class Estimate(Command):
     def load(self) -> None:
         """Load the domain, the rows and the model, and choose the populations."""
         self.load_inputs()
+        if self.keywords["matched"]:
+            self._load_matched()
+            return
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
         self.populations = self._populations()
         for option in (*BESIDE, "out"):
@@ -113,6 +120,19 @@ class Estimate(Command):
             advice = "add --method sample and --population domain, or give no --plot"
             raise SettingError(f"--plot shows how a sample converges, {got}: {advice}")
         self.model = self.load_model()
+        self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
+
+    def _load_matched(self) -> None:
+        """Load what matched twins need: real rows, their weights and groups, and the model."""
+        self.populations, self.sides = {"rows": self.rows}, ["matched"]
+        for option in ("population", "by_parameter", "plot"):
+            if self.request[option]:
+                raise SettingError.about(option, "means nothing to matched twins: leave it out")
+        if self.rows is None:
+            raise SettingError("--matched needs --data, got none")
+        self.beside = {name: self.request.source.column(name) for name in BESIDE}
+        self.model = self.load_model()
+        self.domain = as_taken(self.model, self.domain)
         self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
     def _populations(self) -> dict[str, Any]:
@@ -150,6 +170,12 @@ class Estimate(Command):
 
         Finished shares are kept after a failure or an interruption.
         """
+        if self.keywords["matched"]:
+            arguments = {name: given for name, given in {**self.keywords, **self.beside}.items() if given is not None}
+            found: Any = estimate(self.model, self.domain, self.rows, **arguments)
+            self.matched = found
+            self.write("out", lambda target: target.write_frame(found.people.reset_index(names="row_")))
+            return
         for name in self.populations:
             self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
             sets = self._estimate(name)
@@ -206,12 +232,16 @@ class Estimate(Command):
             "shares": _jsonable(self.shares),
             "breakdown": {name: _jsonable(sets) for name, sets in self.breakdowns.items()} or None,
             "verdict": None if self.result is None else {name: getattr(self.result, name) for name in fields},
+            "matched": None if self.matched is None else self.matched.jsonable(),
             "rows": self._first_rows(),
             "unfinished": self.unfinished,
         }
 
     def blocks(self) -> Sequence[Block]:
         """Return blocks with the shares, some discriminatory rows, the verdict and the cost; none without a share."""
+        if self.matched is not None:
+            queries = counted(self.matched.n_queries, "query")
+            return [*self.matched.blocks(), Sentence(f"{queries}, seed {self.matched.seed}.")]
         if not self.shares:
             return []
         rows, shares = self._first_rows(), side_by_side(self.shares).values()
@@ -243,6 +273,9 @@ class Estimate(Command):
 
     def bounds(self) -> dict[str, int | None]:
         """Return the number of rows that each population may send to the model, by name of the population."""
+        if self.keywords["matched"]:
+            n_pairs = math.comb(min(MOST_GROUPS, max(len(self.domain.families), 2)), 2)
+            return {"rows": len(self.rows) * (1 + n_pairs * (N_DRAWS + N_PLACEBOS))}
         return {name: each.n_queries for name, each in zip(self.populations, self._plans(), strict=True)}
 
 

@@ -25,10 +25,9 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, split_conf
 from fairprobe.estimation.favourable import classes_of, in_order, read_favourable
 from fairprobe.estimation.matched_result import Matched, Pair
 from fairprobe.estimation.matching import Column, Transport
-from fairprobe.estimation.populations import FEW
+from fairprobe.estimation.populations import FEW, as_taken
 from fairprobe.estimation.proxies import auc_of, wilson
 from fairprobe.estimation.share import checked_role
-from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
@@ -518,8 +517,8 @@ def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) 
 
 def _attribute_of(model: Any, domain: Domain, attribute: str | None) -> tuple[Domain, str]:
     """Return the domain with all sensitive columns hidden that the model does not take, and the one to compare."""
-    taken = columns_of(model, domain)
-    hidden = [name for name in domain.sensitive if name in domain.hidden or (taken is not None and name not in taken)]
+    domain = as_taken(model, domain)
+    hidden = [name for name in domain.sensitive if name in domain.hidden]
     if attribute is None and len(hidden) != 1:
         rule = "must name one of the sensitive columns that the model does not take"
         raise SettingError.about("attribute", f"{rule}, which are {', '.join(hidden) or 'none'}; got None")
@@ -527,7 +526,7 @@ def _attribute_of(model: Any, domain: Domain, attribute: str | None) -> tuple[Do
     if name not in hidden:
         rule = f"must be a sensitive column that the model does not take ({', '.join(hidden) or 'none'})"
         raise SettingError.about("attribute", f"{rule}, got {name!r}{nearest(name, hidden)}")
-    return domain if set(hidden) == set(domain.hidden) else domain.hiding(hidden), name
+    return domain, name
 
 
 def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> list[str]:

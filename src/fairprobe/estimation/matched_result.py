@@ -136,7 +136,10 @@ class Matched(Result):
         """Return the share in words, with its interval; `limit` gives it enough digits to differ from a limit."""
         if math.isnan(self.value):
             return f"Matched twins of the other {self.attribute} say nothing here: {dict(self.health)['no-edge']}."
-        interval = "a count of training rows" if self.is_count else f"interval {between(self.low, self.high, limit)}"
+        level = percent(self.confidence)
+        interval = "a count of training rows"
+        if not self.is_count:
+            interval = f"{level} interval {between(self.low, self.high, limit)}"
         pair = f" ({self.pairs[0].name})" if len(self.pairs) > 1 else ""
         said = f"{percent(self.value, limit)} of {self.n:,} people{pair} get another outcome as their matched twin of "
         said += f"the other {self.attribute} ({interval})."

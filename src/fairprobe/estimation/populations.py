@@ -137,11 +137,11 @@ def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
     return rows.take(known).typed, known
 
 
-def _as_taken(model: Any, domain: Domain) -> Domain:
+def as_taken(model: Any, domain: Domain) -> Domain:
     """Return the domain with those sensitive columns hidden that the model was not fitted on and so does not take."""
     columns = columns_of(model, domain)
     lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
-    return domain.hiding(lacking) if lacking else domain
+    return domain.hiding([*domain.hidden, *lacking]) if set(lacking) - set(domain.hidden) else domain
 
 
 class Population:
@@ -191,7 +191,7 @@ class Population:
         # The population "domain" is the whole product; "valid" and real rows keep to the constraints.
         if self.name == "domain" and self.domain.constraints:
             self.domain = self.domain.without_constraints()
-        asker = Asker(model, _as_taken(model, self.domain) if may_lack else self.domain, output=output, batch=batch)
+        asker = Asker(model, as_taken(model, self.domain) if may_lack else self.domain, output=output, batch=batch)
         asker.domain = self.domain
         self.twice = not is_repeatable(model)
         """True if hits must be asked about again: the model is not known to repeat itself."""
