@@ -10,22 +10,20 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, augmented_rows, cells, rows, task_of
+from planted import Planted, augmented_rows, cells, rows, task_of
 
 from chance import SURPRISING, p_if_uniform
-from fairprobe import Category, Domain, Integer, search
+from fairprobe import Category, Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.retraining.augmenting import (
     AUTO,
     CasePool,
     Recipe,
     checked_augment,
-    checked_cases,
     checked_parts,
     distinct,
     first_tries,
     neighbours,
-    schedule,
 )
 from fairprobe.retraining.augmenting import PARTS as KINDS
 from fairprobe.retraining.labels import by_vote
@@ -232,37 +230,9 @@ def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
         assert len(pool.grow(n)) == min(n, 120)
 
 
-def test_cases_as_found_or_as_a_frame_or_as_an_array():
-    found = search(MODEL, DOMAIN, max_cases=30)
-    codes = checked_cases(DOMAIN, found)
-    np.testing.assert_array_equal(codes, DOMAIN.encode(found.cases))
-    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.assign(label=1)), codes)
-    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.to_numpy()), codes)
-
-
 # Recipes
 
 NAMES = [parts for n in (1, 2, 3) for parts in itertools.combinations(KINDS, n)]
-
-
-def percents(seed):
-    return [recipe.percent for recipe in schedule(("case",), np.random.default_rng(seed))]
-
-
-@given(SEEDS)
-def test_the_schedule_is_the_papers(seed):
-    drawn = percents(seed)
-    assert len(drawn) in (6, 7)
-    for i, percent in enumerate(drawn, start=2):
-        assert 2 ** (i - 2) <= percent <= min(100, 2 ** (i - 1))
-
-
-@given(st.sampled_from(NAMES).flatmap(lambda parts: st.permutations(parts)))
-def test_names_may_be_joined_in_any_order(parts):
-    parsed = checked_parts("+".join(parts))
-    assert set(parsed) == set(parts)
-    assert list(parsed) == sorted(parsed, key=KINDS.index)
-    assert checked_parts(Recipe(parsed, 1.0).augment) == parsed
 
 
 @pytest.mark.parametrize("name", ["", "+", "twin", "twins+", "twins+twins", "case, flip", "auto+flip", "Case"])

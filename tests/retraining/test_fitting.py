@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.retraining.fitting import Fitter, is_fitted
+from fairprobe.retraining.fitting import Fitter
 from fairprobe.retraining.parts import LabelledRows
 
 X, y = rows(80, 0)
@@ -114,17 +114,6 @@ def test_models_that_cannot_be_cloned(model, message):
         Fitter(model, None, DOMAIN, as_frame=True)
     script = Script(Planted())
     assert Fitter(model, script, DOMAIN, as_frame=True).fit(LabelledRows(DOMAIN, X, y)) is script.given[0]
-
-
-def test_is_fitted():
-    assert not is_fitted(tree())
-    assert is_fitted(tree().fit(X, y))
-    assert is_fitted(Planted())
-    assert is_fitted(len)
-    assert is_fitted(NoParams())
-    assert not is_fitted(Planted)
-    assert not is_fitted(None)
-    assert not is_fitted(3)
 
 
 # Weights

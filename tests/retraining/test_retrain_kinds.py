@@ -7,20 +7,18 @@ import pandas as pd
 import pytest
 from planted import QUICK, Keeping
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Domain, estimate, retrain
+from fairprobe import Domain, retrain
 
 FEW = {"n_select": 1000, "n_report": 1000}
 JOBS, RACES = ["clerk", "farmer", "nurse"], ["a", "b", "c", "d", "e"]
 
 
-def people(n, seed, classes=("no", "yes"), leak=1.0):
-    """Labels by age and job; `leak` is how much sex and race are in them as well."""
+def people(n, seed):
+    """Labels by age and job, in which sex and race are as well."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -32,39 +30,26 @@ def people(n, seed, classes=("no", "yes"), leak=1.0):
         }
     )
     score = (frame["age"] - 40) / 10 + (frame["job"] == "clerk") + rng.normal(0, 0.7, n)
-    score += leak * ((frame["sex"] == "M") - 0.5) + leak * (frame["race"].isin(["d", "e"])) * 1.5
-    cuts = np.linspace(-1, 1.5, len(classes) + 1)[1:-1]
-    return frame, np.array(classes)[np.searchsorted(cuts, score)]
+    score += (frame["sex"] == "M") - 0.5 + frame["race"].isin(["d", "e"]) * 1.5
+    return frame, np.where(score > 0.25, "yes", "no")
 
 
-def pipeline(last=None):
+def pipeline():
     encoded = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["job", "sex", "race"]),
         (StandardScaler(), ["age", "owner"]),
     )
-    return make_pipeline(encoded, last or DecisionTreeClassifier(random_state=0, min_samples_leaf=3))
-
-
-def run(data, held_out, sensitive, model=None, **options):
-    domain = Domain.from_frame(data[0], sensitive)
-    model = (model or pipeline()).fit(*data)
-    settings = {**QUICK, **FEW, "labels": "mean", "max_rounds": 3, "max_accuracy_loss": 0.1, **options}
-    return retrain(model, *data, domain, held_out=held_out, **settings), model, domain
-
-
-def check_improved(result, domain, least=0.9):
-    assert result.accepted
-    for population in ("domain", "rows"):
-        assert result.before[population].hits > 0
-        assert 1 - result.after[population].value / result.before[population].value >= least, population
-    assert estimate(result.model, domain, method="sample", n_experiments=5, seed=99).value <= (1 - least) * 0.5
+    return make_pipeline(encoded, DecisionTreeClassifier(random_state=0, min_samples_leaf=3))
 
 
 def test_words_and_categories_through_a_pipeline():
-    result, model, domain = run(
-        people(700, 1), people(1200, 2), ["sex"], favourable="yes", augment=["flip"], max_rounds=1
-    )
-    check_improved(result, domain)
+    X, y = people(700, 1)
+    model, domain = pipeline().fit(X, y), Domain.from_frame(X, ["sex"])
+    options = {"labels": "mean", "favourable": "yes", "augment": ["flip"], "max_rounds": 1, "max_accuracy_loss": 0.1}
+    result = retrain(model, X, y, domain, held_out=people(1200, 2), **options, **{**QUICK, **FEW})
+    assert result.accepted
+    for population in ("domain", "rows"):
+        assert result.after[population].hits <= 0.1 * result.before[population].hits > 0, population
     assert set(result.model.predict(people(50, 3)[0])) == {"no", "yes"}
     assert result.favourable == "yes"
     assert result.groups.index.tolist() == ["sex=F", "sex=M"]
@@ -72,17 +57,6 @@ def test_words_and_categories_through_a_pipeline():
     # Men were favoured by the labels; flipped rows take that away.
     before, after = (result.groups[f"selected_{when}"] for when in ("before", "after"))
     assert before["sex=M"] - before["sex=F"] > after["sex=M"] - after["sex=F"]
-
-
-def test_five_races():
-    committee = [pipeline(LogisticRegression()), pipeline(GaussianNB()), pipeline()]
-    options = {"labels": "vote", "committee": committee, "augment": ["twins+flip"], "max_rounds": 1}
-    result, _, domain = run(people(700, 1), people(1200, 2), ["race"], **options)
-    assert len(domain.combinations) == 5
-    check_improved(result, domain)
-    assert result.groups.index.tolist() == [f"race={name}" for name in RACES]
-    flip = next(each for each in result.rounds if each.recipe.augment == "twins+flip")
-    assert flip.n_added == 4 * 700 + 5 * min(70, result.n_cases)
 
 
 @pytest.mark.parametrize(("seed", "is_fitted_on"), [(0, False), (1, True)])
