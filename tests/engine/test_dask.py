@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -209,18 +208,6 @@ def test_a_cluster_without_workers(cluster, monkeypatch):
         search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
 
 
-@pytest.mark.slow
-def test_a_worker_with_another_version_that_joins_later(cluster, tmp_path):
-    (tmp_path / "fairprobe").mkdir()
-    (tmp_path / "fairprobe" / "__init__.py").write_text('__version__ = "0.0.7"\n')
-    cluster.start_worker()
-    watch, acted = once_begun(100, lambda: cluster.start_worker(PYTHONPATH=str(tmp_path)))
-    model = slow(0.05)
-    with pytest.raises(RunError, match=r"must have the packages that are here, got version 0\.0\.7 of fairprobe"):
-        search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS | {"max_inputs": 64_000})
-    assert acted
-
-
 def test_an_estimate_is_the_same(two_workers):
     options = {"method": "sample", "n_experiments": 100}
     one, two = (estimate(BOX.model, BOX.domain, engine=engine, **options) for engine in ("local", two_workers))
@@ -256,41 +243,3 @@ def paced(mark):
         return BOX.model(X)
 
     return model
-
-
-INTERRUPTED = """
-import time, warnings
-warnings.simplefilter("ignore")
-from fairprobe import search, testing
-if __name__ == "__main__":
-    box = testing.box(n_free=8, levels=20, low=2, high=15)
-    def slow(X):
-        time.sleep(0.01)
-        return box.model(X)
-    def watch(status):
-        if status.figures.get("n_judged", 0) > 300:
-            print("running", flush=True)
-    settings = {"max_cases": None, "n_walkers": 50, "n_global": 300, "shard_inputs": 5000}
-    found = search(slow, box.domain, engine="dask", n_jobs=2, progress=watch, **settings)
-    print(found.stop_reason, found.n_cases > 0, flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_ctrl_c_reaches_all_processes_and_loses_nothing():
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        assert process.stdout.readline() == "running\n"
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    assert out.splitlines()[-1] == "interrupted True", err
-    assert err == ""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fairprobe.engine import processes
-from fairprobe.engine.base import Counts, Skipped, checked_engine, checked_jobs, make_engine
+from fairprobe.engine.base import Counts, Skipped, checked_engine, make_engine
 from fairprobe.errors import RunError, SettingError
 from tests.engine.conformance import engine_checks
 
@@ -142,12 +142,6 @@ def test_a_task_that_cannot_be_sent():
 
 
 # What is asked for
-
-
-@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "2", None, True])
-def test_n_jobs_must_be_a_number_of_processes(n_jobs):
-    with pytest.raises(SettingError, match="n_jobs must be a whole number of at least 1, or -1 for all cores, got"):
-        checked_jobs(n_jobs)
 
 
 @pytest.mark.parametrize(

@@ -44,22 +44,17 @@ def test_outcomes_are_on_disk_before_the_end(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "{}", '{"format": 2, "versions": [], "tasks": {"share": [{}]}}', '{"format": 2}', "\x00\xff"],
+    [
+        *("", "{", "[]", "{}", '{"format": 2, "versions": [], "tasks": {"share": [{}]}}', '{"format": 2}', "\x00\xff"),
+        '{"format": 3, "versions": [], "tasks": {}}',
+    ],
 )
 def test_another_file_is_refused(tmp_path, content):
     path = tmp_path / "measurements.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(DataError, match="must hold measurements of an earlier run"):
+    with pytest.raises(DataError, match=r"must hold measurements of an earlier run|must be of the format 2, got 3"):
         Ledger(path)
     assert path.read_text(encoding="utf-8") == content
-
-
-def test_another_format_is_refused(tmp_path):
-    path = tmp_path / "measurements.json"
-    Ledger(path).write()
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 3}))
-    with pytest.raises(DataError, match="must be of the format 2, got 3"):
-        Ledger(path)
 
 
 def test_another_version_of_the_package_reads_it_and_says_who_measured(tmp_path, monkeypatch):

@@ -25,31 +25,6 @@ def test_search_inputs_is_a_search(census_tree):
     assert curve == sorted(curve)
 
 
-def test_row_at_a_time_asks_about_one_input_a_call(monkeypatch):
-    class Counting:
-        """Says whether the first parameter and sex are odd, and remembers what it was asked."""
-
-        def __init__(self):
-            self.batches = []
-
-        def predict(self, rows):
-            self.batches.append(rows)
-            return (rows[:, 0] + rows[:, 8]) % 3
-
-    model = Counting()
-    monkeypatch.setattr(measure, "_loaded", lambda subject: model)
-    outcome = measure.row_at_a_time("any", "random", 50, 30.0, 0, n_walkers=1, n_global=20, n_local=30)
-    twins = [each for each in model.batches if len(each) == 2 and np.flatnonzero(each[0] != each[1]).tolist() == [8]]
-    assert len(twins) >= outcome["n_judged"]  # an input and its twin, with another sex alone
-    assert len(model.batches) - len(twins) < 2 * 150  # whether answers depend on the batch
-    assert outcome["n_cases"] == 50
-    found = search(
-        Counting().predict, datasets.census_domain(), strategy="random", max_cases=50, n_walkers=1, n_global=20,
-        n_local=30,
-    )  # fmt: skip
-    assert outcome["n_judged"] == found.n_judged
-
-
 def test_neighbours_by_a_plain_loop(census_tree):
     outcome = measure.neighbours("decision-tree", 5, 0)
     model, domain = census_tree
@@ -85,11 +60,6 @@ def test_search_spread_is_a_search(census_tree):
     assert (figures["n_cases"], figures["cells"]) == (found.n_cases, cells)
     for name, value in (("percent", 100 * found.yield_), ("recall", recall)):
         assert figures[name] == pytest.approx(value, rel=1e-2)
-
-
-def test_a_pipeline_is_searched_in_the_natural_census(monkeypatch):
-    monkeypatch.setattr(measure, "fitted_pipeline", lambda name: lambda rows: rows["sex"] == "Male")
-    assert measure.search_spread("one-hot-tree", "uniform", 100, 2, max_judged=100)["percent"] == 100
 
 
 def test_about_subject_counts_real_rows():

@@ -43,15 +43,6 @@ def steady():
         yield served, connect(served.url, protocol="mlflow")
 
 
-def test_no_case_of_a_coin_holds_or_was_fixed(coin):
-    with pytest.warns(HealthWarning, match=STOCHASTIC):
-        result = replay(CASES, coin, DOMAIN)
-    assert result.n(CaseStatus.UNSURE) == len(CASES)
-    assert result.sentence().startswith("of 40 cases none still holds, 0 were fixed, 40 cannot be told")
-    assert result.outcome == "inconclusive"
-    assert STOCHASTIC in dict(result.health)
-
-
 def test_a_coin_is_not_explained_shrunk_or_repaired_without_a_word(coin):
     made = [
         fairprobe.explain(CASES, coin, domain=DOMAIN, max_queries=20_000),

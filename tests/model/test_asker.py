@@ -77,6 +77,7 @@ def test_labels_may_be_anything(labels):
         (lambda X: X[None], "score", r"output='score' of the shape \(40,\), got \(1, 40, 3\)"),
         (lambda X: [[1], [2, 3]], "label", "the model must give one answer a row, got list"),
         (lambda X: (x for x in X), "label", "the model must give"),
+        (lambda X: ["yes"] * len(X), "score", "needs numbers, got .*yes.* for .*: use output='label'"),
     ],
 )
 def test_an_answer_of_another_shape(answer, output, message):
@@ -101,13 +102,6 @@ def at_row(row, bad, good):
 def test_the_first_bad_row_is_named(row, bad, good, output, message):
     with pytest.raises(ModelError, match=message + described(row)):
         ask(at_row(row, bad, good), output)
-
-
-def test_words_are_no_scores():
-    with pytest.raises(ModelError, match=r"needs numbers, got .*yes.* for .*: use output='label'"):
-        ask(lambda X: ["yes"] * len(X), "score")
-    with pytest.raises(ModelError, match="output='value' needs numbers, got 'x' for " + described(2)):
-        ask(lambda X: np.array([1.0, 2.0, "x", *[3.0] * 37], dtype=object), "value")
 
 
 @pytest.mark.parametrize("population", [None, ROWS], ids=["domain", "rows"])
@@ -182,12 +176,6 @@ def test_the_row_it_raises_on_is_named(row):
 def test_what_is_no_model(model, message):
     with pytest.raises(SettingError, match=message):
         Asker(model, DOMAIN)
-
-
-@pytest.mark.parametrize("output", ["labels", "", None, 1])
-def test_output_must_be_known(output):
-    with pytest.raises(SettingError, match="output must be one of label, score, proba, value; got"):
-        Asker(lambda X: X[:, 0], DOMAIN, output=output)
 
 
 # Scores and probabilities

@@ -238,19 +238,6 @@ def test_its_end_is_the_end_of_its_processes(tmp_path):
 
 
 @pytest.mark.slow
-def test_modules_of_the_current_folder_are_not_imported(tmp_path, monkeypatch, trees):
-    """A json.py beside the file is no module of ours."""
-    for name in ("json", "skops", "orjson", "cupy", "contextlib"):
-        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'was-here')!r}, 'w')")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path])
-    model = fairprobe.load_model(trees[0], isolate=True)
-    assert model.predict(np.zeros((1, 3))).shape == (1,)
-    model.close()
-    assert not (tmp_path / "was-here").exists()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*SAFE, *UNSAFE])
 def test_every_kind_answers_as_here(name, tmp_path, monkeypatch):
     made = {**SAFE, **UNSAFE}[name](tmp_path)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from replayed_runs import CASES, domain, flips, linked, noisy, rows, score
+from replayed_runs import CASES, domain, flips, linked, noisy, rows
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Link
@@ -70,11 +70,6 @@ def test_a_model_that_answers_otherwise_fixes_nothing():
     assert result.n(UNSURE) > 20
     assert result.outcome != "passed"
     assert "the model answers the same row differently" in result.sentence()
-
-
-def test_scores_have_a_threshold():
-    assert replay(CASES, score, domain(), output="score", threshold=0.2).n(HOLDS) == 2
-    assert replay(CASES, score, domain(), output="score", threshold=0.4).n(FIXED) == 2
 
 
 def test_saved_cases_come_back(tmp_path):

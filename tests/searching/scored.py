@@ -50,11 +50,3 @@ class Failing(Linear):
 
     def predict_proba(self, X):
         raise NotImplementedError("no probabilities")
-
-
-class ThreeClasses(Linear):
-    def predict(self, X):
-        return np.digitize(self.score(X), [0, 40])
-
-    def predict_proba(self, X):
-        return np.full((len(X), 3), 1 / 3)

@@ -20,7 +20,6 @@ from fairprobe.oracle import Oracle
 from fairprobe.searching.limits import Limits, SearchSettings
 from fairprobe.searching.registry import choose_strategy, settled_strategy
 from fairprobe.searching.strategies.anchored import RENEW_EVERY, TOGETHER, Anchored
-from fairprobe.searching.strategies.guided import Guided
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -98,14 +97,6 @@ def drive(walkers, model, n):
     return judgement
 
 
-def test_a_walker_stands_on_a_case():
-    walkers = make()
-    walkers.start(seeds(40))
-    for _ in range(30):
-        drive(walkers, Linear(), 1)
-        assert Linear().is_case(walkers.position).all()
-
-
 def test_walkers_that_have_learned_are_copied():
     walkers = make()
     walkers.start(seeds(3))
@@ -132,22 +123,6 @@ def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
     assert apart().max() > 0
     walkers.start(seeds(40)[4:8])
     assert len(walkers.position) == 40  # 5 for each of 8 seeds
-
-
-def test_guided_learns_slopes_from_scores():
-    """After some trials slopes are those of the model, for most walkers and parameters."""
-    from fairprobe.searching.strategy import Hints
-
-    walkers = make(Guided)
-    walkers.start(seeds(40))
-    oracle = Oracle(Asker(Linear(), DOMAIN))
-    for _ in range(150):
-        judgement = oracle.judge(walkers.ask())
-        scores = Linear().score(DOMAIN.families.members(judgement.codes)).reshape(2, -1)
-        walkers.tell(judgement, Hints(scores))
-    error = np.abs(np.median(walkers.slope, axis=1) - np.array([3.0, -2.0, 1.0, 0.5, -1.0, 0.2]))
-    assert error.max() < 0.2
-    assert walkers.boundary == pytest.approx(0, abs=1)
 
 
 # Auto

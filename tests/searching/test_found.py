@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from fairprobe import Found, search, testing
-from fairprobe.datasets import census_domain
 from fairprobe.errors import HealthWarning
 from fairprobe.searching import STRATEGIES
 
@@ -121,28 +120,6 @@ def test_a_result_can_be_kept_and_its_figures_are_ready_for_json():
     assert again.jsonable() == found.jsonable()
 
 
-# No false positives
-
-
-def recheck(found, predict):
-    """Every pair once more, by plain calls of the model."""
-    assert found.n_cases > 0
-    case, twin = predict(found.cases), predict(found.twins)
-    gap = (case != twin).astype(float) if found.output == "label" else np.abs(case - twin)
-    gap = gap if gap.ndim == 1 else gap.max(axis=1)
-    assert (gap > found.threshold).all()
-    np.testing.assert_allclose(gap, found.gaps, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("strategy", list(STRATEGIES))
-@pytest.mark.parametrize("sensitive", [("sex",), ("sex", "race")])
-def test_cases_of_the_census_tree_are_cases(census_tree, strategy, sensitive):
-    model, _ = census_tree
-    domain = census_domain(sensitive=sensitive)
-    found = search(model, domain, strategy=strategy, max_cases=2000, max_inputs=100_000)
-    recheck(found, lambda frame: model.predict(frame.to_numpy()))
-
-
 # Health
 
 
@@ -168,13 +145,3 @@ def test_what_a_search_without_a_case_says(toy, model, expected):
     assert names == [name for name, _ in found.health] == expected
     assert "fair" not in str(found.health)
     assert expected != ["unused-sensitive"] or "may not use group at all" in found.health[0][1]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"max_inputs": 1000}, {"max_queries": 2001}, {"shard_inputs": 1000, "max_inputs": 5000}, {"max_inputs": 10}],
-)
-def test_small_budget(settings):
-    toy = testing.box()
-    _, names = heard(toy.model, toy.domain, strategy="random", n_global=1000, max_cases=None, **settings)
-    assert names == ["small-budget"]

@@ -76,16 +76,6 @@ def test_words_begin_with_what_is_sensitive():
     assert found.in_words()[0].endswith("changes 0.3333 to 0")
 
 
-def test_rows_that_flip_as_a_frame():
-    share = estimate(by_role, Domain(PARAMETERS, ["sex"], links=[LINK]), ROWS)
-    frame = share.to_frame()
-    assert frame["row"].tolist() == ["x", "z"]
-    assert list(frame.columns[6:]) == ["twin_sex", "twin_role", "twin_code", "output_sex=F", "output_sex=M"]
-    assert frame["twin_role"].tolist() == ["Wife", "Husband"]
-    assert frame["output_sex=M"].tolist() == [True, True]
-    assert share.plain.to_frame() is None  # sex alone changes nothing
-
-
 def test_many_combinations_are_counted_in_words():
     parameters = [Integer("age", 0, 99), Category("race", list("ABCDE"))]
     rows = pd.DataFrame({"age": [7], "race": ["B"]})

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from fairprobe import Category, Derived, Domain, Integer, Link, Real, search
-from fairprobe.errors import SettingError
 
 PARAMETERS = [
     Integer("hours", 0, 99, 5),
@@ -88,21 +87,6 @@ def test_links_and_what_is_derived_go_along():
     assert "start-rows-outside" in dict(found.health)  # a man with the job of a woman, say
     plain = search(lambda X: X["job"] == "a", domain, start=X, max_changes=1, batch="frame", linked=False, **QUICK)
     assert plain.n_cases == 0
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"max_changes": 2},
-        {"max_changes": 2, "start": rows(), "strategy": "anchored"},
-        {"start": rows(), "strategy": "nearby"},
-    ],
-)
-def test_refused(options):
-    with pytest.raises(SettingError, match="max_changes goes with rows to start from and strategy 'nearby'"):
-        search(model, DOMAIN, batch="frame", **options)
-    with pytest.raises(SettingError, match="max_changes must be a whole number of at least 0, got -1"):
-        search(model, DOMAIN, batch="frame", start=rows(), max_changes=-1)
 
 
 # Several sensitive parameters

@@ -94,12 +94,6 @@ def test_no_row_is_plausible_enough(density):
         search(model, DOMAIN, density=density, start=odd, **QUICK)
 
 
-@pytest.mark.parametrize("least", [-1, 1, 2, None])
-def test_a_plausibility_that_cannot_be(density, least):
-    with pytest.raises(SettingError, match="min_plausibility must be at least 0 and below 1"):
-        search(model, DOMAIN, density=density, min_plausibility=least, **QUICK)
-
-
 def test_what_is_no_density(density):
     with pytest.raises(SettingError, match=r"density must be a fairprobe.Density, got DataFrame: see Density.fit"):
         search(model, DOMAIN, density=people(), **QUICK)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search, testing
 from fairprobe.engine.base import Counts
@@ -20,52 +19,24 @@ pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 BOX = testing.box()
 
 
+COUNTS = ["max_cases", "max_judged", "max_queries", "max_barren", "n_walkers", "n_global", "n_local", "shard_inputs"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"strategy": "clever"},
-            "strategy must be one of uniform, random, semi-directed, fully-directed.*; got 'clever'",
-        ),
-        ({"strategy": None}, "strategy must be one of .*; got None"),
+        ({"strategy": "clever"}, "strategy must be one of uniform, random, semi-directed, .*; got 'clever'"),
         ({"strategy": ["random"]}, "strategy must be one of"),
         ({"output": "labels"}, "output must be one of label, score, proba, value; got 'labels'"),
-        ({"output": "score"}, "output='score' needs a threshold"),
-        ({"output": "score", "threshold": -1}, "threshold must be a finite number of at least 0, got -1"),
-        ({"threshold": "x"}, "threshold must be a finite number of at least 0, got 'x'"),
         ({"threshold": True}, "threshold must be"),
-        ({"threshold": 1}, "threshold must be below 1 for labels, whose gap is 0 or 1, got 1"),
         ({"batch": "list"}, "batch must be 'array', 'frame' or None, got 'list'"),
         ({"seed": -1}, "seed must be a whole number of at least 0.*, got -1"),
-        ({"seed": 1.5}, "seed must be a whole number of at least 0.*, got 1.5"),
-        ({"seed": "abc"}, "seed must be a whole number of at least 0.*, got 'abc'"),
-        ({"seed": True}, "seed must be a whole number of at least 0.*, got True"),
-        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, or -1 for all cores, got 0"),
-        ({"n_jobs": -2}, "n_jobs must be .*, got -2"),
-        ({"n_jobs": 1.0}, "n_jobs must be .*, got 1.0"),
-        ({"max_seconds": 0}, "max_seconds must be a number above 0 or None, got 0"),
         ({"max_seconds": float("nan")}, "max_seconds must be a number above 0 or None, got nan"),
         ({"max_seconds": float("inf")}, "max_seconds must be a number above 0 or None, got inf"),
-        ({"max_seconds": "5"}, "max_seconds must be a number above 0 or None, got '5'"),
-        ({"delta_v": -0.1}, "delta_v must be a finite number of at least 0, got -0.1"),
         ({"delta_v": float("nan")}, "delta_v must be a finite number of at least 0, got nan"),
         ({"delta_pr": "x"}, "delta_pr must be a finite number of at least 0, got 'x'"),
-        ({"delta_pr": float("inf")}, "delta_pr must be a finite number of at least 0, got inf"),
-        *[
-            ({name: value}, f"{name} must be a whole number of at least 1, got {value!r}")
-            for name in (
-                "max_cases",
-                "max_judged",
-                "max_queries",
-                "max_barren",
-                "n_walkers",
-                "n_global",
-                "n_local",
-                "shard_inputs",
-            )
-            for value in (0, -3, 2.5, "7", True)
-        ],
-        ({"n_walkers": None}, "n_walkers must be a whole number of at least 1, got None"),
+        *(({name: 0}, f"{name} must be a whole number of at least 1, got 0") for name in COUNTS),
+        *(({"n_walkers": value}, f"at least 1, got {value!r}") for value in (-3, 2.5, "7", True, None)),
     ],
 )
 def test_bad_setting(settings, message):
@@ -75,18 +46,6 @@ def test_bad_setting(settings, message):
     assert isinstance(caught.value, InputError)
     assert isinstance(caught.value, ValueError)
     assert model.n_calls == 0
-
-
-@pytest.mark.parametrize("model", [5, None, "model", object(), DecisionTreeClassifier(), DecisionTreeClassifier])
-def test_bad_model(model):
-    with pytest.raises(SettingError, match="model"):
-        search(model, BOX.domain)
-
-
-@pytest.mark.parametrize("domain", [None, "domain", pd.DataFrame({"x": [1]}), ["x0", "group"]])
-def test_bad_domain(domain):
-    with pytest.raises(InputError, match="domain"):
-        search(BOX.model, domain)
 
 
 # Seeds
@@ -165,30 +124,13 @@ def test_uniform_sampling_has_no_start():
 # The registry
 
 
-@pytest.fixture
-def registry():
-    """Whatever a test registers is forgotten after it."""
-    before = dict(STRATEGIES)
-    yield STRATEGIES
-    STRATEGIES.clear()
-    STRATEGIES.update(before)
-
-
-def test_register(registry):
-    register("mine", "fairprobe.searching.strategies.random_walk:RandomWalk")
-    mine = search(BOX.model, BOX.domain, strategy="mine", max_inputs=3000)
-    plain = search(BOX.model, BOX.domain, strategy="random", max_inputs=3000)
-    assert mine.to_frame().equals(plain.to_frame())
-    for name in ("mine", "random"):
-        with pytest.raises(SettingError, match=f"a strategy's name must be new, got '{name}'"):
-            register(name, "somewhere:Else")
-
-
 @pytest.mark.parametrize("path", ["nowhere", "module:Class:more", "", ":Class", "module:", 5])
-def test_a_path_is_a_module_and_a_class(registry, path):
+def test_a_path_is_a_module_and_a_class(path):
     with pytest.raises(SettingError, match=f"module:Class.*got {path!r}"):
         register("lost", path)
-    assert "lost" not in registry
+    assert "lost" not in STRATEGIES
+    with pytest.raises(SettingError, match="a strategy's name must be new, got 'random'"):
+        register("random", "somewhere:Else")
 
 
 # Progress

@@ -99,26 +99,6 @@ class Band:
         return (X[:, 0] >= 30) & (X[:, 0] < 80) & (X[:, 2] == 0)
 
 
-def test_interrupted_while_confirming_keeps_what_was_confirmed():
-    class Stops(Noisy):
-        """Is interrupted in the last askings about its cases."""
-
-        def predict(self, X):
-            Stops.left -= len(X)
-            if Stops.left < 0:
-                Stops.left = 10**9
-                raise KeyboardInterrupt
-            return super().predict(X)
-
-    Stops.left = 10**9
-    whole, _ = run(Stops(), strategy="anchored", accelerate="off")
-    Stops.left = whole.n_queries - 1500
-    found, _ = run(Stops(), strategy="anchored", accelerate="off")
-    assert str(found.stop_reason) == "interrupted"
-    assert found.n_cases >= whole.n_cases > 0
-    assert "stochastic-model" in [name for name, _ in found.health]
-
-
 # Models that do repeat themselves raise no alarm
 
 

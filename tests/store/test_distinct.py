@@ -51,15 +51,6 @@ def test_keys_are_equal_for_the_same_family_only(data, domain, seed):
     assert all(len(keys) == 1 for keys in by_family.values())
 
 
-@pytest.mark.parametrize(("n", "words"), [(63, 1), (64, 2), (126, 2), (127, 3), (200, 4)])
-def test_as_many_words_as_it_takes(n, words):
-    domain = Domain([*(Integer(f"x{i}", 0, 1) for i in range(n)), Integer("s", 0, 1)], sensitive=["s"])
-    keys = Keys(domain)
-    assert keys.n_words in (words, words + 1)
-    codes = domain.sample_codes(500, np.random.default_rng(0))
-    assert len({tuple(key) for key in keys.of(codes).tolist()}) == len({family(domain, row) for row in codes})
-
-
 WORDS = st.integers(1, 3).flatmap(
     lambda n: st.lists(
         st.tuples(*[st.one_of(st.integers(0, 3), st.integers(2**62, 2**63 - 1))] * n), min_size=0, max_size=40

@@ -44,14 +44,6 @@ def holding_a_file(folder):
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_another_closure_is_another_model(call, tmp_path):
-    call(above(20, 7), tmp_path / "run")
-    call(above(20, 7), tmp_path / "run")
-    with pytest.raises(SettingError, match=r"store must be a run of the same model.*model\.hash"):
-        call(above(30, 7), tmp_path / "run")
-
-
-@pytest.mark.parametrize("call", CALLS)
 def test_a_model_that_cannot_be_told_is_named(call, tmp_path):
     model, file = holding_a_file(tmp_path)
     with file:

@@ -150,20 +150,6 @@ def test_what_is_stored_is_what_was_found(tmp_path, changes):
     assert first.health == again.health == fresh.health
 
 
-def test_scores_and_probabilities_are_stored(tmp_path):
-    from sklearn.linear_model import LogisticRegression
-
-    rows = pd.DataFrame({"a": np.arange(200) % 50, "b": np.arange(200) % 7, "sex": np.arange(200) % 2})
-    domain = fairprobe.Domain.from_frame(rows, sensitive=["sex"])
-    fitted = LogisticRegression().fit(rows, (rows["a"] + 9 * rows["sex"] > 25) + (rows["b"] > 5))
-    for output in ("label", "proba"):
-        settings = {"output": output, "threshold": None if output == "label" else 0.05, "shard_inputs": 300}
-        stored = [fairprobe.search(fitted, domain, store=tmp_path / output, max_cases=60, **settings) for _ in range(2)]
-        fresh = fairprobe.search(fitted, domain, max_cases=60, **settings)
-        for each in stored:
-            pd.testing.assert_frame_equal(each.to_frame(), fresh.to_frame())
-
-
 def test_a_seed_that_was_drawn_and_a_strategy_that_was_picked_stay(tmp_path):
     first = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=4000, max_cases=None)
     again = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=8000, max_cases=None)
@@ -360,15 +346,6 @@ def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypat
     assert shards(tmp_path / "run")
     monkeypatch.undo()
     assert bytes_of(search(tmp_path / "run")) == whole
-
-
-def test_a_file_system_without_rename_is_refused(tmp_path, monkeypatch):
-    def fails(*_):
-        raise OSError(errno.ENOTSUP, "Operation not supported")
-
-    monkeypatch.setattr(os, "replace", fails)
-    with pytest.raises(SettingError, match="where files can be written and renamed, got Operation not supported"):
-        search(tmp_path / "run")
 
 
 def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypatch):

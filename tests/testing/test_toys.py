@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import search, testing
+from fairprobe import testing
 from fairprobe.testing import CountingModel
 from random_domains import every_input
 
@@ -71,16 +69,6 @@ def test_the_share_is_exact(name):
     assert toy.domain.n_families == n_families
 
 
-@pytest.mark.parametrize(("name", "toy"), testing.all_toys())
-def test_toys_can_be_sent_to_another_process(name, toy):
-    again = pickle.loads(pickle.dumps(toy))
-    assert again.share == toy.share
-    assert again.domain == toy.domain
-    settings = {"max_inputs": 500, "n_global": 100, "max_cases": None}
-    one, two = (search(each.model, each.domain, **settings, **each.settings) for each in (toy, again))
-    assert one.to_frame().equals(two.to_frame())
-
-
 # Counting
 
 BOX = testing.box()
@@ -111,14 +99,3 @@ def test_it_fails_from_a_number_of_rows_on():
         with pytest.raises(RuntimeError, match="this model fails after 10 rows, got"):
             model(ROWS.to_numpy()[:n])
     assert (model.n_calls, model.n_rows) == (3, 16)
-
-
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
-@pytest.mark.parametrize("wrapped", [BOX.model, TREE])
-def test_it_can_be_copied_and_sent(duplicate, wrapped):
-    model = CountingModel(wrapped, fail_after=500)
-    getattr(model, "predict", model)(ROWS.to_numpy())
-    again = duplicate(model)
-    assert (again.n_calls, again.n_rows, again.fail_after) == (1, 200, 500)
-    getattr(again, "predict", again)(ROWS.to_numpy())
-    assert (again.n_rows, model.n_rows) == (400, 200)
