@@ -1,7 +1,5 @@
 """Shards on Dask: the same results whatever becomes of the workers, and plain words if the scheduler is gone."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -16,7 +14,7 @@ from functools import partial
 import pytest
 
 from fairprobe import estimate, search, testing
-from fairprobe.engine.base import Skipped, make_engine
+from fairprobe.engine.base import make_engine
 from fairprobe.errors import RunError
 from tests.engine.conformance import engine_checks
 
@@ -171,25 +169,6 @@ def test_all_workers_are_killed_and_a_new_one_joins(cluster):
     assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
 
 
-@pytest.mark.slow
-def test_a_shard_that_kills_its_workers_is_left_out():
-    """On a cluster of this machine, which starts new workers again and again."""
-
-    def task(shard, seconds, report):
-        if shard == 1:
-            os._exit(9)
-        return shard
-
-    engine = make_engine(task, 2, engine="dask", n_shards=4)
-    try:
-        results = list(engine.results())
-    finally:
-        engine.close()
-    assert [results[0], *results[2:]] == [0, 2, 3]
-    assert isinstance(results[1], Skipped)
-    assert results[1].reason.startswith("KilledWorker")
-
-
 def test_a_scheduler_that_does_not_answer(monkeypatch):
     monkeypatch.setattr("fairprobe.engine.dask.TIMEOUT_SECONDS", 1.0)
     with socket.socket() as listener:  # it takes connections, and says nothing
@@ -212,34 +191,3 @@ def test_an_estimate_is_the_same(two_workers):
     options = {"method": "sample", "n_experiments": 100}
     one, two = (estimate(BOX.model, BOX.domain, engine=engine, **options) for engine in ("local", two_workers))
     assert {**one.jsonable(), "seconds": 0} == {**two.jsonable(), "seconds": 0}
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_is_started_again(cluster, tmp_path):
-    """The run has failed, with what was found; with a store it goes on where it was."""
-    store = tmp_path / "run"
-    cluster.start_worker()
-    model = paced(tmp_path / "pace")
-    watch, acted = once_begun(1700, cluster.scheduler.kill)
-    with pytest.raises(RunError, match="a Dask scheduler must live as long as the run"):
-        search(model, BOX.domain, engine=cluster.engine, progress=watch, store=store, **SETTINGS)
-    assert acted
-    cluster.scheduler.wait()
-    assert list((store / "shards").glob("*.parquet"))
-    cluster.start_scheduler()
-    cluster.start_worker()
-    (tmp_path / "pace").touch()
-    found = search(model, BOX.domain, engine=cluster.engine, store=store, **SETTINGS)
-    whole = search(BOX.model, BOX.domain, **SETTINGS)
-    assert found.to_frame().equals(whole.to_frame())
-
-
-def paced(mark):
-    """A model that is slow until a file is there; known by its name, not by what it holds."""
-
-    def model(X):
-        if not mark.exists():
-            time.sleep(0.01)
-        return BOX.model(X)
-
-    return model

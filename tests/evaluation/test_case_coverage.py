@@ -1,7 +1,5 @@
 """Coverage against plain references, and what it tells apart."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The ledger: nothing measured is lost, and nothing else is taken for a measurement."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

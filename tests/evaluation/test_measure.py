@@ -1,13 +1,10 @@
 """The measurements against what is known otherwise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from evaluation import measure
-from evaluation.coverage import coverage_of, uniform_cases
-from fairprobe import datasets, estimate, search, subjects
+from fairprobe import estimate, search
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 
@@ -49,24 +46,3 @@ def test_share_has_the_hits_of_each_experiment(census_tree):
     share = estimate(*census_tree, method="sample", n_experiments=6, n_samples=500, seed=0)
     assert sum(hits) == share.hits
     assert np.cumsum(hits) / (500 * np.arange(1, 7)) == pytest.approx(share.history)
-
-
-def test_search_spread_is_a_search(census_tree):
-    model, domain = census_tree
-    figures = measure.search_spread("decision-tree", "anchored", 3000, 2, max_judged=4000)
-    found = search(model, domain, strategy="anchored", max_cases=None, max_judged=4000, seed=2)
-    references = uniform_cases(Oracle(Asker(model, domain)), model, 3000, 0)
-    cells, recall = coverage_of(found, references)
-    assert (figures["n_cases"], figures["cells"]) == (found.n_cases, cells)
-    for name, value in (("percent", 100 * found.yield_), ("recall", recall)):
-        assert figures[name] == pytest.approx(value, rel=1e-2)
-
-
-def test_about_subject_counts_real_rows():
-    figures = measure.about_subject("decision-tree")
-    rows, labels = datasets.load_census(split="test")
-    model = subjects.load("decision-tree")
-    assert figures["accuracy"] == pytest.approx((model.predict(rows.to_numpy()) == labels).mean(), rel=1e-4)
-    flipped = rows.assign(sex=1 - rows["sex"])
-    differing = (model.predict(rows.to_numpy()) != model.predict(flipped.to_numpy())).sum()
-    assert figures["rows"] == [differing, len(rows)]

@@ -1,7 +1,5 @@
 """Asking: counts, checks of the answers, and errors that name the first bad row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,9 +37,6 @@ def test_families_come_by_combination():
         np.testing.assert_array_equal(answers[row], a + 10 * codes[:, 1] + 100 * b)
 
 
-# Answers
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -61,9 +56,6 @@ def test_answers_may_come_in_many_shapes(answer):
 def test_labels_may_be_anything(labels):
     got = ask(lambda X: [labels[int(age > 50)] for age in X[:, 0]])
     assert got.tolist() == [labels[int(age > 50)] for age in ROWS["age"]]
-
-
-# Bad answers
 
 
 @pytest.mark.parametrize(
@@ -145,9 +137,6 @@ def test_gaps_at_the_rounding_of_a_threshold_are_said(low, high, threshold, is_s
     assert ("at-threshold" in dict(share.health)) == is_said
 
 
-# A model that raises
-
-
 @pytest.mark.parametrize("row", [0, 20, 39])
 def test_the_row_it_raises_on_is_named(row):
     def model(X):
@@ -162,9 +151,6 @@ def test_the_row_it_raises_on_is_named(row):
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-# What is no model
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -176,9 +162,6 @@ def test_the_row_it_raises_on_is_named(row):
 def test_what_is_no_model(model, message):
     with pytest.raises(SettingError, match=message):
         Asker(model, DOMAIN)
-
-
-# Scores and probabilities
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,15 @@
 """Models whose answer to a row depends on the rows asked with it: they are found out, and nothing passes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from serving import Served, serving
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from fairprobe import Domain, Integer, estimate, search
 from fairprobe.estimation.verdict import verdict
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import unsteadiness
-from fairprobe.model.remote import connect
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 CHECK = "batch-dependent-model"
@@ -62,22 +58,6 @@ def test_shares_say_so_and_do_not_pass(way, output, threshold, level):
         said = verdict(share, 0.5)
         assert said.outcome == "inconclusive"
         assert "depends on the rows that it is asked with" in said.sentence
-
-
-def test_a_service_and_a_pipeline_say_so():
-    pipeline = make_pipeline(FunctionTransformer(standardised), LogisticRegression())
-    rows = DOMAIN.sample(300, seed=2)
-    pipeline.fit(rows.to_numpy(), rows["age"] > 60)
-    assert CHECK in names_of(estimate(pipeline, DOMAIN, rows, batch="array"))
-    with serving(Served(lambda frame: np.where(standardised(frame)[:, 0] > 1, "yes", "no"))) as served:
-        remote = connect(served.url, protocol="mlflow")
-        share = estimate(remote, DOMAIN, rows)
-        assert served.n_requests < 40
-    assert CHECK in names_of(share)
-    assert share.n_sent == served.n_rows
-
-
-# What does not depend on the batch
 
 
 def network(X):

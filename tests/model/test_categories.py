@@ -1,7 +1,5 @@
 """Columns that a model was fitted on as pandas categoricals reach it as these, whatever the domain has."""
 
-from __future__ import annotations
-
 import io
 from functools import partial
 from types import SimpleNamespace
@@ -100,9 +98,6 @@ def test_where_the_categories_cannot_be_told_the_error_says_what_to_do():
     for ask in (partial(fairprobe.search, max_cases=5), partial(fairprobe.estimate, population=ROWS)):
         with pytest.raises(ModelError, match=r"do not match: if the model was fitted on pandas cat.*, .*'category'"):
             ask(model, DOMAIN)
-
-
-# The packages themselves
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])

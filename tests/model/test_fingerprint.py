@@ -1,7 +1,5 @@
 """A model's fingerprint: the same for copies, another for another model."""
 
-from __future__ import annotations
-
 import functools
 import os
 import pickle
@@ -59,8 +57,6 @@ def test_generators_are_told_by_their_state(kind):
         other.bit_generator.state = one.bit_generator.state
     assert fingerprint([one]) == fingerprint([other])
 
-
-# What code works with
 
 CUT = 5
 

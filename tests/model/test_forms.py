@@ -1,7 +1,5 @@
 """What a model eats: arrays or frames as it was fitted, with the right columns, dtypes and values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,13 +8,12 @@ from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fairprobe import Category, Domain, Integer, Ordinal, Real, datasets
-from fairprobe.errors import DataError, SettingError
+from fairprobe.errors import SettingError
 from fairprobe.model import Asker
 from fairprobe.model.forms import ArrayForm, FrameForm, ObjectForm
 from random_domains import domains, inputs, numeric_parameters
@@ -138,29 +135,6 @@ def test_text_as_plain_strings_is_the_same_text():
     assert given.dtypes.equals(whole.dtypes[list(given)])
 
 
-# Columns that do not fit
-
-
-@pytest.mark.parametrize(
-    ("fit_on", "message"),
-    [
-        (lambda frame: frame.assign(extra=1, more=2), "fitted on must be a parameter, got no extra, more"),
-        (
-            lambda frame: frame[["age", "sex"]],
-            "must be a column that GaussianNB was fitted on, got hours: leave it out",
-        ),
-        (lambda frame: frame[["age", "sex"]].to_numpy(), r"was fitted on 2 columns, .* got 3: age, hours, sex"),
-    ],
-)
-def test_columns_that_do_not_fit(fit_on, message):
-    frame, y = training_frame(NUMBERS)
-    with pytest.raises(DataError, match=message):
-        Asker(GaussianNB().fit(fit_on(frame), y), NUMBERS)
-
-
-# Which dtype
-
-
 @pytest.mark.parametrize(
     ("parameter", "kind", "dtype"),
     [
@@ -195,9 +169,6 @@ def test_trees_get_float32_where_that_is_exact(parameter, kind, dtype):
 def test_callables_get_integers_if_all_are(parameter, dtype):
     domain = Domain([parameter, Integer("s", 0, 1)], sensitive=["s"])
     assert asked(Spy(), domain)[0].dtype == dtype
-
-
-# What it holds
 
 
 def as_numbers(domain, codes):

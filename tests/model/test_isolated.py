@@ -1,8 +1,5 @@
 """Models in a process of their own: they answer as here, and what they do there reaches nothing here."""
 
-from __future__ import annotations
-
-import contextlib
 import io
 import os
 import pickle
@@ -19,7 +16,6 @@ import skops.io
 from hostile_files import rows, write_pickle
 from real_files import N_ASKED, SAFE, UNSAFE
 from sklearn.tree import DecisionTreeClassifier
-from test_bad_files import load, written_broken
 
 import fairprobe
 from fairprobe import Domain
@@ -255,40 +251,3 @@ def test_every_kind_answers_as_here(name, tmp_path, monkeypatch):
             assert said.dtype == again.dtype
             np.testing.assert_array_equal(said, again)
     there.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*SAFE, *UNSAFE])
-def test_many_broken_files(name, tmp_path, monkeypatch):
-    """Each of 500 in a fork of this process: it loads, or gives a message; those that end it, in earnest."""
-    made = {**SAFE, **UNSAFE}[name](tmp_path)
-    monkeypatch.chdir(tmp_path)
-    keywords = {"allow_unsafe_load": True} if name in UNSAFE else {}
-    deaths = [path for path in written_broken(name, made, tmp_path, 500) if not survived(made, path, name, keywords)]
-    for path in deaths[:10]:
-        before = set(all_groups())
-        with contextlib.suppress(fairprobe.errors.FairprobeError):  # by chance it reads beside its memory and lives
-            load(made, path, name, isolate=True, **keywords).predict(made.rows[:9])
-        time.sleep(1)
-        assert not set(all_groups()) - before
-
-
-def survived(made, path, name, keywords):
-    """Whether a process lives that loads a file and asks what is in it."""
-    child = os.fork()
-    if not child:
-        signal.alarm(20)
-        code = 70
-        try:
-            with contextlib.suppress(fairprobe.errors.FairprobeError):
-                model = load(made, path, name, **keywords)
-                with contextlib.suppress(Exception):
-                    model.predict(made.rows[:9])
-            code = 0
-        except BaseException as error:
-            sys.stderr.write(f"{path}: {error!r}\n")
-        finally:  # whatever happens, this process must not go on with pytest's work
-            os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code <= 0  # no error but ours
-    return code == 0

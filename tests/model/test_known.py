@@ -1,7 +1,5 @@
 """Known models: the very classes, as they were shipped, with all their parts; nothing that only looks like one."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import warnings

@@ -1,7 +1,5 @@
 """Models from files answer as the objects that they were written from, for every output, and keep the contract."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

@@ -1,7 +1,5 @@
 """The OpenMP threads of a model are limited for short batches, and answers stay the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import threadpoolctl

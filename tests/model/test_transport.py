@@ -1,7 +1,5 @@
 """What a service is spared: rows that it answered before, and requests of a size that it cannot take."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,9 +64,6 @@ def test_rounding_is_no_other_answer(form, factor, is_other):
     ask(cache, range(5), lambda row: form(row / 3))
     ask(cache, range(5), lambda row: form(row / 3 * factor), afresh=True)
     assert cache.is_off == is_other
-
-
-# Pacing
 
 
 def test_the_batch_grows_while_requests_are_quick():

@@ -1,13 +1,11 @@
 """Cases asked about again: what still holds, was fixed, cannot be told or can no longer be asked."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from replayed_runs import CASES, domain, flips, linked, noisy, rows
+from replayed_runs import CASES, domain, flips, noisy, rows
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Link
@@ -108,20 +106,14 @@ def _broken(**changes):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "{",
         "\x00\xff",
-        "[]",
         "[" * 100_000,
         _broken(format="other"),
         _broken(format_version=2),
-        _broken(format_version=None),
-        _broken(question=None),
         _broken(question={"sensitive": 5}),
         _broken(domain="sensitive = 3"),
-        _broken(domain="= ="),
         _broken(domain=7),
-        _broken(cases=[1]),
         _broken(cases={"age": 3}),
     ],
 )
@@ -131,20 +123,6 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path, text):
         SavedCases.read(tmp_path / "a.json")
     with pytest.raises(DataError, match="must be a file that can be read"):
         SavedCases.read(tmp_path / "none.json")
-
-
-def test_a_question_says_what_differs():
-    asked = Question.of(domain(), "label", None)
-    assert asked.difference(Question.of(domain(), "label", 0)) is None
-    assert asked.difference(Question.of(linked(), "label", None)) == (
-        "they were found with links none, not town with sex (Female Ash, Male Oak)"
-    )
-    assert "output label, not score" in asked.difference(Question.of(domain(), "score", 0.1))
-    aged = Domain(domain().parameters, ["age"])
-    assert "sensitive sex, not age" in asked.difference(Question.of(aged, "label", None))
-
-
-# Models that take other columns than those that the cases were found with
 
 
 def tree_on(*names):

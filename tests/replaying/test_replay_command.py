@@ -1,7 +1,5 @@
 """`fairprobe replay`: runs of all kinds, what they tell, exit codes."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys
@@ -155,13 +153,6 @@ def test_scores(replay):
     assert replay("scores.json", model="score")[0] == 1
     code, _, err = replay("scores.json", "--threshold", "0.4", model="score")
     assert (code, "found with threshold 0.2, not 0.4" in err) == (2, True)
-
-
-def test_a_run_without_cases_passes_nothing(replay):
-    SavedCases(CASES.iloc[:0], Question.of(domain(), "label", None), domain()).write("none.json")
-    code, out, _ = replay("none.json")
-    assert code == 4
-    assert "There was no case to ask about" in out
 
 
 @pytest.mark.parametrize(

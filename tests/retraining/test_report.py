@@ -1,7 +1,5 @@
 """The report: figures of the very model that is returned, what they are of, and how they are shown."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as ET
@@ -114,9 +112,6 @@ def test_a_model_that_is_not_fitted_comes_back_as_its_clone():
     assert "so a clone of the model given is returned" in dict(result.health)["not-retrained"]
 
 
-# Interrupted
-
-
 class Late(Planted):
     """Someone loses patience with the report."""
 
@@ -193,9 +188,6 @@ def test_the_sentence_has_points_with_their_intervals_and_no_relative_change(res
     value, low, high = (signed(-100 * number) for number in (change.difference, change.high, change.low))
     assert f"({value} points, {low} to {high})" in repr(result)
     assert not re.search(r"[+-][\d.]+%", repr(result))
-
-
-# The picture
 
 
 def test_what_is_drawn(result, tmp_path):

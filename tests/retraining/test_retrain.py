@@ -1,18 +1,18 @@
-"""`retrain` as a whole: what comes back, and what it leaves alone."""
-
-from __future__ import annotations
+"""`retrain` as a whole: what comes back, what it leaves alone, and any columns and labels that people have."""
 
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from planted import DOMAIN, QUICK, Planted, Script, cells, noisy_rows, rows
+from planted import DOMAIN, QUICK, Keeping, Planted, Script, cells, noisy_rows, rows
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import estimate, retrain, search
-from fairprobe.errors import HealthWarning
+from fairprobe import Domain, estimate, retrain, search
 from fairprobe.retraining.rounds import best_of
 from random_domains import every_input
 
@@ -58,9 +58,6 @@ def test_the_result_says_how_it_was_measured(improved):
     assert repr(improved).startswith("Retrained(domain ")
 
 
-# The model given
-
-
 @pytest.mark.parametrize("augment", ["auto", "case", "flip"])
 def test_the_model_given_is_never_touched(model, augment):
     stored, answers = pickle.dumps(model), model.predict(EVERYONE)
@@ -83,9 +80,6 @@ def test_the_data_given_are_never_touched(model):
     np.testing.assert_array_equal(HELD_OUT[1], copies[3])
 
 
-# The same again
-
-
 def figures(summary):
     """All but the seconds that it took."""
     if isinstance(summary, dict):
@@ -102,45 +96,6 @@ def test_the_same_seed_gives_the_same_result(model, augment, labels):
     assert figures(first.jsonable()) == figures(again.jsonable())
     assert figures(first.jsonable()) != figures(other.jsonable())
     np.testing.assert_array_equal(first.model.predict(EVERYONE), again.model.predict(EVERYONE))
-
-
-# Nothing accepted
-
-
-def test_if_no_round_is_accepted_the_very_model_comes_back():
-    given = Planted(cells(0, 80))
-    script = Script(Planted(cells(0, 90)))
-    with pytest.warns(HealthWarning, match="not-retrained: no round was accepted, so the model given is returned"):
-        result = retrain(
-            given, *rows(100, 1), DOMAIN, trainer=script, labels="mean", held_out=rows(600, 2), max_rounds=3, **QUICK
-        )
-    assert result.model is given
-    assert not result.accepted
-    assert result.chosen is None
-    assert result.n_added == 0
-    assert len(result.rounds) == 3
-    assert not any(each.accepted for each in result.rounds)
-    assert result.accuracy_before == result.accuracy_after
-    for population in ("domain", "rows"):
-        assert result.before[population] == result.after[population]
-        assert result.changes[population].difference == 0
-    assert result.sentence().startswith("the model given is returned, as no round was accepted: ")
-    assert dict(result.health)["not-retrained"].endswith(result.rounds[-1].why)
-
-
-def test_nothing_to_improve():
-    given = Planted()
-    script = Script(Planted())
-    result = retrain(given, *rows(100, 1), DOMAIN, trainer=script, held_out=rows(100, 2), **{**QUICK, "controls": True})
-    assert result.stop_reason == "nothing-to-improve"
-    assert result.model is given
-    assert result.rounds == []
-    assert "has no discriminatory input among those judged" in result.sentence()
-    assert len(result.front) == 0
-    assert result.controls["random"].why_not == "no round was tried"
-
-
-# Which round is kept
 
 
 def planted(n_cases, n_wrong=0):
@@ -188,9 +143,6 @@ def test_the_model_is_that_of_the_best_round(order):
     assert result.model is models[best.number - 1] is every[2]
 
 
-# Accuracy
-
-
 def test_a_clone_that_was_unlucky_does_not_lower_the_bar():
     """Without rows held out, the model given is right everywhere; clones on fewer rows are not, before and after."""
     given = planted(20)
@@ -201,3 +153,73 @@ def test_a_clone_that_was_unlucky_does_not_lower_the_bar():
     assert not result.accepted
     assert "below that of the model given" in result.rounds[0].why
     assert result.model is given
+
+
+FEW = {"n_select": 1000, "n_report": 1000}
+JOBS, RACES = ["clerk", "farmer", "nurse"], ["a", "b", "c", "d", "e"]
+
+
+def people(n, seed):
+    """Labels by age and job, in which sex and race are as well."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 60, n),
+            "job": pd.Categorical(rng.choice(JOBS, n), categories=JOBS),
+            "sex": pd.Categorical(rng.choice(["F", "M"], n), categories=["F", "M"]),
+            "race": rng.choice(RACES, n, p=[0.6, 0.2, 0.1, 0.06, 0.04]),
+            "owner": rng.random(n) < 0.5,
+        }
+    )
+    score = (frame["age"] - 40) / 10 + (frame["job"] == "clerk") + rng.normal(0, 0.7, n)
+    score += (frame["sex"] == "M") - 0.5 + frame["race"].isin(["d", "e"]) * 1.5
+    return frame, np.where(score > 0.25, "yes", "no")
+
+
+def pipeline():
+    encoded = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["job", "sex", "race"]),
+        (StandardScaler(), ["age", "owner"]),
+    )
+    return make_pipeline(encoded, DecisionTreeClassifier(random_state=0, min_samples_leaf=3))
+
+
+def test_words_and_categories_through_a_pipeline():
+    X, y = people(700, 1)
+    model, domain = pipeline().fit(X, y), Domain.from_frame(X, ["sex"])
+    options = {"labels": "mean", "favourable": "yes", "augment": ["flip"], "max_rounds": 1, "max_accuracy_loss": 0.1}
+    result = retrain(model, X, y, domain, held_out=people(1200, 2), **options, **{**QUICK, **FEW})
+    assert result.accepted
+    for population in ("domain", "rows"):
+        assert result.after[population].hits <= 0.1 * result.before[population].hits > 0, population
+    assert set(result.model.predict(people(50, 3)[0])) == {"no", "yes"}
+    assert result.favourable == "yes"
+    assert result.groups.index.tolist() == ["sex=F", "sex=M"]
+    assert result.model.named_steps.keys() == model.named_steps.keys()
+    # Men were favoured by the labels; flipped rows take that away.
+    before, after = (result.groups[f"selected_{when}"] for when in ("before", "after"))
+    assert before["sex=M"] - before["sex=F"] > after["sex=M"] - after["sex=F"]
+
+
+@pytest.mark.parametrize(("seed", "is_fitted_on"), [(0, False), (1, True)])
+def test_a_class_so_rare_that_the_rows_fitted_on_may_lack_it(seed, is_fitted_on):
+    frame, labels = people(300, 1)
+    labels = np.where(np.arange(300) == 5, "rare", labels)
+    domain = Domain.from_frame(frame, ["sex"])
+    keeping = Keeping(pipeline())
+    committee = [pipeline().fit(frame, labels), lambda batch: np.full(len(batch), "rare")]
+    options = {"committee": committee, "augment": ["twins"], "max_rounds": 1, "seed": seed, "trainer": keeping}
+    assert retrain(pipeline(), frame, labels, domain, **options, **{**QUICK, **FEW}).rounds
+    assert ("rare" in keeping.calls[0][1]) is is_fitted_on
+
+
+@pytest.mark.parametrize(("dtype", "names"), [("category", ["no", "yes"]), ("boolean", [False, True])])
+def test_labels_of_any_dtype(dtype, names):
+    frame, labels = people(400, 1)
+    y = pd.Series(np.where(labels == "yes", names[1], names[0])).astype(dtype)
+    domain = Domain.from_frame(frame, ["sex"])
+    options = {"labels": "mean", "augment": ["flip"], "max_rounds": 1, "max_accuracy_loss": 0.3}
+    result = retrain(pipeline(), frame, y, domain, **options, **{**QUICK, **FEW})
+    assert result.accepted
+    assert result.accuracy_after > 0.6
+    assert set(result.model.predict(frame)) == set(names)

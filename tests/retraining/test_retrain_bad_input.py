@@ -1,7 +1,5 @@
 """Bad input: an error that gives the rule and the value, before anything is fitted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,16 +18,13 @@ REGRESSOR = LinearRegression().fit(X, y)
 CASES = DOMAIN.sample(5, seed=0)
 
 BAD = {
-    "one class": ({"y": np.ones(200, int)}, DataError, "two classes at least, got one: [1]"),
     "y too short": ({"y": y[:-1]}, DataError, "one label for each of the 200 rows, got the shape (199,)"),
     "y unknown": ({"y": np.where(y, 1.0, np.nan)}, DataError, "a known label for every row, got "),
     "y a regression's": ({"y": X["x"] * 1.1 + X["z"] / 7}, DataError, "a regressor can't be retrained here"),
     "y strings, some unknown": (
         {"y": pd.Series(np.where(y, "yes", "no")).where(X["z"] > 1)}, DataError, "a known label for every row, got "
     ),
-    "y whole numbers": ({"X": rows(2000, 1)[0], "y": np.arange(2000) * 3, "labels": "mean"}, DataError, "a regressor"),
     "y a mixture": ({"y": np.array(["no", 1] * 100, dtype=object)}, DataError, "all numbers or all strings"),
-    "X without a column": ({"X": X.drop(columns="z")}, DataError, "a column for every parameter, got none for z"),
     "X too narrow": ({"X": X.to_numpy()[:, :2]}, DataError, "3 columns in domain order, got the shape (200, 2)"),
     "committee of other names": (
         {"committee": [OTHER_NAMES]}, DataError, "the names of y, 0, 1; got 'no' from DecisionTreeClassifier",
@@ -54,16 +49,11 @@ BAD = {
     "a class": (
         {"model": DecisionTreeClassifier, "trainer": None}, SettingError, "got the class DecisionTreeClassifier",
     ),
-    "held_out no pair": ({"held_out": X}, SettingError, "held_out must be a pair (X, y), got DataFrame"),
     "held_out with other labels": (
         {"held_out": (X, np.where(y, "yes", "no"))}, DataError, "held_out must have the labels of y, 0, 1; got 'no'",
     ),
     "held_out too few": ({"held_out": (X[:8], y[:8])}, DataError, "enough to be split, got 8"),
-    "held_out without a column": ({"held_out": (X[["x", "z"]], y)}, DataError, "held_out must have a column for every"),
-    "too few rows": ({"X": X[:30], "y": y[:30]}, DataError, "enough to be split, got 30: each part needs 10"),
-    "loss in points": ({"max_accuracy_loss": 5}, SettingError, "between 0 and 1, as 0.01 for one point, got 5"),
     "weights too few": ({"sample_weight": np.ones(3)}, DataError, "one number for each of the 200 rows, got"),
-    "weights below 0": ({"sample_weight": -np.ones(200)}, DataError, "finite and not negative, got -1.0 in row 1"),
     "augment none": ({"augment": None}, SettingError, "augment must"),
     "labels an array": ({"labels": y}, SettingError, "labels must be one of vote, mean, given"),
     "committee of what is no model": ({"committee": [5]}, InputError, "got 5"),

@@ -1,7 +1,5 @@
 """Controls: what else could have been done, beside every result."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,9 +124,6 @@ def test_labels_given_leave_no_random_inputs():
     result, _ = run(TREE.fit(X, y), augment=["twins"], labels="given", cases=cases, max_rounds=1)
     assert "known for the cases given alone" in result.controls["random"].why_not
     assert result.controls["all"].n_added == 20
-
-
-# Held constant
 
 
 WORDS = Domain([Integer("x", 0, 9), Category("sex", ["X", "F", "M"], dtype="category")], ["sex"])

@@ -1,7 +1,5 @@
 """Retraining in a domain with links: plain twins as ever, and the rows once more with what is linked changed along."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -10,8 +8,8 @@ import pytest
 from planted import QUICK, Keeping, Script, augmented_rows, settings_of
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Derived, Domain, Integer, Link, estimate, retrain
-from fairprobe.retraining.augmenting import AUTO, AUTO_LINKED, Recipe, checked_augment, checked_parts
+from fairprobe import Domain, Integer, Link, estimate, retrain
+from fairprobe.retraining.augmenting import Recipe
 from fairprobe.retraining.judging import assessed
 from fairprobe.retraining.parts import LabelledRows
 
@@ -70,9 +68,6 @@ def found():
     return run(TREE.fit(X, y), trainer=keeping, **options), keeping
 
 
-# What is judged
-
-
 def test_linked_stands_beside_the_others_everywhere(found):
     result, _ = found
     names = ["domain", "rows", "linked"]
@@ -111,9 +106,6 @@ def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints)
     assert judged.shares["linked"].n_not_comparable == 1
 
 
-# What is accepted
-
-
 @pytest.mark.parametrize(
     ("before", "after", "accepted", "why"),
     [
@@ -130,9 +122,6 @@ def test_a_share_is_to_be_lower_and_none_higher_the_linked_one_too(before, after
     result = run(before, trainer=Script(after), augment=["flip"], max_rounds=1, max_accuracy_loss=1.0)
     assert result.accepted is accepted
     assert why in result.rounds[0].why
-
-
-# What is added
 
 
 def test_rows_with_their_linked_twins_under_one_label():
@@ -160,17 +149,6 @@ def test_cases_twins_and_flipped_rows_go_by_plain_twins(found):
         assert (model.predict(cases.assign(sex=0)) != model.predict(cases.assign(sex=1))).all()
 
 
-def test_auto_tries_linked_twins_where_there_are_links():
-    assert checked_augment("auto", LINKED) == [checked_parts(name) for name in AUTO_LINKED]
-    assert checked_augment("auto", PLAIN) == [checked_parts(name) for name in AUTO]
-    assert set(AUTO) < set(AUTO_LINKED)
-    result = run(TREE.fit(X, y), trainer=Keeping(TREE), max_rounds=3)
-    assert [each.recipe.augment for each in result.rounds] == ["flip+linked", "twins+flip+linked", "linked"]
-
-
-# Controls
-
-
 def test_holding_sex_constant_leaves_the_linked_share_holding_both_does_not(found):
     result, keeping = found
     assert list(result.controls) == ["constant", "constant-linked", "random", "all"]
@@ -181,36 +159,6 @@ def test_holding_sex_constant_leaves_the_linked_share_holding_both_does_not(foun
     frame, _, _ = keeping.calls[-3]
     assert frame["sex"].nunique() == frame["relation"].nunique() == 1
     assert frame["x"].equals(X["x"])
-
-
-def test_what_derives_from_a_linked_column_is_held_too():
-    parameters = [
-        Integer("x", 0, 19),
-        Category("relation", ["single", "husband", "wife"]),
-        Derived("short", "relation", {"single": "s", "husband": "h", "wife": "w"}),
-        Category("sex", ["f", "m"]),
-    ]
-    domain = Domain(parameters, ["sex"], links=[Link("relation", "sex", [{"m": "husband", "f": "wife"}])])
-
-    def in_words(frame):
-        relation = frame["relation"].map({SINGLE: "single", HUSBAND: "husband", WIFE: "wife"})
-        sex = frame["sex"].map({0: "f", 1: "m"})
-        return pd.DataFrame({"x": frame["x"], "relation": relation, "short": relation.str[0], "sex": sex})
-
-    class ByLetter:
-        def predict(self, batch):
-            x, _, short, _ = np.asarray(batch, dtype=object).T
-            return (x.astype(int) + 5 * (short == "h") >= 12).astype(int)
-
-    result = retrain(
-        ByLetter(), in_words(X), y, domain, held_out=(in_words(HELD_OUT[0]), HELD_OUT[1]), labels="mean",
-        trainer=Script(ByLetter()), augment=["linked"], max_rounds=1, **{**QUICK, "controls": True},
-    )  # fmt: skip
-    assert result.controls["constant"].shares["linked"].value > 0.1
-    assert result.controls["constant-linked"].shares["linked"].hits == 0
-
-
-# What is said
 
 
 def test_the_sentence_says_which_twins(found):

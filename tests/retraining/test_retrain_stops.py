@@ -1,14 +1,11 @@
 """Why rounds end: limits, trainers that fail, interruptions, cases that run out. What was done before is kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from planted import DOMAIN, QUICK, Outside, Planted, Script, cells, rows
 
 from fairprobe import retrain
 from fairprobe.errors import HealthWarning
-from fairprobe.progress import Status
 from fairprobe.retraining.fitting import TimeBudget
 
 GIVEN = Planted(cells(0, 200))
@@ -19,9 +16,6 @@ GOOD, BETTER = Planted(cells(0, 100)), Planted(cells(0, 50))
 def run(script, **options):
     settings = {**QUICK, "held_out": HELD_OUT, "augment": "flip", "labels": "mean", **options}
     return retrain(GIVEN, *rows(200, 3), DOMAIN, trainer=script, **settings)
-
-
-# Limits
 
 
 @pytest.mark.parametrize(("n", "augment"), [(1, "flip"), (4, "flip"), (2, ["flip", "twins"]), (5, "auto")])
@@ -43,9 +37,6 @@ def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
     assert result.model is GOOD
 
 
-# A trainer that fails
-
-
 @pytest.mark.parametrize("augment", ["flip", ["flip"]])
 def test_rounds_before_a_failure_are_kept(augment):
     script = Script(GOOD, BETTER, MemoryError("rows do not fit"))
@@ -62,9 +53,6 @@ def test_rounds_before_a_failure_are_kept(augment):
     assert result.jsonable()["failure"] == result.failure
 
 
-# Interrupted
-
-
 @pytest.mark.parametrize("augment", ["flip", ["flip"]])
 def test_an_interruption_keeps_what_was_done(augment):
     result = run(Script(GOOD, KeyboardInterrupt()), augment=augment, controls=True)
@@ -75,9 +63,6 @@ def test_an_interruption_keeps_what_was_done(augment):
     assert result.controls == {}, "who interrupts does not want to wait"
     assert len(result.rounds) == 1
     assert result.after["domain"].value == pytest.approx(100 / 400, abs=0.05)
-
-
-# Cases
 
 
 def outside(n, seed):
@@ -97,20 +82,3 @@ def test_there_are_no_cases(augment):
     assert result.stop_reason == "no-cases"
     assert result.rounds == []
     assert "no case was found to add" in result.sentence()
-
-
-# Progress
-
-
-def test_progress_in_words(capsys):
-    told = []
-    result = run(Script(GOOD, BETTER, GIVEN), progress=told.append, controls=True)
-    assert told[0] == Status("judging the model given")
-    assert [status for status in told if status.is_over] == [
-        Status(each.sentence(), {"round": each}, is_over=True) for each in result.rounds
-    ]
-    assert Status("judging the report part") in told
-    assert sum(status.text.startswith("control: ") for status in told) == 3
-    assert capsys.readouterr() == ("", "")
-    run(Script(GOOD), max_rounds=1, progress=True)
-    assert "round 1: " in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """Rounds: when one is accepted, which is the best, and which no other beats."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -70,19 +68,6 @@ def test_the_rule_in_one_line(changes, lost, accuracy, limit, prove, least):
     assert why
 
 
-@pytest.mark.parametrize(
-    ("domain", "on_rows", "accepted"),
-    [(change(-0.01, 0.011), HIGHER, True), (LEVEL, LOWER, False), (HIGHER, LOWER, False)],
-)
-def test_the_papers_rule_looks_at_the_domains_estimate_alone(domain, on_rows, accepted):
-    got, why = rule(1.0, True, 0.0, "paper")({"domain": domain, "rows": on_rows}, loss(0.5), 0.5)
-    assert got is accepted
-    assert why.startswith(f"the estimated share of the domain is {'' if accepted else 'not '}lower")
-
-
-# The front and the best
-
-
 def a_round(number, left, accuracy, accepted=True):
     return Round(
         number=number, recipe=Recipe(("flip",), 10.0), n_added=number, shares={"domain": SHARE},
@@ -110,9 +95,6 @@ def test_no_round_beats_one_of_the_front(tried):
     assert len(front) == len(expected), "rounds that are level in both stand there once"
     assert [each.left for each in front] == sorted(each.left for each in front)
     assert all(any(each is other for other in tried) for each in front)
-
-
-# What is left
 
 
 def judged(**shares):

@@ -1,7 +1,5 @@
 """Models with scores, for the tests of strategies that learn from them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fairprobe import Domain, Integer

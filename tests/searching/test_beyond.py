@@ -1,7 +1,5 @@
 """The strategies beyond the paper: anchored, guided, genetic, and auto."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +17,7 @@ from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching.limits import Limits, SearchSettings
 from fairprobe.searching.registry import choose_strategy, settled_strategy
-from fairprobe.searching.strategies.anchored import RENEW_EVERY, TOGETHER, Anchored
+from fairprobe.searching.strategies.anchored import TOGETHER, Anchored
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -34,9 +32,6 @@ def run(model, domain=DOMAIN, **settings):
 
 def only_true_cases(found, model):
     return bool(np.all(model.is_case(found.cases.to_numpy()))) and found.n_cases > 100
-
-
-# They find, and only what is there
 
 
 @BEYOND
@@ -62,9 +57,6 @@ def test_a_step_back_pays():
     assert anchored > 2 * walking
 
 
-# Counting
-
-
 @pytest.mark.parametrize("n", [2, 3, 999, 1000, 1001, 1500, 1600, 4321, 20_000])
 @pytest.mark.parametrize("model", [Scored(), Failing()], ids=["scored", "failing"])
 def test_hints_are_queries_within_the_limit(n, model):
@@ -74,9 +66,6 @@ def test_hints_are_queries_within_the_limit(n, model):
     assert found.stop_reason == "max-queries"
     if n > 1500:
         assert 2 * found.n_judged < found.n_queries
-
-
-# Walkers
 
 
 def make(strategy=Anchored, n_walkers=40, diversify=True, domain=DOMAIN, seed=0):
@@ -97,16 +86,6 @@ def drive(walkers, model, n):
     return judgement
 
 
-def test_walkers_that_have_learned_are_copied():
-    walkers = make()
-    walkers.start(seeds(3))
-    sizes = [len(walkers.position)]
-    for _ in range(6):
-        drive(walkers, Linear(), RENEW_EVERY)
-        sizes.append(len(walkers.position))
-    assert sizes == [3, 6, 12, 24, 40, 40, 40]  # each seed once, then copied
-
-
 def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
     walkers = make()
     walkers.settings = replace(walkers.settings, hurry=True)
@@ -123,9 +102,6 @@ def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
     assert apart().max() > 0
     walkers.start(seeds(40)[4:8])
     assert len(walkers.position) == 40  # 5 for each of 8 seeds
-
-
-# Auto
 
 
 X, Y = np.random.default_rng(0).integers(0, 5, (50, 3)), np.arange(50) % 2

@@ -1,7 +1,5 @@
 """Ctrl-C at any moment: what was confirmed before is in the result, whoever confirmed it and wherever it ran."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

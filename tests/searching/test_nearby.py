@@ -1,7 +1,5 @@
 """From real rows: cases are about rows given, with no more changes than allowed; values off the grid are kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,14 +53,6 @@ def test_no_more_is_changed_than_allowed(max_changes):
     assert set(found.cases["job"]) & {"other"}
 
 
-def test_a_case_in_words():
-    X = pd.DataFrame({"hours": [40, 91], "rate": 0.55, "job": "a", "age": 33, "sex": ["f", "m"]}, index=[7, 1234])
-    found = search(model, DOMAIN, start=X, max_changes=1, batch="frame", max_barren=2000, **QUICK)
-    words = found.in_words(50)
-    assert "row 1234: sex m -> f changes True to False" in words
-    assert any(line.startswith("row 7, with job a -> d: sex f -> m changes False to True") for line in words)
-
-
 def test_as_if_where_values_are_listed():
     domain = Domain(PARAMETERS, {"age": [25, 45]})
     X = pd.DataFrame({"hours": [40], "rate": [0.5], "job": ["a"], "age": [33], "sex": ["f"]})
@@ -87,9 +77,6 @@ def test_links_and_what_is_derived_go_along():
     assert "start-rows-outside" in dict(found.health)  # a man with the job of a woman, say
     plain = search(lambda X: X["job"] == "a", domain, start=X, max_changes=1, batch="frame", linked=False, **QUICK)
     assert plain.n_cases == 0
-
-
-# Several sensitive parameters
 
 
 def test_which_parameters_did_it():

@@ -1,7 +1,5 @@
 """Where labels follow from scores, one question has both answers; else two are asked, and that is said."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,17 +1,12 @@
 """Settings: every bad one is refused with the rule and the value, before the model is asked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairprobe import Domain, Integer, search, testing
-from fairprobe.engine.base import Counts
 from fairprobe.errors import DataError, HealthWarning, InputError, SettingError
 from fairprobe.searching import STRATEGIES, register
-from fairprobe.searching.limits import Limits
-from fairprobe.searching.run import status_of
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -48,9 +43,6 @@ def test_bad_setting(settings, message):
     assert model.n_calls == 0
 
 
-# Seeds
-
-
 def test_no_seed_draws_one_that_is_recorded_and_replays():
     one = search(BOX.model, BOX.domain, seed=None, max_inputs=3000)
     other = search(BOX.model, BOX.domain, seed=None, max_inputs=3000)
@@ -59,9 +51,6 @@ def test_no_seed_draws_one_that_is_recorded_and_replays():
     again = search(BOX.model, BOX.domain, seed=one.seed, max_inputs=3000)
     assert again.to_frame().equals(one.to_frame())
     assert again.seed == one.seed
-
-
-# Rows to start from
 
 
 def box_rows(n, inside):
@@ -121,9 +110,6 @@ def test_uniform_sampling_has_no_start():
         search(BOX.model, BOX.domain, strategy="uniform", start=box_rows(3, True))
 
 
-# The registry
-
-
 @pytest.mark.parametrize("path", ["nowhere", "module:Class:more", "", ":Class", "module:", 5])
 def test_a_path_is_a_module_and_a_class(path):
     with pytest.raises(SettingError, match=f"module:Class.*got {path!r}"):
@@ -131,33 +117,3 @@ def test_a_path_is_a_module_and_a_class(path):
     assert "lost" not in STRATEGIES
     with pytest.raises(SettingError, match="a strategy's name must be new, got 'random'"):
         register("random", "somewhere:Else")
-
-
-# Progress
-
-
-def test_progress_is_called():
-    seen = []
-
-    slow = CountingModel(BOX.model, delay=0.02)
-    search(slow, BOX.domain, max_inputs=2000, n_walkers=50, n_global=100, progress=seen.append)
-    assert seen
-    judged = [status.figures["n_judged"] for status in seen]
-    assert judged == sorted(judged)
-    assert all(status.figures["n_queries"] == 2 * n for status, n in zip(seen, judged, strict=True))
-    assert [status.fraction for status in seen] == [n / 2000 for n in judged]
-
-
-@pytest.mark.parametrize(
-    ("limits", "seconds", "fraction"),
-    [
-        ({}, 1.0, 0.0),
-        ({"max_cases": 100, "max_judged": 1000}, 1.0, 0.5),
-        ({"max_cases": 100, "max_seconds": 1.25}, 1.0, 0.8),
-        ({"max_queries": 100}, 1.0, 1.0),
-    ],
-)
-def test_progress_is_about_the_nearest_limit(limits, seconds, fraction):
-    told = status_of(Counts(n_cases=50, n_judged=200, n_queries=400), Limits(**limits), seconds)
-    assert (told.text, told.fraction) == ("50 cases, yield >=25.0%, 50 cases/s", fraction)
-    assert status_of(Counts(0, 0, 0), Limits(), 0.0).text == "0 cases, yield >=0.0%, 0 cases/s"

@@ -1,7 +1,5 @@
 """Every case is asked about again, so a model that answers the same row differently is found out."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -97,9 +95,6 @@ class Band:
             if self.left < 0:
                 raise ConnectionError("gone")
         return (X[:, 0] >= 30) & (X[:, 0] < 80) & (X[:, 2] == 0)
-
-
-# Models that do repeat themselves raise no alarm
 
 
 def test_rounding_at_the_boundary_is_no_noise():

@@ -1,7 +1,5 @@
 """Runs are of one model: told by what it is made of, or by the name that it is given."""
 
-from __future__ import annotations
-
 import tomllib
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs on disk: taken up where they ended, extended, and refused where they are another's."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -348,6 +346,15 @@ def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypat
     assert bytes_of(search(tmp_path / "run")) == whole
 
 
+def test_a_file_system_without_rename_is_refused(tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(SettingError, match="where files can be written and renamed, got Operation not supported"):
+        search(tmp_path / "run")
+
+
 def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypatch):
     def fails(*_):
         raise OSError(errno.EINVAL, "Invalid argument")
@@ -374,43 +381,6 @@ def test_a_run_that_an_earlier_version_wrote_is_read_and_goes_on(tmp_path, shard
     more = search(path, model_id="quick", shard_inputs=300, n_global=100, max_cases=600).to_frame()
     assert more.to_csv(index=False).startswith((path / "cases.csv").read_text())
     assert min(shards_run) == 3
-
-
-# Estimates
-
-
-def test_an_estimate_goes_on_where_it_ended(tmp_path):
-    settings = {"method": "sample", "n_samples": 500, "seed": 2}
-    kept = {"store": tmp_path / "run", "model_id": "quick"}  # where it ends is no part of it
-    fresh = [fairprobe.estimate(quick, DOMAIN, n_experiments=n, **settings) for n in (100, 170)]
-
-    def stored(model, n):
-        return fairprobe.estimate(model, DOMAIN, n_experiments=n, **kept, **settings)
-
-    class Ends(Counting):
-        def __call__(self, frame):
-            if self.n > 60_000:
-                raise KeyboardInterrupt
-            return super().__call__(frame)
-
-    with pytest.raises(KeyboardInterrupt):
-        stored(Ends(), 100)
-    Ends.__call__ = Counting.__call__
-    again = Ends()
-    shares = [stored(again, 100)]
-    assert again.n < fresh[0].n_queries - 40_000
-    shares.append(stored(again, 170))
-    for mine, theirs in zip(shares, fresh, strict=True):
-        assert (mine.hits, mine.n, mine.n_queries, mine.low, mine.high) == (
-            theirs.hits,
-            theirs.n,
-            theirs.n_queries,
-            theirs.low,
-            theirs.high,
-        )
-        assert (mine.record.hits == theirs.record.hits).all()
-    with pytest.raises(SettingError, match=r"where settings.seed is 2, not 3"):
-        fairprobe.estimate(again, DOMAIN, n_experiments=100, **kept, **{**settings, "seed": 3})
 
 
 def test_the_slow_model_is_the_quick_one(whole):

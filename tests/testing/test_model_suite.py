@@ -1,7 +1,5 @@
 """The conformance suite for models passes good ones and finds each fault."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -9,24 +7,13 @@ import pandas as pd
 import pytest
 
 from fairprobe import Category, Domain, Integer, Real
-from fairprobe.errors import ModelError
 from fairprobe.testing import model_contract
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 ROWS = DOMAIN.sample(300, seed=0)
-Y = (ROWS["age"] > 50).astype(int)
 MIXED = Domain(
     [Category("job", ["a", "b"], missing=True), Real("rate", 0, 1, 0.1, missing=True), Category("sex", [0, 1])], ["sex"]
 )
-
-
-@pytest.mark.parametrize("batch", [None, "frame", "array"])
-def test_good_models_of_mixed_domains_pass(batch):
-    def model(rows):
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=MIXED.names)
-        return np.where((frame["job"] == "a") & (frame["sex"] == 1), "yes", "no")
-
-    model_contract(model, MIXED, batch=batch)
 
 
 def test_corners_are_asked_about():
@@ -94,19 +81,3 @@ def test_scores_may_differ_in_the_last_bits_only():
     model_contract(blurred, DOMAIN, outputs=["score"])
     with pytest.raises(AssertionError, match="the same answer to a row alone and in a batch"):
         model_contract(lambda X: blurred(X, 0.01), DOMAIN, outputs=["score"])
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (lambda X: X[1:, 0], r"of the shape \([0-9]+,\), got"),
-        (lambda X: np.where(X[:, 0] == 90, np.nan, 1), "a label for every row, got nan for age=90"),
-        (
-            lambda X: 1 / 0 if (X[:, 1] == 99).any() else X[:, 0],
-            "got ZeroDivisionError: division by zero; for .*hours=99",
-        ),
-    ],
-)
-def test_models_that_do_not_answer(model, message):
-    with pytest.raises(ModelError, match=message):
-        model_contract(model, DOMAIN)

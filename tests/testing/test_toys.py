@@ -1,7 +1,7 @@
 """Toys are what they say, by brute force over the whole domain; the counting model answers as the one in it."""
 
-from __future__ import annotations
-
+import copy
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -69,8 +69,6 @@ def test_the_share_is_exact(name):
     assert toy.domain.n_families == n_families
 
 
-# Counting
-
 BOX = testing.box()
 ROWS = BOX.domain.sample(200, seed=0)
 TREE = DecisionTreeClassifier(random_state=0).fit(ROWS.to_numpy(), BOX.model(ROWS.to_numpy()))
@@ -99,3 +97,14 @@ def test_it_fails_from_a_number_of_rows_on():
         with pytest.raises(RuntimeError, match="this model fails after 10 rows, got"):
             model(ROWS.to_numpy()[:n])
     assert (model.n_calls, model.n_rows) == (3, 16)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+@pytest.mark.parametrize("wrapped", [BOX.model, TREE])
+def test_it_can_be_copied_and_sent(duplicate, wrapped):
+    model = CountingModel(wrapped, fail_after=500)
+    getattr(model, "predict", model)(ROWS.to_numpy())
+    again = duplicate(model)
+    assert (again.n_calls, again.n_rows, again.fail_after) == (1, 200, 500)
+    getattr(again, "predict", again)(ROWS.to_numpy())
+    assert (again.n_rows, model.n_rows) == (400, 200)
