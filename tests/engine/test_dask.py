@@ -169,14 +169,8 @@ def test_all_workers_are_killed_and_a_new_one_joins(cluster):
     assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
 
 
-def test_a_scheduler_that_does_not_answer(monkeypatch):
+def test_no_scheduler(monkeypatch):
     monkeypatch.setattr("fairprobe.engine.dask.TIMEOUT_SECONDS", 1.0)
-    with socket.socket() as listener:  # it takes connections, and says nothing
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        port = listener.getsockname()[1]
-        with pytest.raises(RunError, match=f"must answer within 1 s, got no answer from 127.0.0.1:{port}"):
-            search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{port}", **SETTINGS)
     with pytest.raises(RunError, match="a Dask scheduler must answer within 1 s, got no answer from"):
         search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{free_port()}", **SETTINGS)
 

@@ -9,14 +9,6 @@ def press():
     signal.raise_signal(signal.SIGINT)
 
 
-def test_strikes_at_once_where_it_may():
-    with deferred() as interrupts:
-        with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012  # the line after must not be reached
-            press()
-            raise AssertionError("it went on")
-        assert not interrupts.pending
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_strikes_again_if_python_ignored_it():
     """As it does in a destructor, or a callback of the garbage collector: the search would have gone on to its end."""

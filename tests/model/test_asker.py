@@ -1,16 +1,18 @@
-"""Asking: counts, checks of the answers, and errors that name the first bad row."""
+"""Asking: counts, threads, checks of the answers, and errors that name the first bad row."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+import threadpoolctl
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, audit, estimate
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.model import Asker
+from fairprobe.model.asking import Asker
+from fairprobe.model.threads import WORTH, Threads
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 CODES = DOMAIN.sample_codes(40, np.random.default_rng(0))
@@ -213,3 +215,44 @@ def test_rows_without_a_known_sensitive_value_are_not_asked_about():
     options = {"selfcheck": False, "populations": ["rows"], "search_cases": 5, "max_inputs": 200}
     done = audit(model, rows, sensitive=["sex"], favourable="yes", **options)
     assert {each["value"]: each["n"] for each in done.content["impact"]} == {"F": 10, "M": 20}
+
+
+def in_use():
+    return max(each["num_threads"] for each in threadpoolctl.threadpool_info() if each["user_api"] == "openmp")
+
+
+@pytest.fixture
+def two_threads():
+    HistGradientBoostingClassifier(max_iter=1).fit(np.arange(20)[:, None], np.arange(20) % 2)  # brings OpenMP along
+    with threadpoolctl.threadpool_limits(2, user_api="openmp"):
+        yield
+
+
+def test_a_short_batch_has_one_thread_and_a_long_one_all(two_threads):
+    threads = Threads()
+    with threads.limited(1000):
+        assert in_use() == 1
+    assert in_use() == 2
+    threads._seconds_a_row = WORTH / 1000
+    with threads.limited(1100):
+        assert in_use() == 2
+    with threads.limited(900):
+        assert in_use() == 1
+
+
+def test_a_limit_ends_with_an_error(two_threads):
+    with pytest.raises(ValueError, match="no"), Threads().limited(1000):
+        raise ValueError("no")
+    assert in_use() == 2
+
+
+def test_a_model_is_asked_within_the_limit(two_threads):
+    seen = []
+
+    def model(X):
+        seen.append(in_use())
+        return X[:, 0] > 3
+
+    domain = Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], sensitive=["sex"])
+    Asker(model, domain).ask(domain.sample_codes(100, np.random.default_rng(0)))
+    assert seen[-1] == 1

@@ -75,16 +75,6 @@ def test_beside_controls_stands_the_clone(rejected):
     assert clone.words == "a clone of the model given, nothing added"
 
 
-def test_with_rows_held_out_nothing_is_marked():
-    result = run(Planted(cells(0, 200)), held_out=rows(1000, 4), controls=True)
-    assert result.model is GIVEN
-    assert not result.on_fitted_rows
-    assert result.before_is == result.compared_with == "the model given"
-    assert result.how[2] == "Before is the model given."
-    assert [name for name, _ in result.health] == ["not-retrained"]
-    assert "clone" not in result.controls
-
-
 def test_where_a_round_is_accepted_the_clone_is_called_that():
     better = Planted(cells(0, 10))
     result = run(Planted(cells(0, 120)), better)

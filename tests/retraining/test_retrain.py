@@ -184,23 +184,6 @@ def pipeline():
     return make_pipeline(encoded, DecisionTreeClassifier(random_state=0, min_samples_leaf=3))
 
 
-def test_words_and_categories_through_a_pipeline():
-    X, y = people(700, 1)
-    model, domain = pipeline().fit(X, y), Domain.from_frame(X, ["sex"])
-    options = {"labels": "mean", "favourable": "yes", "augment": ["flip"], "max_rounds": 1, "max_accuracy_loss": 0.1}
-    result = retrain(model, X, y, domain, held_out=people(1200, 2), **options, **{**QUICK, **FEW})
-    assert result.accepted
-    for population in ("domain", "rows"):
-        assert result.after[population].hits <= 0.1 * result.before[population].hits > 0, population
-    assert set(result.model.predict(people(50, 3)[0])) == {"no", "yes"}
-    assert result.favourable == "yes"
-    assert result.groups.index.tolist() == ["sex=F", "sex=M"]
-    assert result.model.named_steps.keys() == model.named_steps.keys()
-    # Men were favoured by the labels; flipped rows take that away.
-    before, after = (result.groups[f"selected_{when}"] for when in ("before", "after"))
-    assert before["sex=M"] - before["sex=F"] > after["sex=M"] - after["sex=F"]
-
-
 @pytest.mark.parametrize(("seed", "is_fitted_on"), [(0, False), (1, True)])
 def test_a_class_so_rare_that_the_rows_fitted_on_may_lack_it(seed, is_fitted_on):
     frame, labels = people(300, 1)

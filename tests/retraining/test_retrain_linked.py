@@ -83,24 +83,17 @@ def test_linked_stands_beside_the_others_everywhere(found):
 
 @pytest.mark.parametrize("constraints", [[], ["x != 3"]])
 @pytest.mark.parametrize("model", [Rule(man=3), Rule(husband=4), Rule(man=-4, husband=4), Rule(2, 3, 1)])
-def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints):
+def test_shares_are_those_of_estimate(model, constraints):
     frame = pd.concat([X, pd.DataFrame({"x": [10], "relation": [HUSBAND], "sex": [0]})], ignore_index=True)
     frame = frame[frame["x"] != 3] if constraints else frame
     domain = LINKED.with_constraints(constraints)
     rows = LabelledRows(domain.without_links(), frame, np.zeros(len(frame)))
     judged = assessed(model, domain, rows, 500, 0, settings_of())
     assert list(judged.shares) == ["domain", *(["valid"] if constraints else []), "rows", "linked"]
-    goes_together = ~((frame["relation"] == HUSBAND) & (frame["sex"] == 0))
-    own = frame[goes_together]
-    flips = {
-        "rows": (model.predict(frame) != model.predict(frame.assign(sex=1 - frame["sex"]))).sum(),
-        "linked": (model.predict(own) != model.predict(as_linked(own))).sum(),
-    }
-    for name, n_flips in flips.items():
+    for name in ("rows", "linked"):
         expected = estimate(model, domain, frame, linked=name == "linked")
         assert (judged.shares[name].hits, judged.shares[name].n) == (expected.hits, expected.n)
-        assert judged.shares[name].hits == n_flips
-        assert judged.hits[name].sum() == n_flips
+        assert judged.hits[name].sum() == expected.hits
     assert judged.shares["rows"].linked == ()
     assert judged.shares["linked"].linked == ("relation",)
     assert judged.shares["linked"].n_not_comparable == 1

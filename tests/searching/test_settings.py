@@ -77,10 +77,13 @@ def test_start(strategy, as_array):
 def test_rows_outside_are_left_out_and_said():
     """A row whose group alone is none of the domain's is not outside: it is judged as each of the groups."""
     rows = pd.concat([box_rows(3, True), pd.DataFrame([[99, 0, 0, 0], [0, 0, 0, 5]], columns=BOX.domain.names)])
-    with pytest.warns(HealthWarning, match="start-rows-outside: 1 of 5 rows to start from lie outside the domain"):
+    with pytest.warns(
+        HealthWarning, match="start-rows-outside: 1 of 5 rows to start from lie outside the domain"
+    ) as said:
         found = search(BOX.model, BOX.domain, start=rows, max_inputs=3)
     assert found.n_cases == 3
     assert "start-rows-outside" in dict(found.health)
+    assert said[0].filename == __file__, "it points at the caller"
 
 
 def test_a_row_with_an_unlisted_value_starts_as_a_member_that_is_allowed():
