@@ -1,7 +1,5 @@
 """The ledger: nothing measured is lost, and nothing else is taken for a measurement."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,12 +67,3 @@ def test_another_version_of_the_package_reads_it_and_says_who_measured(tmp_path,
     assert [each["fairprobe"] for each in third.versions([CELL])] == [fairprobe.__version__]
     assert [each["fairprobe"] for each in third.versions([later])] == ["9.9"]
     assert len(third.versions([CELL, later])) == 2
-
-
-def test_runs_over_seeds_share_a_line(tmp_path):
-    ledger = Ledger(tmp_path / "measurements.json")
-    for seed in range(12):
-        ledger.add(Cell("search_inputs", {"subject": "svm", "seed": seed}), {"n": seed})
-    ledger.write()
-    [line] = json.loads((tmp_path / "measurements.json").read_text())["tasks"]["search_inputs"]
-    assert line["seeds"] == line["figures"]["n"] == list(range(12))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evaluation import measure
 from evaluation.coverage import NEAR, PARTS, count_cells, has_near
-from fairprobe import Category, Domain, Integer, Ordinal, Real, estimate, search
+from fairprobe import Category, Domain, Integer, Ordinal, Real, search
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 
@@ -42,13 +42,6 @@ def test_neighbours_by_a_plain_loop(census_tree):
         parts.append(np.mean(hits))
     assert outcome["mean"] == pytest.approx(np.mean(parts), rel=1e-4)
     assert outcome["error"] == pytest.approx(np.std(parts, ddof=1) / np.sqrt(5), rel=1e-4)
-
-
-def test_share_has_the_hits_of_each_experiment(census_tree):
-    hits = measure.share("decision-tree", 6, 500, 0)["hits"]
-    share = estimate(*census_tree, method="sample", n_experiments=6, n_samples=500, seed=0)
-    assert sum(hits) == share.hits
-    assert np.cumsum(hits) / (500 * np.arange(1, 7)) == pytest.approx(share.history)
 
 
 DOMAIN = Domain(

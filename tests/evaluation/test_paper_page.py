@@ -69,12 +69,6 @@ def test_chance_is_no_success(ledger, text):
     assert line.endswith("| held on 3 of 6 |")
 
 
-def test_controls_stand_with_their_accuracy_and_the_plain_conclusion(text):
-    assert "| classifier | trained with | domain | real rows | accuracy | rows added |" in text
-    assert "**Holding the sensitive column constant** leaves a share of 0% of the domain on 6 of 6" in text
-    assert "the shares do not show that it matters whether the inputs added are cases" in text
-
-
 def test_rows_are_the_subjects_in_the_papers_order():
     for table in (EFFECTIVENESS, EFFICIENCY, RETRAINING, TITLES):
         assert tuple(table) == names()

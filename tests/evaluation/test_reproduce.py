@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -67,6 +68,9 @@ def test_figures_repeat_whatever_the_number_of_processes(written, ledger, tiny, 
         assert again[cell] == ledger[cell]
 
 
+DIRECTED = ("random", "semi-directed", "fully-directed")
+
+
 @pytest.mark.parametrize("plan", [FULL, QUICK])
 def test_plans_have_every_part_of_all_six(plan):
     for what in PARTS:
@@ -75,19 +79,12 @@ def test_plans_have_every_part_of_all_six(plan):
 
 
 def test_the_full_budgets_are_the_papers():
-    cells = [cell.settings for cell in wanted_cells("effectiveness", FULL) if cell.settings["sensitive"] == ["sex"]]
+    cells = [cell.settings for cell in wanted_cells("effectiveness", FULL)]
     for subject, row in EFFECTIVENESS.items():
-        for strategy in ("random", "semi-directed", "fully-directed"):
-            for how in (ONE_WALKER, LOCKSTEP):
-                seeds = [
-                    cell["seed"]
-                    for cell in cells
-                    if cell["subject"] == subject
-                    and cell["strategy"] == strategy
-                    and cell["n_inputs"] == row[strategy].n_inputs
-                    and {name: cell[name] for name in how} == how
-                ]
-                assert seeds == list(range(5))
+        for strategy, how, seed in product(DIRECTED, (ONE_WALKER, LOCKSTEP), range(5)):
+            about = {"subject": subject, "sensitive": ["sex"], "strategy": strategy, "seed": seed}
+            wanted = about | {"n_inputs": row[strategy].n_inputs} | how
+            assert any(wanted.items() <= cell.items() for cell in cells)
 
 
 @pytest.fixture

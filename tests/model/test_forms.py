@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
@@ -56,6 +55,9 @@ S = Integer("s", 0, 1)
         (Domain([Category("a", [False, True]), Integer("b", 0, 3), SEX], sensitive=["sex"]), None),
         (Domain([Category("a", [False, True]), Integer("b", 0, 3), S], sensitive=["s"]), np.float64),
         (Domain([Ordinal("size", ["S", "M"]), S], sensitive=["s"]), None),
+        (Domain([Integer("x", 0, 9, dtype="Int64"), S], sensitive=["s"]), np.int64),
+        (Domain([Integer("x", 0, 9, missing=True), S], sensitive=["s"]), np.float64),
+        (Domain([Category("x", [1, 2.5]), S], sensitive=["s"]), np.float64),
     ],
 )
 def test_a_callable_gets_an_array_if_all_is_numbers_otherwise_a_frame(domain, dtype):
@@ -140,10 +142,8 @@ def test_text_as_plain_strings_is_the_same_text():
     [
         (Integer("x", 0, 2**24), DecisionTreeClassifier, np.float32),
         (Integer("x", -(2**24), 0), DecisionTreeRegressor, np.float32),
-        (Integer("x", 0, 9), RandomForestClassifier, np.float32),
         (Integer("x", 0, 9), LogisticRegression, np.float64),
         (Integer("x", 0, 2**24 + 1), DecisionTreeClassifier, np.float64),
-        (Integer("x", -(2**24) - 1, 0), DecisionTreeClassifier, np.float64),
         (Category("x", [1, 2**24 + 1, 2]), DecisionTreeClassifier, np.float64),
         (Real("x", 0, 1, 0.1), DecisionTreeClassifier, np.float64),
     ],
@@ -154,21 +154,6 @@ def test_trees_get_float32_where_that_is_exact(parameter, kind, dtype):
     rows = np.column_stack([p.numbers(codes[:, c]) for c, p in enumerate(domain.parameters)])
     output = "value" if kind is DecisionTreeRegressor else "label"
     assert Asker(kind().fit(rows, codes[:, 0] % 2), domain, output=output).form.dtype == dtype
-
-
-@pytest.mark.parametrize(
-    ("parameter", "dtype"),
-    [
-        (Integer("x", 0, 9, dtype="Int64"), np.int64),
-        (Integer("x", 0, 9, dtype="float64"), np.float64),
-        (Integer("x", 0, 9, missing=True), np.float64),
-        (Category("x", [1, 2]), np.int64),
-        (Category("x", [1, 2.5]), np.float64),
-    ],
-)
-def test_callables_get_integers_if_all_are(parameter, dtype):
-    domain = Domain([parameter, Integer("s", 0, 1)], sensitive=["s"])
-    assert asked(Spy(), domain)[0].dtype == dtype
 
 
 def as_numbers(domain, codes):

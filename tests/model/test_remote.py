@@ -288,7 +288,6 @@ def test_a_protocol_that_the_service_does_not_speak(protocol, path, said):
         (b'{"predictions": [0.5, 1e999, 0.5]}', "not finite"),
         (b'{"predictions": [[1, 2], [1], [2]]}', "unequal length"),
         (b"[" * 100_000, "no JSON"),
-        (b"\xff\xfe\x00", "no JSON"),
         (b"x" * 3_000_000, "more than"),
     ],
 )
@@ -335,10 +334,8 @@ def test_a_service_that_passes_over_the_sensitive_column_is_noticed():
     ("options", "said"),
     [
         ({"protocol": "soap"}, "protocol must be one of mlflow, oip, instances; got 'soap'"),
-        ({}, "protocol must be one of"),
         ({"protocol": "oip"}, "must end with /v2/models/NAME"),
         ({"protocol": "mlflow", "connections": 0}, "connections must be a whole number of at least 1"),
-        ({"protocol": "mlflow", "timeout": 0}, "timeout must be a number above 0"),
         ({"protocol": "mlflow", "answers": {"labels": "x"}}, "answers must be one of label, score"),
     ],
 )

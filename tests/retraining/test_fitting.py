@@ -131,7 +131,6 @@ def test_what_is_said_by_routing_of_ones_own_counts():
     [
         lambda model: model,
         piped,
-        lambda model: piped(piped(model)),
         lambda model: GridSearchCV(piped(model), {}),
         lambda model: VotingClassifier([("a", LOGISTIC), ("b", piped(model))]),
         CalibratedClassifierCV,

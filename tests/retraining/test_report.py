@@ -1,7 +1,6 @@
 """The report: figures of the very model that is returned, what they are of, and how they are shown."""
 
 import json
-import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
@@ -12,7 +11,6 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import estimate, retrain, search
 from fairprobe.errors import HealthWarning
 from fairprobe.searching.limits import StopReason
-from fairprobe.wording import signed
 
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
 GIVEN = Planted(cells(0, 113))
@@ -171,13 +169,6 @@ def test_a_summary_is_ready_for_json(result):
     assert set(summary["controls"]) == {"constant", "random", "all"}
     assert summary["n_rows"] == result.n_rows
     assert summary["seed"] == 0
-
-
-def test_the_sentence_has_points_with_their_intervals_and_no_relative_change(result):
-    change = result.changes["domain"]
-    value, low, high = (signed(-100 * number) for number in (change.difference, change.high, change.low))
-    assert f"({value} points, {low} to {high})" in repr(result)
-    assert not re.search(r"[+-][\d.]+%", repr(result))
 
 
 def test_what_is_drawn(result, tmp_path):

@@ -21,14 +21,13 @@ LINKED = PLAIN.with_links([SPOUSE])
 TREE = DecisionTreeClassifier(random_state=0)
 
 
-def people(n, seed, through="relation"):
-    """Half are married; what is decided goes by x, and by being a husband or by being a man."""
+def people(n, seed):
+    """Half are married; what is decided goes by x, and by being a husband."""
     rng = np.random.default_rng(seed)
     sex, married = rng.integers(0, 2, n), rng.random(n) < 0.5
     relation = np.where(married, np.where(sex == 1, HUSBAND, WIFE), SINGLE)
     frame = pd.DataFrame({"x": rng.integers(0, 20, n), "relation": relation, "sex": sex})
-    liked = relation == HUSBAND if through == "relation" else sex == 1
-    return frame, ((frame["x"] + 5 * liked >= 12) ^ (rng.random(n) < 0.02)).astype(int).to_numpy()
+    return frame, ((frame["x"] + 5 * (relation == HUSBAND) >= 12) ^ (rng.random(n) < 0.02)).astype(int).to_numpy()
 
 
 X, y = people(1200, 1)

@@ -6,7 +6,6 @@ from planted import DOMAIN, QUICK, Outside, Planted, Script, cells, rows
 
 from fairprobe import retrain
 from fairprobe.errors import HealthWarning
-from fairprobe.retraining.fitting import TimeBudget
 
 GIVEN = Planted(cells(0, 200))
 HELD_OUT = rows(1500, 4)
@@ -24,17 +23,6 @@ def test_no_more_rounds_than_allowed(n, augment):
     result = run(script, max_rounds=n, augment=augment)
     assert len(result.rounds) == len(script.calls) == n
     assert result.stop_reason == "max-rounds"
-
-
-def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
-    monkeypatch.setattr(TimeBudget, "is_too_short_for", lambda self, n_rows: n_rows > 300)
-    told = []
-    result = run(
-        Script(GOOD), augment=["flip"], max_seconds=100, max_rounds=1, progress=lambda status: told.append(status.text)
-    )
-    assert "all rows flipped: left out, as 400 rows would take longer than is left" in told
-    assert [(each.recipe.words(), each.n_added) for each in result.rounds] == [("33.3% rows flipped", 67)]
-    assert result.model is GOOD
 
 
 @pytest.mark.parametrize("augment", ["flip", ["flip"]])

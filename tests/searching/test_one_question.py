@@ -49,14 +49,6 @@ def test_one_question(name, n_classes):
     assert not found.health
 
 
-def test_members_that_do_not_count():
-    model = fitted(MODELS["logistic"])
-    found = run(model, DOMAIN.with_constraints(["x0 < 20 or group == 0"]))
-    assert found.n_cases
-    assert found.n_queries < 2 * found.n_judged
-    assert (model.predict(found.cases) != model.predict(found.twins)).all()
-
-
 class Moved(LogisticRegression):
     """Its threshold was moved."""
 

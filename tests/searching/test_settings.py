@@ -43,16 +43,6 @@ def test_bad_setting(settings, message):
     assert model.n_calls == 0
 
 
-def test_no_seed_draws_one_that_is_recorded_and_replays():
-    one = search(BOX.model, BOX.domain, seed=None, max_inputs=3000)
-    other = search(BOX.model, BOX.domain, seed=None, max_inputs=3000)
-    assert one.seed != other.seed
-    assert not one.to_frame().equals(other.to_frame())
-    again = search(BOX.model, BOX.domain, seed=one.seed, max_inputs=3000)
-    assert again.to_frame().equals(one.to_frame())
-    assert again.seed == one.seed
-
-
 def box_rows(n, inside):
     rows = BOX.domain.sample(4000, seed=5)
     return rows[BOX.is_case(rows.to_numpy()) == inside].head(n).reset_index(drop=True)

@@ -7,7 +7,7 @@ import pytest
 from scored import DOMAIN, Linear
 
 from fairprobe import Domain, Integer, search
-from fairprobe.errors import HealthWarning, ModelError
+from fairprobe.errors import HealthWarning
 from fairprobe.searching import STRATEGIES
 from fairprobe.testing import CountingModel
 
@@ -70,31 +70,6 @@ def test_limits_hold_while_confirming():
     slow = CountingModel(Noisy(), delay=0.01)
     found, _ = run(slow, strategy="anchored", max_seconds=0.5)
     assert found.stop_reason == "max-seconds"
-
-
-def test_a_model_that_fails_while_confirming_leaves_what_was_confirmed():
-    """It answers as long as it is searched, and fails in the midst of the last second askings."""
-    settings = {"max_cases": None, "max_inputs": 6000, "max_seconds": 600, "strategy": "uniform"}
-    whole = search(Band(), SMALL, **settings)
-    with pytest.raises(ModelError) as caught:
-        search(Band(fail_after=whole.n_queries - 146 - 100), SMALL, **settings)
-    assert caught.value.found.n_cases == whole.n_cases
-    assert caught.value.found.n_judged == whole.n_judged
-    assert "asked-once" in [name for name, _ in caught.value.found.health]
-
-
-class Band:
-    """Women are treated otherwise from 30 to 79; fails for good after so many rows."""
-
-    def __init__(self, fail_after=None):
-        self.left = fail_after
-
-    def __call__(self, X):
-        if self.left is not None:
-            self.left -= len(X)
-            if self.left < 0:
-                raise ConnectionError("gone")
-        return (X[:, 0] >= 30) & (X[:, 0] < 80) & (X[:, 2] == 0)
 
 
 def test_rounding_at_the_boundary_is_no_noise():

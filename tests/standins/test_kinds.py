@@ -1,7 +1,5 @@
 """Stand-ins give the model's own labels, for every kind of model."""
 
-import pickle
-
 import numpy as np
 import pytest
 from made import ALL, TWO_CLASSES, agrees, check, fitted
@@ -113,13 +111,6 @@ def test_the_svm_on_some_rows(sensitive):
     X, y = load_census()
     model = subjects.make("svm").fit(X.to_numpy()[:2000], y.to_numpy()[:2000])
     check(model, Domain(census_domain().parameters, sensitive), n=300)
-
-
-@pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel"])
-def test_a_stand_in_can_be_sent_to_another_process(name):
-    model = fitted(ALL[name](), DOMAIN)
-    stand_in = pickle.loads(pickle.dumps(compile_stand_in(model, DOMAIN)))
-    assert agrees(stand_in, Asker(model, DOMAIN), DOMAIN.sample_codes(50, np.random.default_rng(0)))
 
 
 SMALL = Domain([Integer("s", 0, 1), Integer("a", 0, 20), Integer("b", 0, 20)], sensitive=["s"])

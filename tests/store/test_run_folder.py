@@ -496,9 +496,6 @@ SLOW = "0.01"
 WITHIN = 0.5
 """Seconds after the search has begun within which it is ended: some shards."""
 
-CASES = {2: 6000, 3: 6000, 50: 60_000}
-"""By how often a run is ended, cases enough for it to last."""
-
 
 def finished(run: Path) -> dict[str, str]:
     """The hashes of what is finished, by shard."""
@@ -526,16 +523,15 @@ def end_often(command, run, number, times, rng):
 
 
 @pytest.mark.parametrize(
-    ("number", "times"),
+    ("number", "times", "cases"),
     [
-        (signal.SIGKILL, 3),
-        (signal.SIGTERM, 2),
-        pytest.param(signal.SIGKILL, 50, marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, 50, marks=pytest.mark.slow),
+        (signal.SIGKILL, 3, 6000),
+        (signal.SIGTERM, 2, 6000),
+        pytest.param(signal.SIGKILL, 50, 60_000, marks=pytest.mark.slow),
     ],
 )
-def test_ended_at_random_moments(tmp_path, number, times):
-    run, out, cases = tmp_path / "run", tmp_path / "cases", CASES[times]
+def test_ended_at_random_moments(tmp_path, number, times, cases):
+    run, out = tmp_path / "run", tmp_path / "cases"
     command = [sys.executable, SCRIPT, run, out, SLOW, str(cases)]
     n_ended = end_often(command, run, number, times, random.Random(7))
     n_before = len(finished(run))

@@ -51,13 +51,6 @@ class OwnDraws(RandomWalk):
         super().__init__(domain, settings, np.random.default_rng())
 
 
-class NeedsTwoParameters(RandomWalk):
-    def _ask(self):
-        if len(self.moves.columns) < 2:
-            raise ZeroDivisionError("one parameter is too few")
-        return super()._ask()
-
-
 class AsksInSecret(RandomWalk):
     """Asks the model itself, past the count."""
 
@@ -89,9 +82,3 @@ def test_faults_are_found(strategy, check, message):
     path = f"{__name__}:{strategy.__name__}"
     with pytest.raises(AssertionError, match=f"the strategy '{path}' {message}"):
         dict(strategy_checks())[check](path)
-
-
-def test_odd_domains_are_tried():
-    checks = dict(strategy_checks())
-    with pytest.raises(ZeroDivisionError, match="one parameter is too few"):
-        checks["asks-for-what-it-may"](f"{__name__}:NeedsTwoParameters")
