@@ -54,16 +54,11 @@ def test_fully_directed_beats_uniform_sampling(ledger, subject, how):
     assert min(ours) > max(uniform) > 0
 
 
-def line_with(text: str, words: str) -> str:
-    [line] = [line for line in text.splitlines() if words in line]
-    return line
-
-
 def test_chance_is_no_success(ledger, text):
     """27 cases of 20,000 before and 25 after: nothing is shown, so the SVM is not among those that got better."""
     svm = ledger[retraining.run(FULL, "svm", "paper")]
     assert (svm["before"]["domain"], svm["after"]["domain"]) == ([27, 20_000], [25, 20_000])
-    line = line_with(text, "Retraining lowers the share by 43.2%")
+    [line] = [line for line in text.splitlines() if "Retraining lowers the share by 43.2%" in line]
     assert "its algorithm" in line
     assert "shown to be lower on Fair SVM, Decision Tree, Ensemble, higher on none" in line
     assert line.endswith("| held on 3 of 6 |")

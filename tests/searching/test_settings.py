@@ -22,7 +22,6 @@ COUNTS = ["max_cases", "max_judged", "max_queries", "max_barren", "n_walkers", "
     [
         ({"strategy": "clever"}, "strategy must be one of uniform, random, semi-directed, .*; got 'clever'"),
         ({"strategy": ["random"]}, "strategy must be one of"),
-        ({"output": "labels"}, "output must be one of label, score, proba, value; got 'labels'"),
         ({"threshold": True}, "threshold must be"),
         ({"batch": "list"}, "batch must be 'array', 'frame' or None, got 'list'"),
         ({"seed": -1}, "seed must be a whole number of at least 0.*, got -1"),

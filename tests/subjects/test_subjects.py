@@ -53,10 +53,6 @@ def check_loaded(name, monkeypatch):
     return again
 
 
-def test_names_in_the_order_of_the_paper():
-    assert subjects.names() == NAMES
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_made_subjects_are_not_fitted_and_can_be_cloned(name):
     made = subjects.make(name)
