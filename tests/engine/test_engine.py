@@ -34,9 +34,6 @@ def test_conformance(warm_workers, options, name, check):
     check(partial(make_engine, **options))
 
 
-# Processes
-
-
 @pytest.fixture
 def engines(monkeypatch):
     monkeypatch.setattr("fairprobe.engine.processes.LOOK_SECONDS", 0.0)
@@ -150,9 +147,6 @@ def test_a_task_that_cannot_be_sent():
         make_engine(lambda shard, seconds, report: lock, 2)
 
 
-# What is asked for
-
-
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
@@ -180,9 +174,6 @@ def test_a_process_with_another_version_says_so(monkeypatch, name):
     monkeypatch.setattr(processes, "versions", lambda: {**real, name: "0.0.7"})
     with pytest.raises(RunError, match=rf"a worker must have version {real[name]} of {name}, got 0\.0\.7: install"):
         processes.task_of(content)(0, None, None)
-
-
-# As here
 
 
 DOMAIN = Domain([*(Integer(name, 0, 30) for name in "abc"), Integer("s", 0, 1)], ["s"])

@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fairprobe import Category, Domain, Integer, Ordinal, Real, datasets
-from fairprobe.errors import SettingError
+from fairprobe.errors import DataError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.forms import ArrayForm, FrameForm, ObjectForm
 from random_domains import domains, inputs, numeric_parameters
@@ -111,6 +111,23 @@ def test_a_pipeline_fitted_on_objects_gets_objects():
     assert isinstance(asker.form, ObjectForm)
     codes = WORDS.encode(frame)
     np.testing.assert_array_equal(asker.ask(codes), model.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("fit_on", "message"),
+    [
+        (lambda frame: frame.assign(extra=1, more=2), "fitted on must be a parameter, got no extra, more"),
+        (
+            lambda frame: frame[["age", "sex"]],
+            "must be a column that DecisionTreeClassifier was fitted on, got hours: leave it out",
+        ),
+        (lambda frame: frame[["age", "sex"]].to_numpy(), r"was fitted on 2 columns, .* got 3: age, hours, sex"),
+    ],
+)
+def test_columns_that_do_not_fit(fit_on, message):
+    frame, y = training_frame(NUMBERS)
+    with pytest.raises(DataError, match=message):
+        Asker(DecisionTreeClassifier().fit(fit_on(frame), y), NUMBERS)
 
 
 def test_text_as_plain_strings_is_the_same_text():

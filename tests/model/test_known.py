@@ -143,9 +143,6 @@ def test_threads_add_up_a_forest_s_trees_in_any_order(n_jobs, expected):
     assert known_kind(forest) == "forest"
 
 
-# Altered
-
-
 MODELS = {
     "tree": lambda: fitted(DecisionTreeClassifier(random_state=0)),
     "forest": lambda: fitted(RandomForestClassifier(3, random_state=0)),

@@ -188,6 +188,7 @@ def test_extras_that_messages_name_exist():
         ({"source": "subject:decision-tree", "weights": "w"}, ["weights is for a torch module"]),
         ({"source": "math:sin", "allow_unsafe_load": True}, ["allow_unsafe_load is for pickles"]),
         ({"source": "math:sin", "protocol": "oip"}, ["protocol is for services"]),
+        ({"source": "math:sin", "weights": "w"}, ["weights", "math:sin"]),
         ({"source": "absent.onnx"}, ["module:attribute", "'absent.onnx'", "no such file"]),
         ({"source": "subject:decision-tree", "allow_unsafe_load": 1}, ["must be True or False, got 1"]),
         ({"source": "subject:decision-tree", "trust": 5}, ["must be names of types", "got 5"]),

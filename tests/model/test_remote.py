@@ -221,9 +221,6 @@ def test_sent_to_another_process_it_makes_connections_of_its_own():
         assert same_cases(search(remote, MIXED, max_cases=300, n_jobs=2), search(mixed, MIXED, max_cases=300))
 
 
-# What may be wrong
-
-
 @pytest.fixture
 def certificate(tmp_path):
     """For 127.0.0.1, and its key."""
@@ -344,9 +341,6 @@ def test_settings_that_are_wrong(options, said):
         connect("http://127.0.0.1:1/", **options)
 
 
-# What is sent
-
-
 @pytest.mark.filterwarnings("error")
 def test_json_keeps_numbers_and_missing_values():
     seen = []
@@ -357,9 +351,6 @@ def test_json_keeps_numbers_and_missing_values():
     assert seen[0]["x"].tolist()[:2] == [0.1 + 0.2, 1e-300]
     assert seen[0].isna().to_numpy().tolist() == rows.isna().to_numpy().tolist()
     assert json.loads(seen[0].to_json())["n"]["2"] == 2**53
-
-
-# What a service is spared
 
 
 def ask(cache, rows, function, *, afresh=False):

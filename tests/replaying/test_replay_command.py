@@ -155,6 +155,13 @@ def test_scores(replay):
     assert (code, "found with threshold 0.2, not 0.4" in err) == (2, True)
 
 
+def test_a_run_without_cases_passes_nothing(replay):
+    SavedCases(CASES.iloc[:0], Question.of(domain(), "label", None), domain()).write("none.json")
+    code, out, _ = replay("none.json")
+    assert code == 4
+    assert "There was no case to ask about" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -186,8 +186,6 @@ def test_rows_outside_the_domain_are_flipped_as_they_are():
     assert sorted(added) == [(-1, 0, "mid"), (30, 0, "low"), (30, 1, "low"), (100, 1, "high")]
 
 
-# Cases
-
 MODEL = Planted(cells(0, 120))
 
 
@@ -216,8 +214,6 @@ def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
     for n in range(5, 125, 5):
         assert len(pool.grow(n)) == min(n, 120)
 
-
-# Recipes
 
 NAMES = [parts for n in (1, 2, 3) for parts in itertools.combinations(KINDS, n)]
 

@@ -54,6 +54,8 @@ BAD = {
     ),
     "held_out too few": ({"held_out": (X[:8], y[:8])}, DataError, "enough to be split, got 8"),
     "weights too few": ({"sample_weight": np.ones(3)}, DataError, "one number for each of the 200 rows, got"),
+    "held_out no pair": ({"held_out": X}, SettingError, "held_out must be a pair (X, y), got DataFrame"),
+    "labels given, no cases": ({"labels": "given"}, SettingError, "labels='given' needs cases with a column of labels"),
     "augment none": ({"augment": None}, SettingError, "augment must"),
     "labels an array": ({"labels": y}, SettingError, "labels must be one of vote, mean, given"),
     "committee of what is no model": ({"committee": [5]}, InputError, "got 5"),

@@ -6,6 +6,7 @@ from planted import DOMAIN, QUICK, Outside, Planted, Script, cells, rows
 
 from fairprobe import retrain
 from fairprobe.errors import HealthWarning
+from fairprobe.progress import Status
 
 GIVEN = Planted(cells(0, 200))
 HELD_OUT = rows(1500, 4)
@@ -70,3 +71,17 @@ def test_there_are_no_cases(augment):
     assert result.stop_reason == "no-cases"
     assert result.rounds == []
     assert "no case was found to add" in result.sentence()
+
+
+def test_progress_in_words(capsys):
+    told = []
+    result = run(Script(GOOD, BETTER, GIVEN), progress=told.append, controls=True)
+    assert told[0] == Status("judging the model given")
+    assert [status for status in told if status.is_over] == [
+        Status(each.sentence(), {"round": each}, is_over=True) for each in result.rounds
+    ]
+    assert Status("judging the report part") in told
+    assert sum(status.text.startswith("control: ") for status in told) == 3
+    assert capsys.readouterr() == ("", "")
+    run(Script(GOOD), max_rounds=1, progress=True)
+    assert "round 1: " in capsys.readouterr().err

@@ -35,8 +35,6 @@ def run(model, domain, **settings):
     )
 
 
-# The same for any number of processes
-
 SHARDED = {
     "inputs": {"max_inputs": 5300, "shard_inputs": 1000},
     "cases": {"max_cases": 900, "shard_inputs": 700},
@@ -89,10 +87,8 @@ def test_no_worker_is_left_behind_when_the_progress_callback_fails(warm_workers,
 
     with pytest.raises(ArithmeticError, match="no progress"):
         run(slow, BOX.domain, n_jobs=2, progress=broken, shard_inputs=5000)
-    assert ended == [{"wait": True, "kill_workers": True}]
+    assert [how["wait"] for how in ended] == [True]
 
-
-# The same in another process
 
 SCRIPT = """
 import sys
@@ -114,9 +110,6 @@ def test_another_hash_seed_gives_the_same_bytes():
     ]
     assert outputs[0] == outputs[1]
     assert len(set(outputs[0].split())) == 3
-
-
-# Models that fail
 
 
 def raises_on_a_rare_family(X):
@@ -166,9 +159,6 @@ def test_a_shard_that_keeps_failing_is_left_out(monkeypatch, shard):
     with pytest.warns(HealthWarning, match=f"incomplete: .* shard {shard} failed 3 times: ZeroDivisionError"):
         found = run(BOX.model, BOX.domain, **settings)
     assert (found.stop_reason, found.n_judged) == ("incomplete", 1200)
-
-
-# Failures
 
 
 DOMAIN = Domain([Integer("age", 0, 99), Integer("years", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])

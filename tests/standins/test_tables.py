@@ -105,9 +105,6 @@ def test_a_support_vector_machine_is_asked_itself():
     assert not may_screen(model)  # it takes so long that what is spared does not count
 
 
-# Wide numbers
-
-
 def test_a_wide_number_is_computed_and_not_looked_up():
     form = tabulate(Seen(fitted(PREPROCESSING["one-hot, sparse"], LAST["tree"]), DOMAIN))
     computed = [DOMAIN.names[slot.parameter] for slot in form.slots if slot.compute is not None]
@@ -124,8 +121,6 @@ def test_a_missing_value_among_many_is_no_finite_number():
     steps = make_column_transformer((one_hot(), ["sex"]), remainder="passthrough")
     assert not tabulate(Seen(fitted(steps, LAST["tree"], domain), domain)).is_finite
 
-
-# Families of which some members do not count
 
 RULE = "work != 'state' or sex == 'Male' or age > 40"
 LINK = Link("degree", "sex", [{"Male": "school", "Female": "college"}])
@@ -164,9 +159,6 @@ def test_rows_with_values_off_the_grid():
     found_both_ways(model, DOMAIN, strategy="auto", start=rows, max_changes=2, n_walkers=1000)
 
 
-# What is refused
-
-
 class Noisy(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         self.fitted_ = True
@@ -203,9 +195,6 @@ def test_categories_that_the_encoder_has_not_seen():
         model = make_pipeline(columns(encoder, StandardScaler()), LAST["tree"]).fit(rows, labels)
         assert (compile_stand_in(model, DOMAIN) is not None) == is_taken
     found_both_ways(model, DOMAIN)
-
-
-# Boosters
 
 
 def booster(name, **options):
