@@ -66,8 +66,10 @@ def test_there_are_no_cases(augment):
     """Only rows outside the domain are discriminatory: no search can find a case."""
     result = retrain(
         Outside(), *outside(200, 1), DOMAIN, trainer=Script(Planted()), held_out=outside(600, 2), augment=augment,
-        labels="mean", **QUICK,
+        labels="mean", **{**QUICK, "controls": True},
     )  # fmt: skip
+    assert result.controls["random"].why_not == "no round was tried"
+    assert result.controls["all"].why_not == "there are no cases"
     assert result.stop_reason == "no-cases"
     assert result.rounds == []
     assert "no case was found to add" in result.sentence()

@@ -7,7 +7,7 @@ import pytest
 from scored import DOMAIN, Linear
 
 from fairprobe import Domain, Integer, search
-from fairprobe.errors import HealthWarning
+from fairprobe.errors import HealthWarning, ModelError
 from fairprobe.searching import STRATEGIES
 from fairprobe.testing import CountingModel
 
@@ -70,6 +70,17 @@ def test_limits_hold_while_confirming():
     slow = CountingModel(Noisy(), delay=0.01)
     found, _ = run(slow, strategy="anchored", max_seconds=0.5)
     assert found.stop_reason == "max-seconds"
+
+
+@pytest.mark.parametrize("kind", [Linear, Noisy])
+def test_a_model_that_fails_while_confirming_leaves_what_was_confirmed(kind):
+    """It answers as long as it is searched, and fails in the midst of the last second askings."""
+    options = {"strategy": "uniform", "max_seconds": 600}
+    whole, _ = run(CountingModel(kind()), **options)
+    with pytest.raises(ModelError) as caught:
+        run(CountingModel(kind(), fail_after=whole.n_queries - 146 - whole.n_cases), **options)
+    assert caught.value.found.n_cases >= whole.n_cases > 0
+    assert caught.value.found.n_judged == whole.n_judged
 
 
 def test_rounding_at_the_boundary_is_no_noise():

@@ -93,9 +93,6 @@ def shards_run(monkeypatch):
     return ran
 
 
-# Taking up
-
-
 def test_a_store_changes_nothing_and_a_run_that_ended_is_read(run, whole, shards_run):
     assert bytes_of(search(run)) == whole
     assert shards_run == []
@@ -160,9 +157,6 @@ def test_a_seed_that_was_drawn_and_a_strategy_that_was_picked_stay(tmp_path):
     first = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=4000, max_cases=None)
     again = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=8000, max_cases=None)
     assert (again.seed, again.settings) == (first.seed, first.settings)
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(
@@ -239,9 +233,6 @@ def test_a_run_that_is_refused_is_let_go(run):
         assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-# Links and other things that are no files
-
-
 @pytest.mark.parametrize("name", ["lock", "end.json", "run.toml", "shards", "000000"])
 @pytest.mark.parametrize("what", ["a link", "a link to nothing", "a pipe"])
 def test_no_link_out_of_a_run_is_followed(run, tmp_path, name, what):
@@ -271,9 +262,6 @@ def test_a_link_where_a_file_is_about_to_be_written(tmp_path, whole, name, one_r
     assert mine.read_text() == "mine"
 
 
-# Canaries that were spoilt
-
-
 def other_bytes(data):
     return data[:300] + bytes([data[300] ^ 4]) + data[301:]
 
@@ -297,9 +285,6 @@ def test_finished_shards_are_not_mixed_with_those_of_another_model(tmp_path, kin
         canaries.write_bytes(spoil(data))
     with pytest.raises(SettingError, match="store must have the canaries that it was begun with"):
         call(quick)
-
-
-# Files that were spoilt
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], other_bytes, lambda data: b""])
@@ -327,9 +312,6 @@ def test_a_shard_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(
     monkeypatch.setattr(shard_file, "MOST_BYTES", 5_000)
     with pytest.raises(RunError, match="a shard must unpack to"):
         from_bytes(data)
-
-
-# Disks
 
 
 def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypatch):
@@ -374,9 +356,6 @@ def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypat
     assert bytes_of(found) == whole
 
 
-# A run written before
-
-
 @pytest.mark.filterwarnings("ignore:other-versions")
 def test_a_run_that_an_earlier_version_wrote_is_read_and_goes_on(tmp_path, shards_run):
     """tests/store/assets/make.py made it when the format last changed."""
@@ -393,9 +372,6 @@ def test_a_run_that_an_earlier_version_wrote_is_read_and_goes_on(tmp_path, shard
 
 def test_the_slow_model_is_the_quick_one(whole):
     assert bytes_of(search(model=kept_run.model)) == whole
-
-
-# Of one model: told by what it is made of, or by the name that it is given
 
 
 PEOPLE = Domain([Integer("age", 17, 90), Integer("hours", 1, 9999), Integer("sex", 0, 1)], sensitive=["sex"])
@@ -484,9 +460,6 @@ def test_an_audit_is_of_the_model_named(tmp_path):
     assert "the name 'mine'" in about["hash_of"]
     for run in (tmp_path / "runs").iterdir():
         assert RunReader(run).about["model"]["id"] == "mine"
-
-
-# Ended at any moment
 
 
 SCRIPT = Path(kept_run.__file__)
