@@ -1,9 +1,5 @@
 """The ledger: nothing measured is lost, and nothing else is taken for a measurement."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,22 +40,17 @@ def test_outcomes_are_on_disk_before_the_end(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "{}", '{"format": 2, "versions": [], "tasks": {"share": [{}]}}', '{"format": 2}', "\x00\xff"],
+    [
+        *("", "{", "[]", "{}", '{"format": 2, "versions": [], "tasks": {"share": [{}]}}', '{"format": 2}', "\x00\xff"),
+        '{"format": 3, "versions": [], "tasks": {}}',
+    ],
 )
 def test_another_file_is_refused(tmp_path, content):
     path = tmp_path / "measurements.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(DataError, match="must hold measurements of an earlier run"):
+    with pytest.raises(DataError, match=r"must hold measurements of an earlier run|must be of the format 2, got 3"):
         Ledger(path)
     assert path.read_text(encoding="utf-8") == content
-
-
-def test_another_format_is_refused(tmp_path):
-    path = tmp_path / "measurements.json"
-    Ledger(path).write()
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 3}))
-    with pytest.raises(DataError, match="must be of the format 2, got 3"):
-        Ledger(path)
 
 
 def test_another_version_of_the_package_reads_it_and_says_who_measured(tmp_path, monkeypatch):
@@ -76,12 +67,3 @@ def test_another_version_of_the_package_reads_it_and_says_who_measured(tmp_path,
     assert [each["fairprobe"] for each in third.versions([CELL])] == [fairprobe.__version__]
     assert [each["fairprobe"] for each in third.versions([later])] == ["9.9"]
     assert len(third.versions([CELL, later])) == 2
-
-
-def test_runs_over_seeds_share_a_line(tmp_path):
-    ledger = Ledger(tmp_path / "measurements.json")
-    for seed in range(12):
-        ledger.add(Cell("search_inputs", {"subject": "svm", "seed": seed}), {"n": seed})
-    ledger.write()
-    [line] = json.loads((tmp_path / "measurements.json").read_text())["tasks"]["search_inputs"]
-    assert line["seeds"] == line["figures"]["n"] == list(range(12))

@@ -1,13 +1,13 @@
-"""The measurements against what is known otherwise."""
-
-from __future__ import annotations
+"""The measurements, and coverage, against what is known otherwise."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluation import measure
-from evaluation.coverage import coverage_of, uniform_cases
-from fairprobe import datasets, estimate, search, subjects
+from evaluation.coverage import NEAR, PARTS, count_cells, has_near
+from fairprobe import Category, Domain, Integer, Ordinal, Real, search
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 
@@ -23,31 +23,6 @@ def test_search_inputs_is_a_search(census_tree):
     assert curve[0] == 0
     assert curve[-1] == found.n_cases
     assert curve == sorted(curve)
-
-
-def test_row_at_a_time_asks_about_one_input_a_call(monkeypatch):
-    class Counting:
-        """Says whether the first parameter and sex are odd, and remembers what it was asked."""
-
-        def __init__(self):
-            self.batches = []
-
-        def predict(self, rows):
-            self.batches.append(rows)
-            return (rows[:, 0] + rows[:, 8]) % 3
-
-    model = Counting()
-    monkeypatch.setattr(measure, "_loaded", lambda subject: model)
-    outcome = measure.row_at_a_time("any", "random", 50, 30.0, 0, n_walkers=1, n_global=20, n_local=30)
-    twins = [each for each in model.batches if len(each) == 2 and np.flatnonzero(each[0] != each[1]).tolist() == [8]]
-    assert len(twins) >= outcome["n_judged"]  # an input and its twin, with another sex alone
-    assert len(model.batches) - len(twins) < 2 * 150  # whether answers depend on the batch
-    assert outcome["n_cases"] == 50
-    found = search(
-        Counting().predict, datasets.census_domain(), strategy="random", max_cases=50, n_walkers=1, n_global=20,
-        n_local=30,
-    )  # fmt: skip
-    assert outcome["n_judged"] == found.n_judged
 
 
 def test_neighbours_by_a_plain_loop(census_tree):
@@ -69,34 +44,38 @@ def test_neighbours_by_a_plain_loop(census_tree):
     assert outcome["error"] == pytest.approx(np.std(parts, ddof=1) / np.sqrt(5), rel=1e-4)
 
 
-def test_share_has_the_hits_of_each_experiment(census_tree):
-    hits = measure.share("decision-tree", 6, 500, 0)["hits"]
-    share = estimate(*census_tree, method="sample", n_experiments=6, n_samples=500, seed=0)
-    assert sum(hits) == share.hits
-    assert np.cumsum(hits) / (500 * np.arange(1, 7)) == pytest.approx(share.history)
+DOMAIN = Domain(
+    [
+        Integer("a", 0, 11),
+        Category("b", ("x", "y", "z")),
+        Integer("sex", 0, 1),
+        Real("c", 0, 1, 0.125),
+        Ordinal("d", ("low", "mid", "high", "top")),
+        Integer("one", 4, 4),
+    ],
+    sensitive=["sex"],
+)
+LEVELS = np.array([12, 3, 9, 4, 1])
+rows = st.lists(st.tuples(*(st.integers(0, int(n) - 1) for n in LEVELS)), max_size=30)
 
 
-def test_search_spread_is_a_search(census_tree):
-    model, domain = census_tree
-    figures = measure.search_spread("decision-tree", "anchored", 3000, 2, max_judged=4000)
-    found = search(model, domain, strategy="anchored", max_cases=None, max_judged=4000, seed=2)
-    references = uniform_cases(Oracle(Asker(model, domain)), model, 3000, 0)
-    cells, recall = coverage_of(found, references)
-    assert (figures["n_cases"], figures["cells"]) == (found.n_cases, cells)
-    for name, value in (("percent", 100 * found.yield_), ("recall", recall)):
-        assert figures[name] == pytest.approx(value, rel=1e-2)
+def as_codes(inputs):
+    return np.array(inputs, dtype=np.int64).reshape(-1, len(LEVELS))
 
 
-def test_a_pipeline_is_searched_in_the_natural_census(monkeypatch):
-    monkeypatch.setattr(measure, "fitted_pipeline", lambda name: lambda rows: rows["sex"] == "Male")
-    assert measure.search_spread("one-hot-tree", "uniform", 100, 2, max_judged=100)["percent"] == 100
+@given(rows)
+def test_cells(inputs):
+    cells = {tuple(code * PARTS // n for code, n in zip(one, LEVELS, strict=True)) for one in inputs}
+    assert count_cells(as_codes(inputs), DOMAIN) == len(cells)
 
 
-def test_about_subject_counts_real_rows():
-    figures = measure.about_subject("decision-tree")
-    rows, labels = datasets.load_census(split="test")
-    model = subjects.load("decision-tree")
-    assert figures["accuracy"] == pytest.approx((model.predict(rows.to_numpy()) == labels).mean(), rel=1e-4)
-    flipped = rows.assign(sex=1 - rows["sex"])
-    differing = (model.predict(rows.to_numpy()) != model.predict(flipped.to_numpy())).sum()
-    assert figures["rows"] == [differing, len(rows)]
+def distance(one, other):
+    parts = [abs(x - y) / max(n - 1, 1) for x, y, n in zip(one, other, LEVELS, strict=True)]
+    parts[1] = float(one[1] != other[1])
+    return sum(parts) / len(parts)
+
+
+@given(rows, rows)
+def test_near(references, inputs):
+    expected = [any(distance(one, other) <= NEAR + 1e-9 for other in inputs) for one in references]
+    assert has_near(as_codes(references), as_codes(inputs), DOMAIN).tolist() == expected

@@ -1,7 +1,5 @@
 """Files that follow no rule: fitted models whose numbers lead out of them, and pickles that do as they like."""
 
-from __future__ import annotations
-
 import functools
 import json
 import pickle

@@ -1,7 +1,5 @@
 """What adapters declare is what the models do."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from types import SimpleNamespace

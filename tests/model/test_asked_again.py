@@ -1,7 +1,5 @@
 """What is asked again on purpose is asked of the model itself, past a cache; nothing is said of one that wavers."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -43,15 +41,6 @@ def steady():
         yield served, connect(served.url, protocol="mlflow")
 
 
-def test_no_case_of_a_coin_holds_or_was_fixed(coin):
-    with pytest.warns(HealthWarning, match=STOCHASTIC):
-        result = replay(CASES, coin, DOMAIN)
-    assert result.n(CaseStatus.UNSURE) == len(CASES)
-    assert result.sentence().startswith("of 40 cases none still holds, 0 were fixed, 40 cannot be told")
-    assert result.outcome == "inconclusive"
-    assert STOCHASTIC in dict(result.health)
-
-
 def test_a_coin_is_not_explained_shrunk_or_repaired_without_a_word(coin):
     made = [
         fairprobe.explain(CASES, coin, domain=DOMAIN, max_queries=20_000),
@@ -88,26 +77,3 @@ def test_what_is_remembered_is_contradicted_by_a_service_that_changed(steady):
     assert fairprobe.estimate(remote, DOMAIN, ROWS).hits == len(ROWS)
     served.predict = lambda frame: np.full(len(frame), "no")
     assert fairprobe.estimate(remote, DOMAIN, ROWS).has(STOCHASTIC)
-
-
-def test_one_case_that_rounding_decides_is_no_word_on_the_others():
-    """A score at the very boundary, whose last digit comes and goes."""
-    calls = iter(range(100))
-
-    class Model:
-        classes_ = np.array(["no", "yes"])
-
-        def _score(self, frame):
-            wavers = np.where(frame["hours"] == 50, (-1) ** next(calls) * 1e-12, 0.3)
-            return np.where(frame["hours"] == 50, wavers, np.where(frame["sex"] == "M", 0.3, -0.3))
-
-        def decision_function(self, frame):
-            return self._score(frame)
-
-        def predict(self, frame):
-            return self.classes_[(self._score(frame) > 0).astype(int)]
-
-    cases = pd.DataFrame({"age": [30, 40, 50], "hours": [20, 50, 70], "sex": ["F", "F", "F"]})
-    result = replay(cases, Model(), DOMAIN, batch="frame")
-    assert [str(each) for each in result.statuses] == ["holds", "unsure", "holds"]
-    assert not result.health

@@ -1,18 +1,18 @@
-"""Asking: counts, checks of the answers, and errors that name the first bad row."""
-
-from __future__ import annotations
+"""Asking: counts, threads, checks of the answers, and errors that name the first bad row."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+import threadpoolctl
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, audit, estimate
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.model import Asker
+from fairprobe.model.asking import Asker
+from fairprobe.model.threads import WORTH, Threads
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 CODES = DOMAIN.sample_codes(40, np.random.default_rng(0))
@@ -39,9 +39,6 @@ def test_families_come_by_combination():
         np.testing.assert_array_equal(answers[row], a + 10 * codes[:, 1] + 100 * b)
 
 
-# Answers
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -63,9 +60,6 @@ def test_labels_may_be_anything(labels):
     assert got.tolist() == [labels[int(age > 50)] for age in ROWS["age"]]
 
 
-# Bad answers
-
-
 @pytest.mark.parametrize(
     ("answer", "output", "message"),
     [
@@ -77,6 +71,7 @@ def test_labels_may_be_anything(labels):
         (lambda X: X[None], "score", r"output='score' of the shape \(40,\), got \(1, 40, 3\)"),
         (lambda X: [[1], [2, 3]], "label", "the model must give one answer a row, got list"),
         (lambda X: (x for x in X), "label", "the model must give"),
+        (lambda X: ["yes"] * len(X), "score", "needs numbers, got .*yes.* for .*: use output='label'"),
     ],
 )
 def test_an_answer_of_another_shape(answer, output, message):
@@ -101,13 +96,6 @@ def at_row(row, bad, good):
 def test_the_first_bad_row_is_named(row, bad, good, output, message):
     with pytest.raises(ModelError, match=message + described(row)):
         ask(at_row(row, bad, good), output)
-
-
-def test_words_are_no_scores():
-    with pytest.raises(ModelError, match=r"needs numbers, got .*yes.* for .*: use output='label'"):
-        ask(lambda X: ["yes"] * len(X), "score")
-    with pytest.raises(ModelError, match="output='value' needs numbers, got 'x' for " + described(2)):
-        ask(lambda X: np.array([1.0, 2.0, "x", *[3.0] * 37], dtype=object), "value")
 
 
 @pytest.mark.parametrize("population", [None, ROWS], ids=["domain", "rows"])
@@ -151,9 +139,6 @@ def test_gaps_at_the_rounding_of_a_threshold_are_said(low, high, threshold, is_s
     assert ("at-threshold" in dict(share.health)) == is_said
 
 
-# A model that raises
-
-
 @pytest.mark.parametrize("row", [0, 20, 39])
 def test_the_row_it_raises_on_is_named(row):
     def model(X):
@@ -168,9 +153,6 @@ def test_the_row_it_raises_on_is_named(row):
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-# What is no model
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -182,15 +164,6 @@ def test_the_row_it_raises_on_is_named(row):
 def test_what_is_no_model(model, message):
     with pytest.raises(SettingError, match=message):
         Asker(model, DOMAIN)
-
-
-@pytest.mark.parametrize("output", ["labels", "", None, 1])
-def test_output_must_be_known(output):
-    with pytest.raises(SettingError, match="output must be one of label, score, proba, value; got"):
-        Asker(lambda X: X[:, 0], DOMAIN, output=output)
-
-
-# Scores and probabilities
 
 
 @pytest.mark.parametrize(
@@ -242,3 +215,44 @@ def test_rows_without_a_known_sensitive_value_are_not_asked_about():
     options = {"selfcheck": False, "populations": ["rows"], "search_cases": 5, "max_inputs": 200}
     done = audit(model, rows, sensitive=["sex"], favourable="yes", **options)
     assert {each["value"]: each["n"] for each in done.content["impact"]} == {"F": 10, "M": 20}
+
+
+def in_use():
+    return max(each["num_threads"] for each in threadpoolctl.threadpool_info() if each["user_api"] == "openmp")
+
+
+@pytest.fixture
+def two_threads():
+    HistGradientBoostingClassifier(max_iter=1).fit(np.arange(20)[:, None], np.arange(20) % 2)  # brings OpenMP along
+    with threadpoolctl.threadpool_limits(2, user_api="openmp"):
+        yield
+
+
+def test_a_short_batch_has_one_thread_and_a_long_one_all(two_threads):
+    threads = Threads()
+    with threads.limited(1000):
+        assert in_use() == 1
+    assert in_use() == 2
+    threads._seconds_a_row = WORTH / 1000
+    with threads.limited(1100):
+        assert in_use() == 2
+    with threads.limited(900):
+        assert in_use() == 1
+
+
+def test_a_limit_ends_with_an_error(two_threads):
+    with pytest.raises(ValueError, match="no"), Threads().limited(1000):
+        raise ValueError("no")
+    assert in_use() == 2
+
+
+def test_a_model_is_asked_within_the_limit(two_threads):
+    seen = []
+
+    def model(X):
+        seen.append(in_use())
+        return X[:, 0] > 3
+
+    domain = Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], sensitive=["sex"])
+    Asker(model, domain).ask(domain.sample_codes(100, np.random.default_rng(0)))
+    assert seen[-1] == 1

@@ -1,21 +1,15 @@
 """Models whose answer to a row depends on the rows asked with it: they are found out, and nothing passes."""
 
-from __future__ import annotations
-
 import numpy as np
-import pandas as pd
 import pytest
-from serving import Served, serving
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
-import fairprobe
 from fairprobe import Domain, Integer, estimate, search
 from fairprobe.estimation.verdict import verdict
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import unsteadiness
-from fairprobe.model.remote import connect
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 CHECK = "batch-dependent-model"
@@ -31,15 +25,11 @@ def guarded(X):
     return standardised(X) if len(X) > 1 else (np.asarray(X, dtype=float) - [53, 50, 0.5]) / [21, 28, 0.5]
 
 
-def ranked(X):
-    return np.column_stack([pd.Series(column).rank(pct=True) for column in np.asarray(X, dtype=float).T])
-
-
 def in_order(X):
     return np.cumsum(np.asarray(X, dtype=float), axis=0) % 7
 
 
-WAYS = [standardised, guarded, ranked, in_order]
+WAYS = [standardised, guarded, in_order]
 OUTPUTS = [("label", None, 0.6), ("label", None, 1.7), ("score", 0.05, 0.6)]
 
 
@@ -68,34 +58,6 @@ def test_shares_say_so_and_do_not_pass(way, output, threshold, level):
         said = verdict(share, 0.5)
         assert said.outcome == "inconclusive"
         assert "depends on the rows that it is asked with" in said.sentence
-
-
-def test_missing_values_filled_in_out_of_the_batch():
-    def filled(frame):
-        ages = frame["age"].astype(float)
-        return ages.fillna(ages.mean()) > 45
-
-    rows = pd.DataFrame({"age": np.arange(20.0, 90.0).repeat(5), "sex": [0, 1] * 175})
-    rows.loc[rows.index % 100 == 3, "age"] = np.nan
-    domain = Domain.from_frame(rows, sensitive=["sex"])
-    with pytest.warns(fairprobe.errors.HealthWarning, match=CHECK):
-        estimate(filled, domain, rows, batch="frame")
-
-
-def test_a_service_and_a_pipeline_say_so():
-    pipeline = make_pipeline(FunctionTransformer(standardised), LogisticRegression())
-    rows = DOMAIN.sample(300, seed=2)
-    pipeline.fit(rows.to_numpy(), rows["age"] > 60)
-    assert CHECK in names_of(estimate(pipeline, DOMAIN, rows, batch="array"))
-    with serving(Served(lambda frame: np.where(standardised(frame)[:, 0] > 1, "yes", "no"))) as served:
-        remote = connect(served.url, protocol="mlflow")
-        share = estimate(remote, DOMAIN, rows)
-        assert served.n_requests < 40
-    assert CHECK in names_of(share)
-    assert share.n_sent == served.n_rows
-
-
-# What does not depend on the batch
 
 
 def network(X):

@@ -1,7 +1,5 @@
 """Columns that a model was fitted on as pandas categoricals reach it as these, whatever the domain has."""
 
-from __future__ import annotations
-
 import io
 from functools import partial
 from types import SimpleNamespace
@@ -102,45 +100,23 @@ def test_where_the_categories_cannot_be_told_the_error_says_what_to_do():
             ask(model, DOMAIN)
 
 
-# The packages themselves
-
-
-def new(name):
-    package = pytest.importorskip(name)
-    if name == "lightgbm":
-        return package.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)
-    if not hasattr(package.Booster, "get_categories"):
-        pytest.skip("XGBoost tells its categories from 3.1 on")
-    return package.XGBClassifier(n_estimators=20, enable_categorical=True, n_jobs=1)
-
-
-@pytest.fixture(scope="module")
-def census():
-    """As a CSV has it: strings."""
-    X, y = fairprobe.datasets.load_census(encoded=False)
-    X = pd.read_csv(io.StringIO(X.head(4000).to_csv(index=False)))
-    return X, (y.head(4000) == ">50K").astype(int).reset_index(drop=True)
-
-
-@pytest.mark.parametrize("as_numbers", [[], ["education-num"]], ids=["text", "text and numbers"])
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
 @pytest.mark.filterwarnings("ignore")
-def test_the_census_as_strings(name, as_numbers, census):
-    X, y = census
-    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
-    categorical = X.astype(dict.fromkeys([*text, *as_numbers], "category"))
-    model = new(name).fit(categorical, y)
+def test_the_census_as_strings(name):
+    """As a CSV has it; the model was fitted on categoricals, one of them of numbers."""
+    package = pytest.importorskip(name)
+    if name == "xgboost" and not hasattr(package.Booster, "get_categories"):
+        pytest.skip("XGBoost tells its categories from 3.1 on")
+    X, y = (part.head(4000) for part in fairprobe.datasets.load_census(encoded=False))
+    X = pd.read_csv(io.StringIO(X.to_csv(index=False)))
+    columns = [*(column for column in X if not pd.api.types.is_numeric_dtype(X[column])), "education-num"]
+    categorical = X.astype(dict.fromkeys(columns, "category"))
+    kind = package.LGBMClassifier if name == "lightgbm" else partial(package.XGBClassifier, enable_categorical=True)
+    model = kind(n_estimators=20, n_jobs=1).fit(categorical, (y == ">50K").astype(int).to_numpy())
     domain = Domain.from_frame(X, sensitive=["sex"])
-    assert set(fitted_categories(model, domain, domain.names)) == {*text, *as_numbers}
-
-    found = fairprobe.search(model, domain, max_cases=20, max_inputs=50_000)
-    dtypes = categorical.dtypes.to_dict()
-    both = [model.predict(frame.astype(dtypes)) for frame in (found.cases, found.twins)]
-    assert found.n_cases
-    assert (both[0] != both[1]).all()
-
-    flipped = [
-        model.predict(categorical.assign(sex=pd.Categorical([sex] * len(X), dtype=dtypes["sex"])))
-        for sex in ("Female", "Male")
-    ]
-    assert fairprobe.estimate(model, domain, population=X).hits == (flipped[0] != flipped[1]).sum()
+    assert set(fitted_categories(model, domain, domain.names)) == set(columns)
+    dtype = categorical["sex"].dtype
+    women, men = (
+        model.predict(categorical.assign(sex=pd.Categorical([sex] * len(X), dtype=dtype))) for sex in dtype.categories
+    )
+    assert fairprobe.estimate(model, domain, population=X).hits == (women != men).sum() > 0

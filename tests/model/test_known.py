@@ -1,11 +1,7 @@
 """Known models: the very classes, as they were shipped, with all their parts; nothing that only looks like one."""
 
-from __future__ import annotations
-
 import functools
 import importlib
-import subprocess
-import sys
 import warnings
 from unittest import mock
 
@@ -147,25 +143,6 @@ def test_threads_add_up_a_forest_s_trees_in_any_order(n_jobs, expected):
     assert known_kind(forest) == "forest"
 
 
-def test_no_import_for_a_model_that_is_none_of_scikit_learn_s():
-    program = (
-        "import sys\n"
-        "from fairprobe.model.known import is_repeatable, known_kind\n"
-        "from fairprobe import Domain, Integer\n"
-        "from fairprobe.model import Asker\n"
-        "assert known_kind(len) is None and not is_repeatable(lambda rows: rows)\n"
-        "class Own:\n"
-        "    def predict(self, X): return X[:, 0] > 0\n"
-        "asker = Asker(Own(), Domain([Integer('x', 0, 1), Integer('s', 0, 1)], ['s']))\n"
-        "with asker.quiet(): asker.ask(asker.domain.levels[None] - 1)\n"
-        "assert 'sklearn' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-# Altered
-
-
 MODELS = {
     "tree": lambda: fitted(DecisionTreeClassifier(random_state=0)),
     "forest": lambda: fitted(RandomForestClassifier(3, random_state=0)),
@@ -242,16 +219,12 @@ def test_what_is_called_by_a_method_need_not_be_a_function(monkeypatch, kind):
 
 
 PUT = {
-    "mock": lambda: mock.MagicMock(return_value=np.zeros(1)),
     "mock that looks alike": lambda: mock.create_autospec(LogisticRegression.predict_proba),
     "property": lambda: property(lambda self: lambda rows: np.zeros(len(rows))),
-    "partial": lambda: functools.partialmethod(lambda self, by, rows: np.zeros(len(rows)), 1),
     "cached": lambda: functools.lru_cache(lambda self, rows: np.zeros(len(rows))),
-    "static": lambda: staticmethod(lambda rows: np.zeros(len(rows))),
     "another method of the package": lambda: LogisticRegression.predict_log_proba,
     "another class's method": lambda: DecisionTreeClassifier.predict_proba,
     "a builtin": lambda: len,
-    "a class": lambda: type("Zeros", (list,), {}),
 }
 
 

@@ -1,7 +1,5 @@
 """A small world whose cases are known: those older than 40 and not older than 50."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

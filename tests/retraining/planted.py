@@ -1,7 +1,5 @@
 """Models whose discriminatory inputs are planted, and trainers that keep what they were given."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Augmenting: recipes, the rows that they add, and the cases that are given or searched for on demand."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 
@@ -10,22 +8,20 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, augmented_rows, cells, rows, task_of
+from planted import Planted, augmented_rows, cells, rows, task_of
 
 from chance import SURPRISING, p_if_uniform
-from fairprobe import Category, Domain, Integer, search
+from fairprobe import Category, Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.retraining.augmenting import (
     AUTO,
     CasePool,
     Recipe,
     checked_augment,
-    checked_cases,
     checked_parts,
     distinct,
     first_tries,
     neighbours,
-    schedule,
 )
 from fairprobe.retraining.augmenting import PARTS as KINDS
 from fairprobe.retraining.labels import by_vote
@@ -89,21 +85,10 @@ def test_the_original_rows_come_first_in_every_copy(setting, parts, percent, cop
     np.testing.assert_array_equal(once.weights[:n], setting.rows.weights)
 
 
-@settings(max_examples=12)
-@given(some_setting(), PERCENTS, SEEDS)
-def test_cases(setting, percent, seed):
-    codes, labels, weights = setting.added(("case",), percent, seed)
-    assert len(codes) == min(len(setting.cases), round(percent / 100 * len(setting.rows)))
-    drawn = setting.families(codes)
-    assert set(drawn) <= set(setting.families(setting.cases))
-    assert len(set(drawn)) == len(drawn), "none is added twice"
-    np.testing.assert_array_equal(labels, setting.label(setting.domain.decode(codes)))
-    np.testing.assert_allclose(weights, setting.rows.weights.mean())
-
-
 def check_twins(setting, percent, seed):
     """All allowed members of each family stand there, under the label that most of them have."""
-    codes, labels, _ = setting.added(("twins",), percent, seed)
+    codes, labels, weights = setting.added(("twins",), percent, seed)
+    np.testing.assert_allclose(weights, setting.rows.weights.mean())
     common = Counter(setting.rows.labels.tolist())
     families = setting.families(codes)
     assert len(set(families)) == min(len(setting.cases), round(percent / 100 * len(setting.rows)))
@@ -201,8 +186,6 @@ def test_rows_outside_the_domain_are_flipped_as_they_are():
     assert sorted(added) == [(-1, 0, "mid"), (30, 0, "low"), (30, 1, "low"), (100, 1, "high")]
 
 
-# Cases
-
 MODEL = Planted(cells(0, 120))
 
 
@@ -232,37 +215,7 @@ def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
         assert len(pool.grow(n)) == min(n, 120)
 
 
-def test_cases_as_found_or_as_a_frame_or_as_an_array():
-    found = search(MODEL, DOMAIN, max_cases=30)
-    codes = checked_cases(DOMAIN, found)
-    np.testing.assert_array_equal(codes, DOMAIN.encode(found.cases))
-    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.assign(label=1)), codes)
-    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.to_numpy()), codes)
-
-
-# Recipes
-
 NAMES = [parts for n in (1, 2, 3) for parts in itertools.combinations(KINDS, n)]
-
-
-def percents(seed):
-    return [recipe.percent for recipe in schedule(("case",), np.random.default_rng(seed))]
-
-
-@given(SEEDS)
-def test_the_schedule_is_the_papers(seed):
-    drawn = percents(seed)
-    assert len(drawn) in (6, 7)
-    for i, percent in enumerate(drawn, start=2):
-        assert 2 ** (i - 2) <= percent <= min(100, 2 ** (i - 1))
-
-
-@given(st.sampled_from(NAMES).flatmap(lambda parts: st.permutations(parts)))
-def test_names_may_be_joined_in_any_order(parts):
-    parsed = checked_parts("+".join(parts))
-    assert set(parsed) == set(parts)
-    assert list(parsed) == sorted(parsed, key=KINDS.index)
-    assert checked_parts(Recipe(parsed, 1.0).augment) == parsed
 
 
 @pytest.mark.parametrize("name", ["", "+", "twin", "twins+", "twins+twins", "case, flip", "auto+flip", "Case"])

@@ -1,7 +1,5 @@
 """Fitting: clones or the caller's trainer, in the form of what the model was fitted on."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -9,7 +7,6 @@ import pandas as pd
 import pytest
 from planted import DOMAIN, Keeping, Planted, Script, rows
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
@@ -22,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.retraining.fitting import Fitter, is_fitted
+from fairprobe.retraining.fitting import Fitter
 from fairprobe.retraining.parts import LabelledRows
 
 X, y = rows(80, 0)
@@ -83,53 +80,6 @@ def test_trainers_that_fail(trainer, message):
         Fitter(Planted(), trainer, DOMAIN, as_frame=True).fit(LabelledRows(DOMAIN, X, y))
 
 
-class Stubborn(ClassifierMixin, BaseEstimator):
-    """Changes its argument, so that scikit-learn refuses to clone it."""
-
-    def __init__(self, depth=1):
-        self.depth = depth + 1
-
-    def fit(self, X, y):
-        return self
-
-
-class NoParams:
-    def fit(self, X, y):
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (len, "must have fit, got builtin_function_or_method: give trainer="),
-        (Stubborn(), "that scikit-learn can clone, got Stubborn .*: give trainer="),
-        (NoParams(), "that scikit-learn can clone, got NoParams .*: give trainer="),
-    ],
-)
-def test_models_that_cannot_be_cloned(model, message):
-    with pytest.raises(SettingError, match=message):
-        Fitter(model, None, DOMAIN, as_frame=True)
-    script = Script(Planted())
-    assert Fitter(model, script, DOMAIN, as_frame=True).fit(LabelledRows(DOMAIN, X, y)) is script.given[0]
-
-
-def test_is_fitted():
-    assert not is_fitted(tree())
-    assert is_fitted(tree().fit(X, y))
-    assert is_fitted(Planted())
-    assert is_fitted(len)
-    assert is_fitted(NoParams())
-    assert not is_fitted(Planted)
-    assert not is_fitted(None)
-    assert not is_fitted(3)
-
-
-# Weights
-
-
 def piped(*steps):
     return make_pipeline(StandardScaler(), *steps)
 
@@ -184,7 +134,6 @@ def test_what_is_said_by_routing_of_ones_own_counts():
     [
         lambda model: model,
         piped,
-        lambda model: piped(piped(model)),
         lambda model: GridSearchCV(piped(model), {}),
         lambda model: VotingClassifier([("a", LOGISTIC), ("b", piped(model))]),
         CalibratedClassifierCV,

@@ -1,19 +1,11 @@
 """Judging: the same figures as `estimate` and `compare` give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from planted import DOMAIN, Planted, cells, noisy_rows, settings_of
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from planted import DOMAIN, Planted, cells, settings_of
 
 from fairprobe import Category, Domain, Integer, compare, estimate, testing
-from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.retraining.judging import Assessment, assessed, by_group
 from fairprobe.retraining.parts import LabelledRows
 
@@ -77,43 +69,6 @@ def test_changes_are_those_of_compare(confidence, with_constraint):
         for figure in ("difference", "low", "high", "p_value", "only_a", "only_b", "n"):
             assert getattr(change, figure) == getattr(alone, figure), (population, figure)
         assert (change.a.hits, change.b.hits) == (alone.a.hits, alone.b.hits)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        DecisionTreeClassifier(random_state=0),
-        RandomForestClassifier(10, random_state=0),
-        SVC(),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
-    model = estimator.fit(*noisy_rows(300, 1))
-    own = LabelledRows(DOMAIN, *noisy_rows(200, 2))
-    quick, slow = (assessed(model, DOMAIN, own, 3000, 4, settings_of(), quick=is_quick) for is_quick in (True, False))
-    for population in ("domain", "rows"):
-        np.testing.assert_array_equal(quick.hits[population], slow.hits[population])
-        for figure in FIGURES:
-            assert getattr(quick.shares[population], figure) == getattr(slow.shares[population], figure), figure
-    np.testing.assert_array_equal(quick.labels, model.predict(own.frame))
-    assert slow.shares["domain"].hits > 0
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=200), st.floats(0.5, 0.999))
-def test_the_loss_of_accuracy_is_paired(pairs, confidence):
-    old, new = np.array(pairs).T
-    truth = np.ones(len(pairs), dtype=int)
-    judged = [Assessment({}, {}, right.astype(int), truth) for right in (old, new)]
-    loss = judged[0].loss_to(judged[1], confidence)
-    only_old, only_new = sum(o and not n for o, n in pairs), sum(n and not o for o, n in pairs)
-    assert loss.value == pytest.approx(judged[0].accuracy - judged[1].accuracy)
-    assert (loss.low, loss.high) == paired_difference(only_old, only_new, len(pairs), confidence)
-    assert loss.low <= loss.value <= loss.high
-    assert (loss.n, loss.confidence) == (len(pairs), confidence)
-
-
-# By group
 
 
 def test_groups_against_a_plain_computation():

@@ -1,7 +1,5 @@
 """Rows are told apart by content: no figure is of rows that a model was fitted to, but where that is said."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,9 +189,6 @@ def test_rows_to_choose_by_and_to_report_on_are_never_fitted_on(augment):
         # The original rows come first, all of them, with their own labels.
         np.testing.assert_array_equal(frame["number"][:n_fit], keeping.calls[0][0]["number"])
         np.testing.assert_array_equal(labels[:n_fit], [LABEL[number] for number in frame["number"][:n_fit]])
-
-
-# What the trainer gets
 
 
 class WithSum:

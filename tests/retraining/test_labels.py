@@ -1,14 +1,10 @@
 """Labels of what is added: votes of a committee, means, labels given, and the caller's own function."""
 
-from __future__ import annotations
-
 from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.ensemble import (
     BaggingClassifier,
     ExtraTreesClassifier,
@@ -69,21 +65,6 @@ class Estimator:
 
 def all_labels(seed, classes=CLASSES):
     return np.random.default_rng(seed).choice(classes, len(EVERY))
-
-
-@given(
-    st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=20),
-    st.lists(st.sampled_from(CLASSES.tolist()), min_size=3, max_size=12),
-)
-def test_most_votes_win_and_ties_go_to_the_commoner_label(votes, labels):
-    prior = np.array([labels.count(name) / len(labels) for name in CLASSES])
-    got = chosen(np.array(votes, dtype=float), CLASSES, prior)
-    for row, label in zip(votes, got, strict=True):
-        level = [name for name, count in zip(CLASSES, row, strict=True) if count == max(row)]
-        assert label == max(level, key=labels.count)
-
-
-# Votes
 
 
 def test_a_committee_is_fitted_if_it_is_not_and_left_alone():
@@ -153,9 +134,6 @@ def test_votes_on_any_columns():
     assert (votes.argmax(axis=2)[:, far] == (ages > 40)[far]).mean() > 0.9
 
 
-# Means
-
-
 def test_the_mean_of_probabilities():
     probabilities = np.random.default_rng(0).dirichlet([1, 1, 1], len(EVERY))
     model = Estimator(predict=Table(all_labels(0)), predict_proba=Table(probabilities), decision_function=None)
@@ -185,9 +163,6 @@ def test_the_mean_is_over_the_twins_that_there_are():
     model = Estimator(predict=Table(probabilities.argmax(axis=1)), predict_proba=Table(probabilities))
     votes = by_mean(model, domain, np.array([0, 1]))(FAMILIES)
     np.testing.assert_allclose(votes[0], np.tile([0.6, 0.4], (15, 1)))
-
-
-# Labels given, and the caller's function
 
 
 def test_labels_given_are_those_of_the_family():

@@ -1,7 +1,5 @@
 """Fit, select and report: no row is two of these, and each is like the whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from hypothesis import given, settings
@@ -77,15 +75,3 @@ def test_what_is_held_out_is_halved(n, seed):
     assert numbers(parts.fit) == frame["number"].tolist()
     assert sorted(numbers(parts.select) + numbers(parts.report)) == sorted(unseen[0]["number"])
     assert abs(len(parts.select) - len(parts.report)) <= 2 * FEW
-
-
-# What goes in
-
-
-def test_rows_are_kept_as_they_are():
-    frame, labels = make(30, 0)
-    rows = checked_rows(DOMAIN, frame.assign(other=1)[["other", "sex", "race", "number"]], labels)
-    pd.testing.assert_frame_equal(rows.frame, frame[["number", "sex", "race"]].reset_index(drop=True))
-    assert rows.weights is None
-    array = checked_rows(Domain([Integer("a", 0, 3), Integer("s", 0, 1)], ["s"]), [[1, 0], [9, 1]], [1, 2])
-    assert array.frame.to_dict("list") == {"a": [1, 9], "s": [0, 1]}

@@ -1,18 +1,18 @@
-"""`retrain` as a whole: what comes back, and what it leaves alone."""
-
-from __future__ import annotations
+"""`retrain` as a whole: what comes back, what it leaves alone, and any columns and labels that people have."""
 
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from planted import DOMAIN, QUICK, Planted, Script, cells, noisy_rows, rows
+from planted import DOMAIN, QUICK, Keeping, Planted, Script, cells, noisy_rows, rows
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import estimate, retrain, search
-from fairprobe.errors import HealthWarning
+from fairprobe import Domain, estimate, retrain, search
 from fairprobe.retraining.rounds import best_of
 from random_domains import every_input
 
@@ -58,9 +58,6 @@ def test_the_result_says_how_it_was_measured(improved):
     assert repr(improved).startswith("Retrained(domain ")
 
 
-# The model given
-
-
 @pytest.mark.parametrize("augment", ["auto", "case", "flip"])
 def test_the_model_given_is_never_touched(model, augment):
     stored, answers = pickle.dumps(model), model.predict(EVERYONE)
@@ -83,9 +80,6 @@ def test_the_data_given_are_never_touched(model):
     np.testing.assert_array_equal(HELD_OUT[1], copies[3])
 
 
-# The same again
-
-
 def figures(summary):
     """All but the seconds that it took."""
     if isinstance(summary, dict):
@@ -104,30 +98,6 @@ def test_the_same_seed_gives_the_same_result(model, augment, labels):
     np.testing.assert_array_equal(first.model.predict(EVERYONE), again.model.predict(EVERYONE))
 
 
-# Nothing accepted
-
-
-def test_if_no_round_is_accepted_the_very_model_comes_back():
-    given = Planted(cells(0, 80))
-    script = Script(Planted(cells(0, 90)))
-    with pytest.warns(HealthWarning, match="not-retrained: no round was accepted, so the model given is returned"):
-        result = retrain(
-            given, *rows(100, 1), DOMAIN, trainer=script, labels="mean", held_out=rows(600, 2), max_rounds=3, **QUICK
-        )
-    assert result.model is given
-    assert not result.accepted
-    assert result.chosen is None
-    assert result.n_added == 0
-    assert len(result.rounds) == 3
-    assert not any(each.accepted for each in result.rounds)
-    assert result.accuracy_before == result.accuracy_after
-    for population in ("domain", "rows"):
-        assert result.before[population] == result.after[population]
-        assert result.changes[population].difference == 0
-    assert result.sentence().startswith("the model given is returned, as no round was accepted: ")
-    assert dict(result.health)["not-retrained"].endswith(result.rounds[-1].why)
-
-
 def test_nothing_to_improve():
     given = Planted()
     script = Script(Planted())
@@ -138,9 +108,6 @@ def test_nothing_to_improve():
     assert "the model that rounds are compared with has no discriminatory input" in result.sentence()
     assert len(result.front) == 0
     assert result.controls["random"].why_not == "no round was tried"
-
-
-# Which round is kept
 
 
 def planted(n_cases, n_wrong=0):
@@ -188,9 +155,6 @@ def test_the_model_is_that_of_the_best_round(order):
     assert result.model is models[best.number - 1] is every[2]
 
 
-# Accuracy
-
-
 def test_a_clone_that_was_unlucky_does_not_lower_the_bar():
     """Without rows held out, the model given is right everywhere; clones on fewer rows are not, before and after."""
     given = planted(20)
@@ -201,3 +165,56 @@ def test_a_clone_that_was_unlucky_does_not_lower_the_bar():
     assert not result.accepted
     assert "below that of the model given" in result.rounds[0].why
     assert result.model is given
+
+
+FEW = {"n_select": 1000, "n_report": 1000}
+JOBS, RACES = ["clerk", "farmer", "nurse"], ["a", "b", "c", "d", "e"]
+
+
+def people(n, seed):
+    """Labels by age and job, in which sex and race are as well."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 60, n),
+            "job": pd.Categorical(rng.choice(JOBS, n), categories=JOBS),
+            "sex": pd.Categorical(rng.choice(["F", "M"], n), categories=["F", "M"]),
+            "race": rng.choice(RACES, n, p=[0.6, 0.2, 0.1, 0.06, 0.04]),
+            "owner": rng.random(n) < 0.5,
+        }
+    )
+    score = (frame["age"] - 40) / 10 + (frame["job"] == "clerk") + rng.normal(0, 0.7, n)
+    score += (frame["sex"] == "M") - 0.5 + frame["race"].isin(["d", "e"]) * 1.5
+    return frame, np.where(score > 0.25, "yes", "no")
+
+
+def pipeline():
+    encoded = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), ["job", "sex", "race"]),
+        (StandardScaler(), ["age", "owner"]),
+    )
+    return make_pipeline(encoded, DecisionTreeClassifier(random_state=0, min_samples_leaf=3))
+
+
+@pytest.mark.parametrize(("seed", "is_fitted_on"), [(0, False), (1, True)])
+def test_a_class_so_rare_that_the_rows_fitted_on_may_lack_it(seed, is_fitted_on):
+    frame, labels = people(300, 1)
+    labels = np.where(np.arange(300) == 5, "rare", labels)
+    domain = Domain.from_frame(frame, ["sex"])
+    keeping = Keeping(pipeline())
+    committee = [pipeline().fit(frame, labels), lambda batch: np.full(len(batch), "rare")]
+    options = {"committee": committee, "augment": ["twins"], "max_rounds": 1, "seed": seed, "trainer": keeping}
+    assert retrain(pipeline(), frame, labels, domain, **options, **{**QUICK, **FEW}).rounds
+    assert ("rare" in keeping.calls[0][1]) is is_fitted_on
+
+
+@pytest.mark.parametrize(("dtype", "names"), [("category", ["no", "yes"]), ("boolean", [False, True])])
+def test_labels_of_any_dtype(dtype, names):
+    frame, labels = people(400, 1)
+    y = pd.Series(np.where(labels == "yes", names[1], names[0])).astype(dtype)
+    domain = Domain.from_frame(frame, ["sex"])
+    options = {"labels": "mean", "augment": ["flip"], "max_rounds": 1, "max_accuracy_loss": 0.3}
+    result = retrain(pipeline(), frame, y, domain, **options, **{**QUICK, **FEW})
+    assert result.accepted
+    assert result.accuracy_after > 0.6
+    assert set(result.model.predict(frame)) == set(names)

@@ -1,17 +1,13 @@
 """Controls: what else could have been done, beside every result."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 from planted import DOMAIN, QUICK, Keeping, Planted, Script, cells, noisy_rows, rows
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Domain, Integer, estimate, retrain
+from fairprobe import Domain, estimate, retrain
 from fairprobe.retraining.augmenting import Recipe, checked_parts
-from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.report import commonest, held_constant
 
 X, y = noisy_rows(600, 1)
 HELD_OUT = noisy_rows(1500, 2)
@@ -126,21 +122,3 @@ def test_labels_given_leave_no_random_inputs():
     result, _ = run(TREE.fit(X, y), augment=["twins"], labels="given", cases=cases, max_rounds=1)
     assert "known for the cases given alone" in result.controls["random"].why_not
     assert result.controls["all"].n_added == 20
-
-
-# Held constant
-
-
-WORDS = Domain([Integer("x", 0, 9), Category("sex", ["X", "F", "M"], dtype="category")], ["sex"])
-
-
-@pytest.mark.parametrize(
-    ("own", "value"), [(["M", "F", "M"], "M"), (["?", "?", "F"], "?"), ([None, None, "F"], "F"), ([None] * 3, "X")]
-)
-def test_held_constant_at_a_value_that_may_be_missing_elsewhere(own, value):
-    """The commonest value of the rows may be none of the domain's, whose inputs are asked about."""
-    rows = LabelledRows(WORDS, pd.DataFrame({"x": [1, 2, 3], "sex": pd.Categorical(own)}), np.zeros(3))
-    values = commonest(rows, ["sex"])
-    assert values == {"sex": value}
-    for frame in (rows.frame, WORDS.sample(5, seed=0)):
-        assert held_constant(frame, values)["sex"].tolist() == [value] * len(frame)

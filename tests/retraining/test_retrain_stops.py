@@ -1,17 +1,12 @@
 """Why rounds end: limits, trainers that fail, interruptions, cases that run out. What was done before is kept."""
 
-from __future__ import annotations
-
 import numpy as np
-import pandas as pd
 import pytest
-from planted import DOMAIN, QUICK, Keeping, Outside, Planted, Script, cells, noisy_rows, rows
-from sklearn.tree import DecisionTreeClassifier
+from planted import DOMAIN, QUICK, Outside, Planted, Script, cells, rows
 
-from fairprobe import Domain, Integer, retrain, search
+from fairprobe import retrain
 from fairprobe.errors import HealthWarning
 from fairprobe.progress import Status
-from fairprobe.retraining.fitting import TimeBudget
 
 GIVEN = Planted(cells(0, 200))
 HELD_OUT = rows(1500, 4)
@@ -23,29 +18,12 @@ def run(script, **options):
     return retrain(GIVEN, *rows(200, 3), DOMAIN, trainer=script, **settings)
 
 
-# Limits
-
-
 @pytest.mark.parametrize(("n", "augment"), [(1, "flip"), (4, "flip"), (2, ["flip", "twins"]), (5, "auto")])
 def test_no_more_rounds_than_allowed(n, augment):
     script = Script(*[Planted(cells(0, 190 - 30 * i)) for i in range(6)])
     result = run(script, max_rounds=n, augment=augment)
     assert len(result.rounds) == len(script.calls) == n
     assert result.stop_reason == "max-rounds"
-
-
-def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
-    monkeypatch.setattr(TimeBudget, "is_too_short_for", lambda self, n_rows: n_rows > 300)
-    told = []
-    result = run(
-        Script(GOOD), augment=["flip"], max_seconds=100, max_rounds=1, progress=lambda status: told.append(status.text)
-    )
-    assert "all rows flipped: left out, as 400 rows would take longer than is left" in told
-    assert [(each.recipe.words(), each.n_added) for each in result.rounds] == [("33.3% rows flipped", 67)]
-    assert result.model is GOOD
-
-
-# A trainer that fails
 
 
 @pytest.mark.parametrize("augment", ["flip", ["flip"]])
@@ -64,9 +42,6 @@ def test_rounds_before_a_failure_are_kept(augment):
     assert result.jsonable()["failure"] == result.failure
 
 
-# Interrupted
-
-
 @pytest.mark.parametrize("augment", ["flip", ["flip"]])
 def test_an_interruption_keeps_what_was_done(augment):
     result = run(Script(GOOD, KeyboardInterrupt()), augment=augment, controls=True)
@@ -79,78 +54,25 @@ def test_an_interruption_keeps_what_was_done(augment):
     assert result.after["domain"].value == pytest.approx(100 / 400, abs=0.05)
 
 
-# Cases
-
-
-def recorded(**options):
-    """A tree whose rounds are rejected late, and the rows that each was fitted on."""
-    X, y = noisy_rows(400, 1)
-    keeping = Keeping(DecisionTreeClassifier(random_state=0))
-    model = DecisionTreeClassifier(random_state=0).fit(X, y)
-    settings = {**QUICK, "held_out": noisy_rows(500, 2), "labels": "mean", "max_rounds": 3, **options}
-    return retrain(model, X, y, DOMAIN, trainer=keeping, **settings), keeping, model
-
-
-@pytest.mark.parametrize("as_found", [True, False])
-def test_cases_given_are_used(as_found):
-    model = recorded(augment=["flip"], max_rounds=1)[2]
-    found = search(model, DOMAIN, max_cases=45, seed=8)
-    assert found.n_cases == 45
-    result, keeping, _ = recorded(augment=["case"], max_rounds=1, cases=found if as_found else found.cases)
-    assert result.n_cases == 45
-    assert result.rounds[0].n_added == 40
-    added = set(map(tuple, keeping.calls[0][0].iloc[400:][["x", "z"]].to_numpy().tolist()))
-    assert added <= set(map(tuple, found.cases[["x", "z"]].to_numpy().tolist()))
-
-
-def test_labels_given():
-    X, y = noisy_rows(400, 1)
-    model = DecisionTreeClassifier(random_state=0).fit(X, y)
-    cases = search(model, DOMAIN, max_cases=30).cases.reset_index(drop=True)
-    for name, target in (("label", y), ("income", pd.Series(y, name="income"))):
-        labelled = cases.assign(**{name: np.arange(30) % 2})
-        keeping = Keeping(DecisionTreeClassifier(random_state=0))
-        result = retrain(
-            model, X, target, DOMAIN, trainer=keeping, cases=labelled, labels="given", augment=["twins"],
-            held_out=noisy_rows(300, 2), max_rounds=2, **QUICK,
-        )  # fmt: skip
-        frame, labels, _ = keeping.calls[0]
-        added = frame.iloc[400:].assign(label=labels[400:]).merge(labelled.drop(columns="sex"), on=["x", "z"])
-        assert len(added) == 60
-        wanted = added["income"] if name == "income" else added["label_y"]
-        got = added["label"] if name == "income" else added["label_x"]
-        assert (wanted == got).all()
-        assert result.n_cases == 30, "what a search finds has no label"
-
-
-BEYOND = Domain([Integer("x", 0, 19), Integer("z", 0, 19), Integer("sex", 0, 1)], ["sex"])
-
-
-def beyond_rows(n, seed):
+def outside(n, seed):
     """Half of the rows lie above the domain, where sex decides."""
-    X = BEYOND.sample(n, seed=seed)
+    X = DOMAIN.sample(n, seed=seed)
     X["x"] += np.where(np.arange(n) % 2, 20, 0)
     return X, Outside().predict(X)
 
 
-class Alike:
-    def predict(self, batch):
-        return (np.asarray(batch)[:, 0] % 2).astype(int)
-
-
-@pytest.mark.parametrize(("augment", "reason", "n_rounds"), [("case", "no-cases", 0), ("twins", "no-cases", 0)])
-def test_there_are_no_cases(augment, reason, n_rounds):
+@pytest.mark.parametrize("augment", ["case", "twins"])
+def test_there_are_no_cases(augment):
     """Only rows outside the domain are discriminatory: no search can find a case."""
     result = retrain(
-        Outside(), *beyond_rows(200, 1), BEYOND, trainer=Script(Alike()), held_out=beyond_rows(600, 2), augment=augment,
-        labels="mean", **QUICK,
+        Outside(), *outside(200, 1), DOMAIN, trainer=Script(Planted()), held_out=outside(600, 2), augment=augment,
+        labels="mean", **{**QUICK, "controls": True},
     )  # fmt: skip
-    assert result.stop_reason == reason
-    assert len(result.rounds) == n_rounds
+    assert result.controls["random"].why_not == "no round was tried"
+    assert result.controls["all"].why_not == "there are no cases"
+    assert result.stop_reason == "no-cases"
+    assert result.rounds == []
     assert "no case was found to add" in result.sentence()
-
-
-# Progress
 
 
 def test_progress_in_words(capsys):

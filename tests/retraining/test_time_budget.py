@@ -1,12 +1,9 @@
 """The time budget: how many inputs are judged and which rounds are begun, by a clock that only the tests move."""
 
-from __future__ import annotations
-
 import pytest
 from planted import DOMAIN, QUICK, Planted, Script, cells, rows
 
 from fairprobe import retrain
-from fairprobe.retraining.fitting import Fitter, TimeBudget
 from fairprobe.retraining.judging import USUAL
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -58,9 +55,6 @@ def run(clock, *, fit=0.0, a_call=0.0, a_row=0.0, **options):
     return retrain(Timed(clock, a_call, a_row, cells(0, 200)), *rows(100, 3), DOMAIN, trainer=trainer, **settings)
 
 
-# How many inputs
-
-
 def test_a_limit_lowers_them_only_as_far_as_it_needs(ticking):
     assert run(ticking, a_row=1e-6, max_seconds=60).n_inputs == USUAL
     slow = run(ticking, a_row=5e-4, max_seconds=600, max_rounds=1)
@@ -71,9 +65,6 @@ def test_a_limit_lowers_them_only_as_far_as_it_needs(ticking):
     given = run(ticking, a_row=5e-4, max_seconds=600, max_rounds=1, n_select=60_000, n_report=80_000)
     assert given.n_inputs == {"select": 60_000, "report": 80_000}
     assert "max_seconds" not in given.how[-1]
-
-
-# Which rounds are begun
 
 
 def test_a_first_round_is_tried_where_its_fit_is_in_time(ticking):
@@ -109,46 +100,3 @@ def test_a_search_for_cases_leaves_time_for_rounds():
     )  # fmt: skip
     assert result.n_cases == 0
     assert result.stop_reason == "max-seconds"
-
-
-# What is foreseen
-
-
-def budget(max_seconds, *fits, judgement=0.0, kept=0.0, is_first=False, n_controls=3):
-    made = TimeBudget(max_seconds, n_controls, Fitter(Planted(), Script(), DOMAIN, as_frame=True))
-    made._fitter.times += fits
-    made.kept, made.judgement, made.is_first = kept, judgement, is_first
-    return made
-
-
-@pytest.mark.parametrize(
-    ("fits", "n_rows", "too_short"),
-    [
-        # Of one fit, growth with the square is feared; three more fits are kept back for controls.
-        ([(100, 1.0)], 900, False),  # 81 of 97 seconds
-        ([(100, 1.0)], 1000, True),  # 100
-        # Two fits that tell how time grows: in proportion here.
-        ([(100, 1.0), (200, 2.0)], 5000, False),  # 50 of 94
-        ([(100, 1.0), (200, 2.0)], 10_000, True),  # 100
-        # A fit that got quicker with more rows says no less than in proportion.
-        ([(100, 2.0), (200, 1.0)], 10_000, False),  # 50 of 94
-        ([(100, 2.0), (200, 1.0)], 20_000, True),  # 100
-        # Two fits with about as many rows tell nothing.
-        ([(100, 1.0), (120, 1.0)], 1000, False),  # 69 of 97
-        ([(100, 1.0), (120, 1.0)], 1200, True),  # 100
-    ],
-)
-def test_fits_are_foreseen(fits, n_rows, too_short):
-    assert budget(100.0, *fits).is_too_short_for(n_rows) is too_short
-
-
-def test_before_the_first_round_a_third_is_kept_back_at_most():
-    """Of 90 seconds, 30: whatever the report and the controls' fits of 20 seconds each are foreseen to take."""
-    for kept in (0.0, 500.0):
-        later, first = (budget(90.0, (100, 20.0), kept=kept, is_first=is_first) for is_first in (False, True))
-        assert (later.left <= 0) is (kept > 0)
-        assert first.left > 0
-        assert later.is_too_short_for(150)  # 45 of 30
-        assert not first.is_too_short_for(150)  # 45 of 60
-        assert first.is_too_short_for(180)  # 65 of 60
-    assert budget(90.0, (100, 1.0), kept=2.0, is_first=True).left == pytest.approx(85.0, abs=1.0), "no more than needed"

@@ -1,7 +1,5 @@
 """Models with scores, for the tests of strategies that learn from them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fairprobe import Domain, Integer
@@ -50,11 +48,3 @@ class Failing(Linear):
 
     def predict_proba(self, X):
         raise NotImplementedError("no probabilities")
-
-
-class ThreeClasses(Linear):
-    def predict(self, X):
-        return np.digitize(self.score(X), [0, 40])
-
-    def predict_proba(self, X):
-        return np.full((len(X), 3), 1 / 3)

@@ -1,7 +1,5 @@
 """The strategies beyond the paper: anchored, guided, genetic, and auto."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +17,7 @@ from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching.limits import Limits, SearchSettings
 from fairprobe.searching.registry import choose_strategy, settled_strategy
-from fairprobe.searching.strategies.anchored import RENEW_EVERY, TOGETHER, Anchored
-from fairprobe.searching.strategies.guided import Guided
+from fairprobe.searching.strategies.anchored import TOGETHER, Anchored
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -35,9 +32,6 @@ def run(model, domain=DOMAIN, **settings):
 
 def only_true_cases(found, model):
     return bool(np.all(model.is_case(found.cases.to_numpy()))) and found.n_cases > 100
-
-
-# They find, and only what is there
 
 
 @BEYOND
@@ -63,9 +57,6 @@ def test_a_step_back_pays():
     assert anchored > 2 * walking
 
 
-# Counting
-
-
 @pytest.mark.parametrize("n", [2, 3, 999, 1000, 1001, 1500, 1600, 4321, 20_000])
 @pytest.mark.parametrize("model", [Scored(), Failing()], ids=["scored", "failing"])
 def test_hints_are_queries_within_the_limit(n, model):
@@ -75,9 +66,6 @@ def test_hints_are_queries_within_the_limit(n, model):
     assert found.stop_reason == "max-queries"
     if n > 1500:
         assert 2 * found.n_judged < found.n_queries
-
-
-# Walkers
 
 
 def make(strategy=Anchored, n_walkers=40, diversify=True, domain=DOMAIN, seed=0):
@@ -98,24 +86,6 @@ def drive(walkers, model, n):
     return judgement
 
 
-def test_a_walker_stands_on_a_case():
-    walkers = make()
-    walkers.start(seeds(40))
-    for _ in range(30):
-        drive(walkers, Linear(), 1)
-        assert Linear().is_case(walkers.position).all()
-
-
-def test_walkers_that_have_learned_are_copied():
-    walkers = make()
-    walkers.start(seeds(3))
-    sizes = [len(walkers.position)]
-    for _ in range(6):
-        drive(walkers, Linear(), RENEW_EVERY)
-        sizes.append(len(walkers.position))
-    assert sizes == [3, 6, 12, 24, 40, 40, 40]  # each seed once, then copied
-
-
 def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
     walkers = make()
     walkers.settings = replace(walkers.settings, hurry=True)
@@ -132,25 +102,6 @@ def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
     assert apart().max() > 0
     walkers.start(seeds(40)[4:8])
     assert len(walkers.position) == 40  # 5 for each of 8 seeds
-
-
-def test_guided_learns_slopes_from_scores():
-    """After some trials slopes are those of the model, for most walkers and parameters."""
-    from fairprobe.searching.strategy import Hints
-
-    walkers = make(Guided)
-    walkers.start(seeds(40))
-    oracle = Oracle(Asker(Linear(), DOMAIN))
-    for _ in range(150):
-        judgement = oracle.judge(walkers.ask())
-        scores = Linear().score(DOMAIN.families.members(judgement.codes)).reshape(2, -1)
-        walkers.tell(judgement, Hints(scores))
-    error = np.abs(np.median(walkers.slope, axis=1) - np.array([3.0, -2.0, 1.0, 0.5, -1.0, 0.2]))
-    assert error.max() < 0.2
-    assert walkers.boundary == pytest.approx(0, abs=1)
-
-
-# Auto
 
 
 X, Y = np.random.default_rng(0).integers(0, 5, (50, 3)), np.arange(50) % 2

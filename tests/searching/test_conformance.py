@@ -1,7 +1,5 @@
 """Every strategy there is passes the suite that we give to others."""
 
-from __future__ import annotations
-
 import pytest
 
 from fairprobe.searching import STRATEGIES

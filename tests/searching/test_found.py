@@ -1,17 +1,13 @@
-"""What a search gives back: frames that fit together, figures that add up, no case that is none."""
-
-from __future__ import annotations
+"""What a search gives back: frames that fit together, figures that add up, and what is said of rows it started from."""
 
 import json
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe import Found, search, testing
-from fairprobe.datasets import census_domain
+from fairprobe import Category, Derived, Domain, Found, Integer, Link, estimate, search, testing
 from fairprobe.errors import HealthWarning
 from fairprobe.searching import STRATEGIES
 from hard_toys import sparse
@@ -36,9 +32,6 @@ def test_frames_fit_together(name):
     for part in (found.cases, found.twins, found.gaps, found.outputs):
         assert part.index.equals(pd.RangeIndex(found.n_cases))
     sensitive = list(domain.sensitive)
-    assert found.cases.drop(columns=sensitive).equals(found.twins.drop(columns=sensitive))
-    assert (found.cases[sensitive] != found.twins[sensitive]).any(axis=1).all()
-    assert not found.cases.drop(columns=sensitive).duplicated().any()
     assert found.gaps.name == "gap"
     assert list(found.outputs.columns[:2]) == ["case", "twin"]
     frame = found.to_frame()
@@ -46,6 +39,11 @@ def test_frames_fit_together(name):
     assert frame[f"twin_{sensitive[0]}"].tolist() == found.twins[sensitive[0]].tolist()
     if name == "loans":
         assert list(frame.columns) == [*domain.names, "twin_sex", "output_case", "output_twin", "gap"]
+
+
+def test_scores_below_the_threshold_are_no_sign_of_disuse():
+    toy = testing.score(threshold=0.99)
+    assert search(toy.model, toy.domain, max_inputs=3000, n_global=500, **toy.settings).health == ()
 
 
 def test_probabilities_name_the_class():
@@ -57,9 +55,6 @@ def test_probabilities_name_the_class():
     np.testing.assert_array_equal(found.outputs["case"], case[rows, found.outputs["class"]])
     np.testing.assert_array_equal(found.outputs["twin"], twin[rows, found.outputs["class"]])
     np.testing.assert_array_equal(np.abs(case - twin).max(axis=1), found.gaps)
-
-
-# Outputs over several shards
 
 
 @pytest.mark.parametrize("strategy", list(STRATEGIES))
@@ -82,38 +77,11 @@ def test_shards_without_a_case_change_nothing(name, strategy):
     assert planted.all()
 
 
-# Figures
-
-
-@pytest.mark.parametrize("strategy", list(STRATEGIES))
-def test_yield_is_distinct_cases_by_distinct_inputs(strategy):
-    toy = testing.box(n_free=3, levels=8, low=2, high=4)
-    seen = []
-
-    def recording(X):
-        seen.append(X[X[:, -1] == 0])
-        return toy.model(X)
-
-    found = search(
-        recording, toy.domain, strategy=strategy, max_cases=None, max_inputs=600, n_walkers=5, n_global=50, n_local=10
-    )
-    rows = np.concatenate(seen)
-    assert found.n_judged == len(rows) == 600
-    distinct = np.unique(rows, axis=0)
-    assert found.n_inputs == len(distinct) < 600
-    assert found.n_cases == toy.is_case(distinct).sum()
-    assert found.yield_ == found.n_cases / found.n_inputs
-
-
 def test_a_result_can_be_kept_and_its_figures_are_ready_for_json():
     toy = testing.loans()
     found = search(toy.model, toy.domain, **settings_of(toy), seed=7)
     summary = json.loads(json.dumps(found.jsonable()))
     assert summary["n_cases"] == found.n_cases
-    assert summary["yield"] == found.yield_
-    assert summary["seed"] == 7
-    assert summary["stop_reason"] == str(found.stop_reason)
-    assert summary["sensitive"] == ["sex"]
     assert summary["settings"]["n_walkers"] == 20
     assert summary["limits"]["max_judged"] == 3000
     assert f"{found.n_cases:,} cases" in repr(found)
@@ -122,60 +90,80 @@ def test_a_result_can_be_kept_and_its_figures_are_ready_for_json():
     assert again.jsonable() == found.jsonable()
 
 
-# No false positives
-
-
-def recheck(found, predict):
-    """Every pair once more, by plain calls of the model."""
-    assert found.n_cases > 0
-    case, twin = predict(found.cases), predict(found.twins)
-    gap = (case != twin).astype(float) if found.output == "label" else np.abs(case - twin)
-    gap = gap if gap.ndim == 1 else gap.max(axis=1)
-    assert (gap > found.threshold).all()
-    np.testing.assert_allclose(gap, found.gaps, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("strategy", list(STRATEGIES))
-@pytest.mark.parametrize("sensitive", [("sex",), ("sex", "race")])
-def test_cases_of_the_census_tree_are_cases(census_tree, strategy, sensitive):
-    model, _ = census_tree
-    domain = census_domain(sensitive=sensitive)
-    found = search(model, domain, strategy=strategy, max_cases=2000, max_inputs=100_000)
-    recheck(found, lambda frame: model.predict(frame.to_numpy()))
-
-
-# Health
-
-
-def heard(*arguments, **settings):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = search(*arguments, **settings)
-    remarks = [warning for warning in caught if issubclass(warning.category, HealthWarning)]
-    assert all(warning.filename == __file__ for warning in remarks)  # it points at the caller
-    return found, [str(warning.message).split(":")[0] for warning in remarks]
-
-
-@pytest.mark.parametrize(
-    ("toy", "model", "expected"),
-    [
-        (testing.never(), None, ["unused-sensitive"]),
-        (testing.never(), lambda X: np.ones(len(X)), ["constant-output"]),
-        (testing.score(threshold=0.99), None, []),  # scores below the threshold are no sign of disuse
-    ],
+PARAMETERS = [
+    Integer("age", 20, 79),
+    Category("role", ["Husband", "Single", "Wife"]),
+    Derived("code", "role", {"Husband": 1, "Single": 2, "Wife": 3}),
+    Category("race", ["A", "B"]),
+    Category("sex", ["F", "M"]),
+]
+LINK = Link("role", "sex", [{"M": "Husband", "F": "Wife"}])
+ROWS = pd.DataFrame(
+    {
+        "age": [30, 40, 50],
+        "role": ["Husband", "Single", "Wife"],
+        "code": [1, 2, 3],
+        "race": "A",
+        "sex": ["M", "F", "F"],
+    },
+    index=["x", "y", "z"],
 )
-def test_what_a_search_without_a_case_says(toy, model, expected):
-    found, names = heard(model or toy.model, toy.domain, max_inputs=3000, n_global=500, **toy.settings)
-    assert names == [name for name, _ in found.health] == expected
-    assert "fair" not in str(found.health)
-    assert expected != ["unused-sensitive"] or "may not use group at all" in found.health[0][1]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"max_inputs": 1000}, {"max_queries": 2001}, {"shard_inputs": 1000, "max_inputs": 5000}, {"max_inputs": 10}],
-)
-def test_small_budget(settings):
-    toy = testing.box()
-    _, names = heard(toy.model, toy.domain, strategy="random", n_global=1000, max_cases=None, **settings)
-    assert names == ["small-budget"]
+def by_role(frame):
+    return (frame["role"] == "Husband") & (frame["age"] < 60)
+
+
+def score(frame):
+    return (frame["role"] == "Husband") / 3
+
+
+def test_a_frame_of_cases_from_rows():
+    domain = Domain(PARAMETERS, ["sex", "race"], links=[LINK])
+    found = search(by_role, domain, start=ROWS, max_changes=1, max_inputs=500)
+    frame = found.to_frame()
+    expected = ["twin_sex", "twin_race", "twin_role", "twin_code", "output_case", "output_twin", "gap"]
+    assert list(frame.columns[5:]) == [*expected, "parameters", "row", "n_changes"]
+    assert set(frame["row"]) <= set(ROWS.index)
+    assert set(frame["parameters"]) == {"sex"}
+    assert found.jsonable()["parameters"] == {"sex": found.n_cases}
+    assert found.jsonable()["n_start_rows"] == 3
+    assert list(search(by_role, domain, max_inputs=500).to_frame().columns[5:]) == [*expected, "parameters"]
+
+
+def test_a_name_of_the_frame_that_is_a_parameter_s():
+    parameters = [Integer("row", 0, 9), Integer("n_changes", 0, 9), Integer("sex", 0, 1)]
+    rows = pd.DataFrame({"row": [1], "n_changes": [2], "sex": [0]})
+    frame = search(lambda X: X[:, 2], Domain(parameters, ["sex"]), start=rows, max_inputs=50).to_frame()
+    assert list(frame.columns[-3:]) == ["row_", "n_changes_", "distance"]
+    share = estimate(lambda X: X[:, 2], Domain(parameters, ["sex"]), rows)
+    assert list(share.to_frame().columns)[:4] == ["row_", "row", "n_changes", "sex"]
+
+
+def test_words_begin_with_what_is_sensitive():
+    found = search(by_role, Domain(PARAMETERS, ["sex"], links=[LINK]), start=ROWS, max_inputs=3)
+    assert found.in_words()[0] == "row x: sex M -> F, role Husband -> Wife, code 1 -> 3 changes True to False"
+    found = search(
+        score, Domain(PARAMETERS, ["sex"], links=[LINK]), start=ROWS, max_inputs=3, output="score", threshold=0
+    )
+    assert found.in_words()[0].endswith("changes 0.3333 to 0")
+
+
+def test_many_combinations_are_counted_in_words():
+    parameters = [Integer("age", 0, 99), Category("race", list("ABCDE"))]
+    rows = pd.DataFrame({"age": [7], "race": ["B"]})
+    one = estimate(lambda frame: np.where(frame["race"] == "C", "yes", "no"), Domain(parameters, ["race"]), rows)
+    assert one.rows_in_words() == ["row 0: race B -> C (of 5 combinations 4 no, 1 yes)"]
+    listed = Domain(parameters, {"race": ["B", "C"]})
+    two = estimate(lambda frame: np.where(frame["race"] == "C", "yes", "no"), listed, rows)
+    assert two.rows_in_words() == ["row 0: race B -> C (race=B: no, race=C: yes)"]
+    values = {"output": "value", "threshold": 0.1}
+    some = estimate(lambda frame: (frame["race"] == "C") / 3, Domain(parameters, ["race"]), rows, **values)
+    assert some.rows_in_words() == ["row 0: race B -> C (over 5 combinations: 0 to 0.3333)"]
+
+
+def test_what_is_hidden_is_the_reason():
+    domain = Domain(PARAMETERS, ["sex"], links=[LINK], hidden=["sex"])
+    single = ROWS.assign(role="Single", code=2)
+    with pytest.warns(HealthWarning, match="without sex their twins are the same to the model"):
+        search(by_role, domain, start=single, max_inputs=3)

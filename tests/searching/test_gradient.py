@@ -1,7 +1,5 @@
 """`gradient`, with torch and without."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 

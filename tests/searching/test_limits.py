@@ -1,7 +1,5 @@
 """What ends a search: each limit alone and together, met exactly, never exceeded."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -50,8 +48,6 @@ def test_max_inputs_is_met_exactly(strategy, n):
     assert is_prefix(found, run(strategy=strategy, max_inputs=5000))
 
 
-# Queries
-
 CONSTRAINED = testing.Toy(
     BOX.model,
     Domain(BOX.domain.parameters, ["group"], [lambda rows: (rows["x0"] < 15) | (rows["group"] == 0)]),
@@ -80,9 +76,6 @@ def test_fewer_queries_than_a_family_takes():
         run(testing.odd_one_out(), max_queries=9)
 
 
-# Seconds
-
-
 @STRATEGY
 def test_max_seconds(strategy):
     begun = time.monotonic()
@@ -102,9 +95,6 @@ def test_max_seconds_with_a_slow_model_ends_within_a_batch():
     assert found.stop_reason == "max-seconds"
     assert 0 < found.n_judged < 1000  # not the whole of what was to be sampled
     assert found.n_queries == 2 * found.n_judged
-
-
-# Nothing to be found
 
 
 @STRATEGY
@@ -133,9 +123,6 @@ def test_nothing_new(strategy, shard_inputs):
         assert before.n_cases == found.n_cases - n_missing
 
 
-# All of it
-
-
 @STRATEGY
 def test_exhausted(strategy):
     toy = testing.box(n_free=2, levels=9, low=3, high=5)
@@ -146,9 +133,6 @@ def test_exhausted(strategy):
     assert found.yield_ == pytest.approx(float(toy.share))
     one_less = run(toy, strategy=strategy, max_inputs=found.n_judged - 1)
     assert one_less.n_inputs == 80
-
-
-# Together
 
 
 LIMITS = {"max_cases": 60, "max_inputs": 1234, "max_queries": 2001, "max_barren": 40}

@@ -1,13 +1,10 @@
 """From real rows: cases are about rows given, with no more changes than allowed; values off the grid are kept."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairprobe import Category, Derived, Domain, Integer, Link, Real, search
-from fairprobe.errors import SettingError
 
 PARAMETERS = [
     Integer("hours", 0, 99, 5),
@@ -56,14 +53,6 @@ def test_no_more_is_changed_than_allowed(max_changes):
     assert set(found.cases["job"]) & {"other"}
 
 
-def test_a_case_in_words():
-    X = pd.DataFrame({"hours": [40, 91], "rate": 0.55, "job": "a", "age": 33, "sex": ["f", "m"]}, index=[7, 1234])
-    found = search(model, DOMAIN, start=X, max_changes=1, batch="frame", max_barren=2000, **QUICK)
-    words = found.in_words(50)
-    assert "row 1234: sex m -> f changes True to False" in words
-    assert any(line.startswith("row 7, with job a -> d: sex f -> m changes False to True") for line in words)
-
-
 def test_as_if_where_values_are_listed():
     domain = Domain(PARAMETERS, {"age": [25, 45]})
     X = pd.DataFrame({"hours": [40], "rate": [0.5], "job": ["a"], "age": [33], "sex": ["f"]})
@@ -88,24 +77,6 @@ def test_links_and_what_is_derived_go_along():
     assert "start-rows-outside" in dict(found.health)  # a man with the job of a woman, say
     plain = search(lambda X: X["job"] == "a", domain, start=X, max_changes=1, batch="frame", linked=False, **QUICK)
     assert plain.n_cases == 0
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"max_changes": 2},
-        {"max_changes": 2, "start": rows(), "strategy": "anchored"},
-        {"start": rows(), "strategy": "nearby"},
-    ],
-)
-def test_refused(options):
-    with pytest.raises(SettingError, match="max_changes goes with rows to start from and strategy 'nearby'"):
-        search(model, DOMAIN, batch="frame", **options)
-    with pytest.raises(SettingError, match="max_changes must be a whole number of at least 0, got -1"):
-        search(model, DOMAIN, batch="frame", start=rows(), max_changes=-1)
-
-
-# Several sensitive parameters
 
 
 def test_which_parameters_did_it():

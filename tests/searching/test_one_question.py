@@ -1,7 +1,5 @@
 """Where labels follow from scores, one question has both answers; else two are asked, and that is said."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -49,14 +47,6 @@ def test_one_question(name, n_classes):
     # The two that are asked for both alike: the first cases, of which there may be fewer.
     assert 2 * found.n_judged < found.n_queries <= 2 * found.n_judged + 4 * CHECKED_BOTH
     assert not found.health
-
-
-def test_members_that_do_not_count():
-    model = fitted(MODELS["logistic"])
-    found = run(model, DOMAIN.with_constraints(["x0 < 20 or group == 0"]))
-    assert found.n_cases
-    assert found.n_queries < 2 * found.n_judged
-    assert (model.predict(found.cases) != model.predict(found.twins)).all()
 
 
 class Moved(LogisticRegression):

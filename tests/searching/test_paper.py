@@ -1,7 +1,5 @@
 """The search is the paper's: input by input with one walker, and by the design's rule with many."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,25 +95,10 @@ def test_steps_of_any_size_clip_and_normalise(strategy, delta_v, delta_pr):
 
 
 @pytest.mark.parametrize("strategy", NAMES)
-def test_the_census_tree(census_tree, strategy):
-    """The paper's subject, with its steps of 0.001."""
-    model, domain = census_tree
-    toy = testing.Toy(model, domain, None, None)
-    found, _ = compare(toy, strategy=strategy, n_walkers=1, n_global=700, n_local=150, max_inputs=1000)
-    assert found.n_cases > (0 if strategy == "uniform" else 5)
-
-
-# Many walkers
-
-
-@pytest.mark.parametrize("strategy", NAMES)
 @pytest.mark.parametrize("name", TOYS)
 @pytest.mark.thinned(3)
 def test_walkers_in_lockstep(name, strategy):
     compare(TOYS[name], strategy=strategy, n_walkers=8, n_local=12)
-
-
-# What was learned in the end
 
 
 @pytest.mark.parametrize("n_walkers", [1, 8])
@@ -131,9 +114,6 @@ def test_probabilities_in_the_end(monkeypatch, strategy, toy, n_walkers):
     assert walk.choose.sum() == pytest.approx(1)
     assert (set(walk.down) == {0.5}) == (strategy == "random")
     assert (len({*walk.choose.round(12)}) > 1) == (strategy == "fully-directed")
-
-
-# Shards
 
 
 @pytest.mark.parametrize("strategy", NAMES)

@@ -1,7 +1,5 @@
 """Within a density: nothing is judged that is less plausible than asked, whatever the strategy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,18 +65,6 @@ def test_nothing_below_is_judged(density, judged, strategy, least):
     assert found.n_queries <= 2 * (found.n_judged + found.n_cases) + 2000
 
 
-def test_the_result_says_how_plausible_cases_are(density):
-    found = search(model, DOMAIN, strategy="anchored", density=density, start=people(), **QUICK)
-    frame = found.to_frame()
-    assert {"plausibility_case", "plausibility_twin", "row", "n_changes", "distance"} <= set(frame.columns)
-    assert found.jsonable()["min_plausibility"] == 0.05
-    case, twin = found.plausibility.iloc[0]
-    assert found.in_words(1)[0].endswith(f"(plausibility {case:.2g}, twin {twin:.2g})")
-
-
-# Rows to start from
-
-
 def test_rows_that_are_less_plausible_are_left_out_and_counted(density, judged):
     rows = people(500, seed=5)
     likely = density.plausibility(rows) >= 0.3
@@ -94,21 +80,12 @@ def test_no_row_is_plausible_enough(density):
         search(model, DOMAIN, density=density, start=odd, **QUICK)
 
 
-@pytest.mark.parametrize("least", [-1, 1, 2, None])
-def test_a_plausibility_that_cannot_be(density, least):
-    with pytest.raises(SettingError, match="min_plausibility must be at least 0 and below 1"):
-        search(model, DOMAIN, density=density, min_plausibility=least, **QUICK)
-
-
 def test_what_is_no_density(density):
     with pytest.raises(SettingError, match=r"density must be a fairprobe.Density, got DataFrame: see Density.fit"):
         search(model, DOMAIN, density=people(), **QUICK)
     other = Domain.from_frame(people().drop(columns="town"), sensitive=["sex"])
     with pytest.raises(DomainError, match="a density must be of the domain that it is used with"):
         search(model, other, density=density, **QUICK)
-
-
-# With rules, links and derived parameters
 
 
 @pytest.mark.parametrize("strategy", ["fully-directed", "anchored", "genetic"])

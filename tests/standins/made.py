@@ -1,7 +1,5 @@
 """Models of every kind that is compiled, small and quickly fitted, on any domain of numbers."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

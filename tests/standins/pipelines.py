@@ -1,7 +1,5 @@
 """Pipelines over mixed frames, and the domain that they are fitted on."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -42,7 +40,6 @@ PARAMETERS = [
 DOMAIN = Domain(PARAMETERS, sensitive=["sex"])
 TEXT = ["work", "sex", "degree"]
 NUMBERS = ["age", "weight", "rate"]
-ALL_NUMBERS = [*NUMBERS, "gain"]
 
 
 def one_hot(**options):

@@ -18,7 +18,7 @@ from fairprobe.searching.job import Job
 from fairprobe.searching.limits import SearchSettings, StopReason
 from fairprobe.searching.shard import Quota, run_shard
 from fairprobe.searching.strategies.uniform import Uniform
-from fairprobe.standins import DisagreementError, Screen, compile_stand_in, quick_asker
+from fairprobe.standins import DisagreementError, Screen
 from fairprobe.standins.screen import CHECKED
 
 DOMAIN = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
@@ -158,13 +158,3 @@ def test_a_search_finds_the_same_by_fewer_queries(limits: dict[str, Any]) -> Non
     if "n_jobs" in limits:
         alone = search(forest, domain, accelerate="auto", **{**options, "n_jobs": 1})
         assert alone.n_queries == auto.n_queries
-
-
-def test_quick_asker_answers_as_the_model() -> None:
-    domain, forest = census_domain(), subjects.load("random-forest")
-    asker = Asker(forest, domain)
-    quick = quick_asker(forest, asker)
-    assert compile_stand_in(forest, domain) is not None
-    assert quick is not asker
-    codes = domain.sample_codes(2000, np.random.default_rng(3))
-    assert np.array_equal(quick.ask_families(codes), asker.ask_families(codes))

@@ -1,10 +1,5 @@
 """Batches out of tables are those of the steps, bit by bit; searches with tables find what searches without do."""
 
-from __future__ import annotations
-
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,9 +105,6 @@ def test_a_support_vector_machine_is_asked_itself():
     assert not may_screen(model)  # it takes so long that what is spared does not count
 
 
-# Wide numbers
-
-
 def test_a_wide_number_is_computed_and_not_looked_up():
     form = tabulate(Seen(fitted(PREPROCESSING["one-hot, sparse"], LAST["tree"]), DOMAIN))
     computed = [DOMAIN.names[slot.parameter] for slot in form.slots if slot.compute is not None]
@@ -129,8 +121,6 @@ def test_a_missing_value_among_many_is_no_finite_number():
     steps = make_column_transformer((one_hot(), ["sex"]), remainder="passthrough")
     assert not tabulate(Seen(fitted(steps, LAST["tree"], domain), domain)).is_finite
 
-
-# Families of which some members do not count
 
 RULE = "work != 'state' or sex == 'Male' or age > 40"
 LINK = Link("degree", "sex", [{"Male": "school", "Female": "college"}])
@@ -169,17 +159,6 @@ def test_rows_with_values_off_the_grid():
     found_both_ways(model, DOMAIN, strategy="auto", start=rows, max_changes=2, n_walkers=1000)
 
 
-# What is refused
-
-
-class OneHotEncoder2(OneHotEncoder):
-    pass
-
-
-OneHotEncoder2.__name__ = "OneHotEncoder"
-OneHotEncoder2.__module__ = "sklearn.preprocessing._encoders"
-
-
 class Noisy(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         self.fitted_ = True
@@ -196,7 +175,6 @@ NOT_KNOWN = {
     "neighbours": make_pipeline(columns(ORDINAL, "passthrough"), KNNImputer()),
     "random": columns(one_hot(), Noisy()),
     "a function": columns(one_hot(), FunctionTransformer(np.abs)),
-    "a known name": columns(OneHotEncoder2(), StandardScaler()),
     "a frame": columns(ORDINAL, StandardScaler()).set_output(transform="pandas"),
 }
 
@@ -217,9 +195,6 @@ def test_categories_that_the_encoder_has_not_seen():
         model = make_pipeline(columns(encoder, StandardScaler()), LAST["tree"]).fit(rows, labels)
         assert (compile_stand_in(model, DOMAIN) is not None) == is_taken
     found_both_ways(model, DOMAIN)
-
-
-# Boosters
 
 
 def booster(name, **options):
@@ -269,8 +244,3 @@ def test_a_booster_without_names_is_asked_itself(name):
     rows, labels = training(domain)
     model = booster(name).fit(rows.to_numpy(), (labels == "yes").astype(int))
     assert compile_stand_in(model, domain) is None
-
-
-def test_scikit_learn_is_not_imported():
-    code = "import sys, fairprobe.model.tabulated; sys.exit('sklearn' in sys.modules or 'scipy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

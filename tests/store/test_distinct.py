@@ -1,14 +1,12 @@
 """Distinctness: keys tell families apart, whatever the size of the domain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairprobe import Domain, Integer
-from fairprobe.store import Coverage, Distinct, Keys, distinct, first_seen
+from fairprobe.store import Coverage, Distinct, Keys, distinct
 from random_domains import domains, inputs
 
 
@@ -51,31 +49,6 @@ def test_keys_are_equal_for_the_same_family_only(data, domain, seed):
     assert all(len(keys) == 1 for keys in by_family.values())
 
 
-@pytest.mark.parametrize(("n", "words"), [(63, 1), (64, 2), (126, 2), (127, 3), (200, 4)])
-def test_as_many_words_as_it_takes(n, words):
-    domain = Domain([*(Integer(f"x{i}", 0, 1) for i in range(n)), Integer("s", 0, 1)], sensitive=["s"])
-    keys = Keys(domain)
-    assert keys.n_words in (words, words + 1)
-    codes = domain.sample_codes(500, np.random.default_rng(0))
-    assert len({tuple(key) for key in keys.of(codes).tolist()}) == len({family(domain, row) for row in codes})
-
-
-WORDS = st.integers(1, 3).flatmap(
-    lambda n: st.lists(
-        st.tuples(*[st.one_of(st.integers(0, 3), st.integers(2**62, 2**63 - 1))] * n), min_size=0, max_size=40
-    ).map(lambda rows: np.array(rows, dtype=np.int64).reshape(-1, n))
-)
-
-
-@given(WORDS)
-def test_first_seen(words):
-    seen, expected = set(), []
-    for key in map(tuple, words.tolist()):
-        expected.append(key not in seen)
-        seen.add(key)
-    assert first_seen(words).tolist() == expected
-
-
 @given(st.data(), st.integers(1, 3), st.sampled_from([0, 6, 10_000]))
 def test_distinct_is_a_set(data, n_words, small):
     """With blocks from the first key on, with some, and with none."""
@@ -94,17 +67,6 @@ def test_distinct_is_a_set(data, n_words, small):
         assert np.asarray(new).tolist() == expected
         assert len(growing) == len(seen)
         assert len(copy) == n_before
-
-
-@pytest.mark.parametrize("n_words", [1, 2])
-def test_a_large_set_takes_a_small_batch_without_going_through_all_it_holds(monkeypatch, n_words):
-    looked_at = []
-    monkeypatch.setattr(distinct, "first_seen", lambda words: looked_at.append(len(words)) or first_seen(words))
-    growing, rng = Distinct(n_words), np.random.default_rng(0)
-    for _ in range(60):
-        growing.add(rng.integers(0, 2**62, (1000, n_words)))
-    assert len(growing) == 60_000
-    assert max(looked_at) <= distinct.SMALL + 1000
 
 
 @given(st.data(), domains(max_parameters=3, max_levels=6))

@@ -1,12 +1,16 @@
-"""Runs on disk: taken up where they ended, extended, and refused where they are another's."""
+"""Runs on disk: taken up where they ended, even by kill -9, extended, and refused where they are another's."""
 
 from __future__ import annotations
 
 import errno
 import os
+import random
 import shutil
+import signal
 import subprocess
 import sys
+import time
+import tomllib
 from pathlib import Path
 
 import kept_run
@@ -16,10 +20,12 @@ import pytest
 from kept_run import DOMAIN, SETTINGS, bytes_of
 
 import fairprobe
+from fairprobe import Domain, Integer, breakdown, estimate
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.searching import run as running
 from fairprobe.searching.stored_search import StoredCases, merged
 from fairprobe.store import run_folder, shard_file
+from fairprobe.store.digests import hash_of_model
 from fairprobe.store.run_folder import FORMAT, RunReader
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
 
@@ -87,9 +93,6 @@ def shards_run(monkeypatch):
     return ran
 
 
-# Taking up
-
-
 def test_a_store_changes_nothing_and_a_run_that_ended_is_read(run, whole, shards_run):
     assert bytes_of(search(run)) == whole
     assert shards_run == []
@@ -150,27 +153,10 @@ def test_what_is_stored_is_what_was_found(tmp_path, changes):
     assert first.health == again.health == fresh.health
 
 
-def test_scores_and_probabilities_are_stored(tmp_path):
-    from sklearn.linear_model import LogisticRegression
-
-    rows = pd.DataFrame({"a": np.arange(200) % 50, "b": np.arange(200) % 7, "sex": np.arange(200) % 2})
-    domain = fairprobe.Domain.from_frame(rows, sensitive=["sex"])
-    fitted = LogisticRegression().fit(rows, (rows["a"] + 9 * rows["sex"] > 25) + (rows["b"] > 5))
-    for output in ("label", "proba"):
-        settings = {"output": output, "threshold": None if output == "label" else 0.05, "shard_inputs": 300}
-        stored = [fairprobe.search(fitted, domain, store=tmp_path / output, max_cases=60, **settings) for _ in range(2)]
-        fresh = fairprobe.search(fitted, domain, max_cases=60, **settings)
-        for each in stored:
-            pd.testing.assert_frame_equal(each.to_frame(), fresh.to_frame())
-
-
 def test_a_seed_that_was_drawn_and_a_strategy_that_was_picked_stay(tmp_path):
     first = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=4000, max_cases=None)
     again = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=8000, max_cases=None)
     assert (again.seed, again.settings) == (first.seed, first.settings)
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(
@@ -247,9 +233,6 @@ def test_a_run_that_is_refused_is_let_go(run):
         assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-# Links and other things that are no files
-
-
 @pytest.mark.parametrize("name", ["lock", "end.json", "run.toml", "shards", "000000"])
 @pytest.mark.parametrize("what", ["a link", "a link to nothing", "a pipe"])
 def test_no_link_out_of_a_run_is_followed(run, tmp_path, name, what):
@@ -286,9 +269,6 @@ def test_a_link_where_a_file_is_about_to_be_written(tmp_path, whole, name, one_r
     assert mine.read_text() == "mine"
 
 
-# Canaries that were spoilt
-
-
 def other_bytes(data):
     return data[:300] + bytes([data[300] ^ 4]) + data[301:]
 
@@ -312,9 +292,6 @@ def test_finished_shards_are_not_mixed_with_those_of_another_model(tmp_path, kin
         canaries.write_bytes(spoil(data))
     with pytest.raises(SettingError, match="store must have the canaries that it was begun with"):
         call(quick)
-
-
-# Files that were spoilt
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], other_bytes, lambda data: b""])
@@ -342,9 +319,6 @@ def test_a_shard_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(
     monkeypatch.setattr(shard_file, "MOST_BYTES", 5_000)
     with pytest.raises(RunError, match="a shard must unpack to"):
         from_bytes(data)
-
-
-# Disks
 
 
 def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypatch):
@@ -389,9 +363,6 @@ def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypat
     assert bytes_of(found) == whole
 
 
-# A run written before
-
-
 @pytest.mark.filterwarnings("ignore:other-versions")
 def test_a_run_that_an_earlier_version_wrote_is_read_and_goes_on(tmp_path, shards_run):
     """tests/store/assets/make.py made it when the format last changed."""
@@ -406,42 +377,147 @@ def test_a_run_that_an_earlier_version_wrote_is_read_and_goes_on(tmp_path, shard
     assert min(shards_run) == 3
 
 
-# Estimates
-
-
-def test_an_estimate_goes_on_where_it_ended(tmp_path):
-    settings = {"method": "sample", "n_samples": 500, "seed": 2}
-    kept = {"store": tmp_path / "run", "model_id": "quick"}  # where it ends is no part of it
-    fresh = [fairprobe.estimate(quick, DOMAIN, n_experiments=n, **settings) for n in (100, 170)]
-
-    def stored(model, n):
-        return fairprobe.estimate(model, DOMAIN, n_experiments=n, **kept, **settings)
-
-    class Ends(Counting):
-        def __call__(self, frame):
-            if self.n > 60_000:
-                raise KeyboardInterrupt
-            return super().__call__(frame)
-
-    with pytest.raises(KeyboardInterrupt):
-        stored(Ends(), 100)
-    Ends.__call__ = Counting.__call__
-    again = Ends()
-    shares = [stored(again, 100)]
-    assert again.n < fresh[0].n_queries - 40_000
-    shares.append(stored(again, 170))
-    for mine, theirs in zip(shares, fresh, strict=True):
-        assert (mine.hits, mine.n, mine.n_queries, mine.low, mine.high) == (
-            theirs.hits,
-            theirs.n,
-            theirs.n_queries,
-            theirs.low,
-            theirs.high,
-        )
-        assert (mine.record.hits == theirs.record.hits).all()
-    with pytest.raises(SettingError, match=r"where settings.seed is 2, not 3"):
-        fairprobe.estimate(again, DOMAIN, n_experiments=100, **kept, **{**settings, "seed": 3})
-
-
 def test_the_slow_model_is_the_quick_one(whole):
     assert bytes_of(search(model=kept_run.model)) == whole
+
+
+PEOPLE = Domain([Integer("age", 17, 90), Integer("hours", 1, 9999), Integer("sex", 0, 1)], sensitive=["sex"])
+
+
+def above(cut, hour=-1):
+    """Of so few inputs another answer that canaries do not see it."""
+    return lambda X: ((X[:, 0] > 50) & (X[:, 2] == 1)) ^ ((X[:, 1] == hour) & (X[:, 0] > cut))
+
+
+def found(model, store, **more):
+    return fairprobe.search(model, PEOPLE, store=store, max_inputs=2000, shard_inputs=1000, **more)
+
+
+def share(model, store, **more):
+    return estimate(model, PEOPLE, store=store, n_experiments=1, method="sample", **more)
+
+
+def by_parameter(model, store, **more):
+    shares = breakdown(model, PEOPLE, store=store, n_experiments=1, method="sample", **more)
+    return shares["sex"]
+
+
+CALLS = [found, share, by_parameter]
+
+
+def holding_a_file(folder):
+    """A model that nothing but its answers tell from another."""
+    file = (folder / "log").open("w")
+    model = above(0)
+    return lambda X: model(X) if file else None, file
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_model_that_cannot_be_told_is_named(call, tmp_path):
+    model, file = holding_a_file(tmp_path)
+    with file:
+        with (
+            pytest.warns(HealthWarning, match=r"untold-model: .*TextIOWrapper.*model_id")
+            if call is found
+            else (pytest.MonkeyPatch.context())
+        ):
+            result = call(model, tmp_path / "one")
+        assert "untold-model" in dict(result.health)
+        with pytest.raises(SettingError, match=r"must be a new folder.*TextIOWrapper.*name the model with model_id"):
+            call(model, tmp_path / "one")
+        named = [call(model, tmp_path / "two", model_id="logging 1") for _ in range(2)]
+        assert "untold-model" not in dict(named[0].health)
+        with pytest.raises(SettingError, match=r"model\.id is 'logging 1', not 'logging 2'"):
+            call(model, tmp_path / "two", model_id="logging 2")
+    with (tmp_path / "two" / "run.toml").open("rb") as about:
+        assert tomllib.load(about)["model"]["id"] == "logging 1"
+
+
+def test_a_constraint_that_cannot_be_told(tmp_path):
+    with (tmp_path / "log").open("w") as file:
+        ruled = PEOPLE.with_constraints([lambda frame: (frame["age"] > 20) & bool(file)])
+        options = {"store": tmp_path / "run", "max_inputs": 1000}
+        fairprobe.search(above(0), ruled, **options)
+        with pytest.raises(SettingError, match=r"nothing tells a constraint from another.*give it as text"):
+            fairprobe.search(above(0), ruled, **options)
+
+
+@pytest.mark.parametrize(("model_id", "store"), [("mine", None), ("", "run"), (" ", "run"), (3, "run")])
+def test_names_that_are_none(model_id, store, tmp_path):
+    for call in CALLS:
+        with pytest.raises(SettingError, match="model_id"):
+            call(above(0), store and tmp_path / store, model_id=model_id)
+
+
+def test_an_audit_is_of_the_model_named(tmp_path):
+    rows = PEOPLE.sample(30, seed=0)
+
+    def hashed(cut, **more):
+        return hash_of_model(above(cut, 7), PEOPLE, rows, "label", None, **more)
+
+    assert hashed(20) == hashed(20)
+    assert hashed(20) != hashed(30)
+    assert hashed(20, model_id="mine") == hashed(30, model_id="mine")
+    settings = {"domain": PEOPLE, "n_experiments": 1, "n_samples": 100, "search_cases": 5, "populations": ["rows"]}
+    audit = fairprobe.audit(
+        above(20, 7), rows, **settings, selfcheck=False, store=tmp_path / "runs", model_id="mine", max_inputs=200
+    )
+    about = audit.content["about"]["model"]
+    assert about["hash"] == hashed(30, model_id="mine")[0]
+    assert "the name 'mine'" in about["hash_of"]
+    for run in (tmp_path / "runs").iterdir():
+        assert RunReader(run).about["model"]["id"] == "mine"
+
+
+SCRIPT = Path(kept_run.__file__)
+SLOW = "0.01"
+"""Seconds that a call of the model takes, a dozen of which make a shard."""
+
+WITHIN = 0.5
+"""Seconds after the search has begun within which it is ended: some shards."""
+
+
+def finished(run: Path) -> dict[str, str]:
+    """The hashes of what is finished, by shard."""
+    if not (run / "run.toml").exists():
+        return {}
+    return {name: entry.hash for name, entry in RunReader(run).entries.items() if name.isdigit()}
+
+
+def end_often(command, run, number, times, rng):
+    """Start the search again and again, and end each while it searches; gives how many were ended in the middle."""
+    n_ended = 0
+    for _ in range(times):
+        before = finished(run)
+        written = {name: RunReader(run).entries[name].path.stat().st_mtime_ns for name in before}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout.readline() == "begun\n"
+            time.sleep(WITHIN * rng.random())
+            process.send_signal(number)
+            n_ended += process.wait(timeout=60) == -number
+        after = finished(run)
+        assert {name: after[name] for name in before} == before
+        for name, when in written.items():  # no finished shard is run again
+            assert RunReader(run).entries[name].path.stat().st_mtime_ns == when
+    return n_ended
+
+
+@pytest.mark.parametrize(
+    ("number", "times", "cases"),
+    [
+        (signal.SIGKILL, 3, 6000),
+        (signal.SIGTERM, 2, 6000),
+        pytest.param(signal.SIGKILL, 50, 60_000, marks=pytest.mark.slow),
+    ],
+)
+def test_ended_at_random_moments(tmp_path, number, times, cases):
+    run, out = tmp_path / "run", tmp_path / "cases"
+    command = [sys.executable, SCRIPT, run, out, SLOW, str(cases)]
+    n_ended = end_often(command, run, number, times, random.Random(7))
+    n_before = len(finished(run))
+    subprocess.run([*command[:4], "0", str(cases)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # All of them struck in the middle of the search, which had got somewhere and was not over.
+    assert n_ended == times
+    assert times < 50 or 10 < n_before < len(finished(run))
+    assert out.read_bytes() == bytes_of(fairprobe.search(kept_run.model, DOMAIN, **SETTINGS | {"max_cases": cases}))
+    assert not list((run / "shards").glob(".*.part")) or number == signal.SIGKILL

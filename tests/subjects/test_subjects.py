@@ -1,8 +1,3 @@
-from __future__ import annotations
-
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -58,10 +53,6 @@ def check_loaded(name, monkeypatch):
     return again
 
 
-def test_names_in_the_order_of_the_paper():
-    assert subjects.names() == NAMES
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_made_subjects_are_not_fitted_and_can_be_cloned(name):
     made = subjects.make(name)
@@ -83,17 +74,3 @@ def test_an_unknown_name_is_answered_with_the_names(call):
 def test_loaded_from_disk_with_the_share_expected(name, cache_folder, monkeypatch):
     low, high = SHARES[name]
     assert low <= share_of_domain(check_loaded(name, monkeypatch), 50_000) <= high
-
-
-@pytest.mark.slow
-def test_the_kernel_svm_loaded_from_disk_with_the_share_expected(cache_folder, monkeypatch):
-    assert 0.001 <= share_of_domain(check_loaded("svm", monkeypatch), 20_000) <= 0.004
-
-
-def test_importing_and_naming_need_no_heavy_packages():
-    code = (
-        "import sys, fairprobe.subjects as s; s.names(); "
-        "print([m for m in ('sklearn', 'pandas', 'skops', 'scipy') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -1,51 +1,19 @@
 """The conformance suite for models passes good ones and finds each fault."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Domain, Integer, Real, testing
-from fairprobe.errors import ModelError
-from fairprobe.testing import contract_checks, model_contract
-from fairprobe.testing.conformance import Contracted
+from fairprobe import Category, Domain, Integer, Real
+from fairprobe.testing import model_contract
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 ROWS = DOMAIN.sample(300, seed=0)
-Y = (ROWS["age"] > 50).astype(int)
 MIXED = Domain(
     [Category("job", ["a", "b"], missing=True), Real("rate", 0, 1, 0.1, missing=True), Category("sex", [0, 1])], ["sex"]
 )
-
-
-@pytest.mark.parametrize(
-    ("model", "output"),
-    [
-        (DecisionTreeClassifier(random_state=0).fit(ROWS, Y), "label"),
-        (DecisionTreeClassifier(random_state=0).fit(ROWS.to_numpy(), Y), "label"),
-        (RandomForestClassifier(5, random_state=0).fit(ROWS, Y), "proba"),
-        (LogisticRegression().fit(ROWS.to_numpy(), Y), "score"),
-        (Ridge().fit(ROWS, Y), "value"),
-        (lambda X: X[:, 0] > 20, "label"),
-    ],
-)
-def test_good_models_pass(model, output):
-    model_contract(model, DOMAIN, outputs=[output])
-
-
-@pytest.mark.parametrize("batch", [None, "frame", "array"])
-def test_good_models_of_mixed_domains_pass(batch):
-    def model(rows):
-        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=MIXED.names)
-        return np.where((frame["job"] == "a") & (frame["sex"] == 1), "yes", "no")
-
-    model_contract(model, MIXED, batch=batch)
 
 
 def test_corners_are_asked_about():
@@ -60,15 +28,6 @@ def test_corners_are_asked_about():
     assert asked["job"].isna().any()
     assert asked["rate"].isna().any()
     assert {0.0, 1.0} <= set(asked["rate"])
-    wide = Domain([Integer("x", 0, 10**9), Integer("s", 0, 1)], sensitive=["s"])
-    numbers = []
-
-    def spy(X):
-        numbers.extend(X[:, 0])
-        return X[:, 1]
-
-    model_contract(spy, wide)
-    assert {0, 10**9} <= set(numbers)
 
 
 def counted():
@@ -113,25 +72,3 @@ def test_scores_may_differ_in_the_last_bits_only():
     model_contract(blurred, DOMAIN, outputs=["score"])
     with pytest.raises(AssertionError, match="the same answer to a row alone and in a batch"):
         model_contract(lambda X: blurred(X, 0.01), DOMAIN, outputs=["score"])
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (lambda X: X[1:, 0], r"of the shape \([0-9]+,\), got"),
-        (lambda X: np.where(X[:, 0] == 90, np.nan, 1), "a label for every row, got nan for age=90"),
-        (
-            lambda X: 1 / 0 if (X[:, 1] == 99).any() else X[:, 0],
-            "got ZeroDivisionError: division by zero; for .*hours=99",
-        ),
-    ],
-)
-def test_models_that_do_not_answer(model, message):
-    with pytest.raises(ModelError, match=message):
-        model_contract(model, DOMAIN)
-
-
-@pytest.mark.parametrize(("name", "rule"), contract_checks(), ids=[name for name, _ in contract_checks()])
-def test_as_parametrisation(name, rule):
-    toy = testing.box()
-    rule(Contracted(toy.model, toy.domain))

@@ -1,7 +1,5 @@
 """The selfcheck passes here, says the same each time, and fails where something measures wrongly."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Toys are what they say, by brute force over the whole domain; the counting model answers as the one in it."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from fractions import Fraction

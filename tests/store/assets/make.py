@@ -1,7 +1,5 @@
 """Writes a run of the format of today, to be kept: python tests/store/assets/make.py, when FORMAT has changed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
