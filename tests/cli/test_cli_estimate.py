@@ -222,7 +222,19 @@ def test_json_is_one_object(estimate, folder):
     outcome = estimate(*SAMPLE, *ROWS, "--json", "--max-share", 0.5, "--plot", "plot.svg", model="toys:loud")
     content = json.loads(outcome.out)
     assert set(content) == {
-        *("model", "shares", "breakdown", "verdict", "rows", "out", "plot", "unfinished", "interrupted", "error")
+        *(
+            "model",
+            "shares",
+            "breakdown",
+            "verdict",
+            "matched",
+            "rows",
+            "out",
+            "plot",
+            "unfinished",
+            "interrupted",
+            "error",
+        )
     }
     assert content["plot"] == "plot.svg"
     assert content["breakdown"] is content["unfinished"] is content["error"] is None

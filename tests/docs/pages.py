@@ -100,7 +100,7 @@ def run(path: Path, folder: Path) -> Iterator[Ran]:
     found = blocks(path.read_text(encoding="utf-8"))
     (folder / "census.py").write_text(census(), encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for block, after in zip(found, [*found[1:], None], strict=True):
+    for block, after in zip(found, [*found[1:], None][: len(found)], strict=True):
         if block.is_file:
             target = folder / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
