@@ -7,10 +7,11 @@ Threads of OpenMP wait for each other by spinning. Where other processes use the
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 WORTH = 0.25
@@ -18,6 +19,18 @@ WORTH = 0.25
 
 FEW = 8
 """Smallest number of rows for which threads are limited; chosen: with fewer, the limit itself takes too long."""
+
+
+@lru_cache(maxsize=1)
+def _openmp(n_modules: int) -> Any:
+    """Return the controller of the OpenMP libraries that are loaded, or None if there is none.
+
+    Looking for them takes milliseconds, so it is done again only when the number of imported modules has changed.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    every = ThreadpoolController()
+    return every if any(each["user_api"] == "openmp" for each in every.info()) else None
 
 
 class Threads:
@@ -29,14 +42,6 @@ class Threads:
     def __reduce__(self) -> tuple[type[Threads], tuple[()]]:
         return Threads, ()  # another process has libraries of its own
 
-    @cached_property
-    def _openmp(self) -> Any:
-        """Return the controller of the OpenMP libraries that are loaded, or None if there is none."""
-        from threadpoolctl import ThreadpoolController
-
-        every = ThreadpoolController()
-        return every if any(each["user_api"] == "openmp" for each in every.info()) else None
-
     @contextmanager
     def limited(self, n_rows: int) -> Iterator[None]:
         """Within the context, a batch of so many rows is answered, on one OpenMP thread if it is short.
@@ -44,10 +49,11 @@ class Threads:
         Rows are independent of each other, so the number of threads changes no answer.
         """
         is_long = self._seconds_a_row < math.inf and n_rows * self._seconds_a_row > WORTH
-        if n_rows < FEW or is_long or self._openmp is None:
+        openmp = None if n_rows < FEW or is_long else _openmp(len(sys.modules))
+        if openmp is None:
             yield
             return
         begun = time.perf_counter()
-        with self._openmp.limit(limits=1, user_api="openmp"):
+        with openmp.limit(limits=1, user_api="openmp"):
             yield
         self._seconds_a_row = min(self._seconds_a_row, (time.perf_counter() - begun) / n_rows)
