@@ -106,7 +106,7 @@ class Asker:
         self.function = adapter.fast(self.careful, output, self.form)
         """Function from a batch to the model's raw answers, for inputs of the domain, which need fewer checks."""
         self._names = LabelNames(adapter.classes) if output == "label" else None
-        self._threads = Threads()
+        self._threads = Threads(model)
         self.n_queries = 0
         self.limit: int | None = None
         """Largest total number of rows to send; None for no limit. Only the search for the row that the model fails on

@@ -14,11 +14,16 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from fairprobe.model.known import kin
+
 WORTH = 0.25
 """Shortest time of a batch, in seconds on one thread, for which a model may use all its threads; chosen."""
 
 FEW = 8
 """Smallest number of rows for which threads are limited; chosen: with fewer, the limit itself takes too long."""
+
+WITHOUT = frozenset({"forest", "kernel", "linear", "network", "tree"})
+"""Kinds of models whose prediction uses no OpenMP, so that nothing need be limited."""
 
 
 @lru_cache(maxsize=1)
@@ -36,11 +41,9 @@ def _openmp(n_modules: int) -> Any:
 class Threads:
     """The OpenMP threads of one model; learns from short batches how long a row takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Any = None) -> None:
+        self._may_use_them = kin(model) not in WITHOUT
         self._seconds_a_row = math.inf
-
-    def __reduce__(self) -> tuple[type[Threads], tuple[()]]:
-        return Threads, ()  # another process has libraries of its own
 
     @contextmanager
     def limited(self, n_rows: int) -> Iterator[None]:
@@ -49,7 +52,8 @@ class Threads:
         Rows are independent of each other, so the number of threads changes no answer.
         """
         is_long = self._seconds_a_row < math.inf and n_rows * self._seconds_a_row > WORTH
-        openmp = None if n_rows < FEW or is_long else _openmp(len(sys.modules))
+        is_free = n_rows < FEW or is_long or not self._may_use_them
+        openmp = None if is_free else _openmp(len(sys.modules))
         if openmp is None:
             yield
             return
