@@ -397,7 +397,8 @@ def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_
 def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes, Codes]:
     """Return two arrays by input: the numbers of the combinations of sensitive values at the ends of the largest gap.
 
-    The first is the input's own combination if it is one of the two, otherwise the first in domain order.
+    Only allowed combinations are considered. The first array has the input's own combination if it is one of the two,
+    otherwise the first in domain order.
     """
     columns = np.arange(len(own))
     low = np.where(present, outputs, np.inf) if present is not None else outputs

@@ -199,7 +199,11 @@ class RunFolder:
         return [told(each, is_this=_identity(each) == _identity(attempt)) for each in ours]
 
     def _append(self, attempt: Attempt) -> None:
-        """Append an attempt in one write, so that two simultaneous audits do not mix their lines."""
+        """Append one audit attempt as a line of JSON to the folder's list of attempts.
+
+        An unfinished last line is ended first. It is a single write, so that two simultaneous audits do not mix their
+        lines.
+        """
         path = self.path / ATTEMPTS
         try:
             with open(path, "ab+", buffering=0, opener=_own) as file:

@@ -91,9 +91,10 @@ class Variable:
 
 
 def make_variable(column: int, parameters: Sequence[Parameter], rules: Sequence[Formula]) -> Variable:
-    """Return a parameter, given by its position, divided into cells (runs of levels that no rule tells apart).
+    """Return the parameter at position `column` as a `Variable`: its levels divided into cells.
 
-    `rules` are the rules about the parameter and those derived from it.
+    Within a cell no rule changes its value. With at most `MOST_LEVELS` levels each level is a cell; a larger parameter
+    is cut at the constants in `rules`, which are those about the parameter and about the ones derived from it.
     """
     parameter = parameters[column]
     named = frozenset().union(*map(names_in, rules))

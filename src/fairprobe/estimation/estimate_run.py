@@ -75,7 +75,11 @@ class JudgingTask:
         self.population.oracle.asker = self.asker = copy.copy(self.population.asker)
 
     def __call__(self, shard: int, seconds: float | None, report: Report | None) -> JudgedShard | None:
-        """Judge the inputs of a shard by the model, and return them with the queries; None if it was stopped."""
+        """Judge the inputs of the shard with number `shard`; None if `report` says to stop.
+
+        The result has the number of rows asked about and, if they are kept, the calls of the model. `seconds` has no
+        effect.
+        """
         noting: AbstractContextManager[list[Call]] = recorded(self.asker) if self.keeps_calls else nullcontext([])
         before, inputs = self.asker.n_queries, self.population.shard(shard, self.n, self.seed)
         with noting as calls, self.population.quiet():

@@ -243,10 +243,10 @@ class Population:
         return math.ceil(n / self.oracle.batch_size(n))
 
     def shard(self, number: int, n: int | None, seed: int) -> Any:
-        """Return the inputs of batch `number`, from 0 on: a frame of rows, or codes of `n` drawn inputs.
+        """Return batch `number` (from 0) of the population: a frame if it consists of real rows, else codes.
 
-        Without `n`, the codes are one input of each family of the domain. Each batch has its own random numbers, so
-        that no batch depends on another.
+        `n` is the number of inputs to draw in all batches together, each batch with its own random numbers; None goes
+        through one input of each family of the domain instead.
         """
         if self.rows is not None:
             size = self.oracle.batch_size(len(self.rows))

@@ -82,7 +82,11 @@ class Directions(Finding):
     json_names: ClassVar = {"table": "directions"}
 
     def sentences(self) -> list[str]:
-        """Return sentences for the rows of the table with the smallest p-values, one for each."""
+        """Return one sentence for each of the up to `TOLD` rows of the table with the smallest adjusted p-values.
+
+        Rows of combinations count only if no row compares a single parameter. An empty table gives one sentence that
+        says so.
+        """
         if not len(self.table):
             return ["No case tells two sides apart."]
         told = self.table.sort_values("p_adjusted", kind="stable", na_position="last")
@@ -187,7 +191,11 @@ def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
 
 
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
-    """Yield all pairs of values of each sensitive parameter, if there are several, and all pairs of combinations."""
+    """Yield pairs of combinations of sensitive values and, with several sensitive parameters, of the values of each.
+
+    The pairs of one parameter, and those of combinations, are each at most `MOST_PAIRS`: those at the ends of most
+    found cases.
+    """
     *by_value, whole = map(list, groups_of(evidence.domain))
     for column, words in enumerate(by_value):
         yield from _most_found(evidence, evidence.domain.sensitive[column], words, column)
@@ -195,7 +203,11 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
 
 
 def _most_found(evidence: Evidence, compared: str, words: list[str], column: int | None) -> Iterator[_Pair]:
-    """Yield pairs of sides by number, at most `MOST_PAIRS`: those at the ends of most found cases."""
+    """Yield pairs of the values or combinations `words`, at most `MOST_PAIRS`: those at the ends of most found cases.
+
+    Without found cases they are the first pairs. `column` is the position of the sensitive parameter; None for
+    combinations.
+    """
     chosen: Iterable[Any] = itertools.islice(itertools.combinations(range(len(words)), 2), MOST_PAIRS)
     if math.comb(len(words), 2) > MOST_PAIRS and evidence.n_cases:
         ends, domain = evidence.oracle.ends(evidence.cases), evidence.domain

@@ -175,10 +175,10 @@ def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int, gaps: Flo
 
 
 class Mover:
-    """Moves of one parameter of given cases to another plausible value, while the others stay.
+    """Moves one parameter of given cases to plausible values of other inputs, while the other parameters stay.
 
-    Values are taken from other inputs: drawn from the density, real rows, or inputs of the domain. Linked columns move
-    by role: a woman takes from a husband the value "Wife", which plays his role under her sensitive value.
+    The other inputs are drawn from the density, real rows, or inputs of the domain. A linked column takes the other
+    input's role in the words of the case's own sensitive value: from a husband, a woman takes "Wife".
     """
 
     def __init__(self, evidence: Evidence, cases: Codes, rng: np.random.Generator) -> None:

@@ -381,6 +381,9 @@ class Pool:
 
     @cached_property
     def _unjudged(self) -> tuple[Codes, Codes]:
-        """Return inputs drawn from the whole population, as codes, and their coordinates; they are drawn once."""
+        """Draw `N_UNJUDGED` inputs from the whole population, once and without asking the model.
+
+        Return their codes and their coordinates on the region axes.
+        """
         codes = self.evidence.population.sample(N_UNJUDGED, self._rng)
         return codes, self.axes.coordinates(codes)

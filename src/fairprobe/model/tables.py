@@ -250,7 +250,10 @@ class Seen:
         return Table(changed, rows[:, changed])
 
     def _changed(self, rows: NDArray[Any]) -> Mask:
-        """Return a mask of the columns in which some row differs from the row with all parameters at level 0."""
+        """Return a boolean mask of the preprocessed matrix's columns: True where some row of `rows` is unlike `base`.
+
+        `base` is the preprocessed input with every parameter at level 0.
+        """
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
 

@@ -209,7 +209,10 @@ class CasePool:
         """Seconds left for all further searches for cases together."""
 
     def drawn(self, recipe: Recipe, rng: np.random.Generator) -> Codes:
-        """Return the codes of as many random cases as a recipe asks for, or of all if there are no more."""
+        """Search the model for cases that the pool lacks, and return the codes of random cases for a recipe.
+
+        They are as many as it asks for, or fewer if the search ends first; none if the recipe uses no cases.
+        """
         if not recipe.uses_cases:
             return self.codes[:0]
         n = recipe.n_cases(len(self.task.parts.fit))

@@ -134,7 +134,10 @@ def best_of(rounds: list[Round]) -> Round | None:
 
 
 def front_of(rounds: list[Round]) -> list[Round]:
-    """Return the rounds that no other beats in both `left` (remaining share) and accuracy, lowest `left` first."""
+    """Return the rounds that no other beats in both `left` (remaining share) and accuracy, lowest `left` first.
+
+    Of rounds with equal figures one is kept. A round with the same `left` as another but lower accuracy is dropped.
+    """
     front: list[Round] = []
     for each in sorted(rounds, key=lambda each: (each.left, -each.accuracy)):
         if not front or each.accuracy > front[-1].accuracy:

@@ -128,7 +128,10 @@ class StandIn:
         return self.ask_families(codes)[self.columns.domain.families.place(codes), np.arange(len(codes))]
 
     def giving(self, output: str) -> StandIn | None:
-        """Return a stand-in for another output of the model, such as "proba"; None if there is none."""
+        """Return a copy of this stand-in that answers with another output of the model, such as "proba".
+
+        None if the stand-in has no tables.
+        """
         return None if self.last is None else replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 

@@ -51,9 +51,9 @@ class Nearby(Strategy):
         return self.domain.allows(self.domain.completed(codes))
 
     def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
-        """Return the rows of these walkers with some columns changed, and the changed columns, by walker.
+        """Return a changed copy of the row of each walker (given by number), and the positions of the redrawn columns.
 
-        A column is given by its position in `columns`; -1 fills the places up to `max_changes`.
+        The positions, in `columns`, are by walker, filled up with -1. A redrawn value may equal the old one.
         """
         n, rng = len(walkers), self.rng
         # The columns with the highest weight times luck are a draw without replacement by the weights.
