@@ -233,7 +233,7 @@ def _refused(word: Any, rule: str, known: Sequence[Any]) -> SettingError:
 
 
 def _matching(word: Any, outcomes: Iterable[Any], as_text: bool) -> list[Any]:
-    """Return a list with the one outcome that a word names; empty if it names none, or as text more than one.
+    """Return a list with the one outcome that a word names; empty if it names none, or (as text) more than one.
 
     Truth values are neither numbers nor texts.
 

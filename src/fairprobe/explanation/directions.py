@@ -181,7 +181,11 @@ class _Pair(NamedTuple):
 
 
 def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
-    """Return sets of groups: one of values for each of several sensitive parameters, then one of combinations."""
+    """Return the groups to compare: for each sensitive parameter its values, then the combinations of all parameters.
+
+    Each set of groups is a dict from a group in words to the positions of its members in the family. With one sensitive
+    parameter, there is only the set of combinations.
+    """
     sets, combinations = [], domain.combinations
     for column, name in enumerate(domain.sensitive if len(domain.sensitive) > 1 else ()):
         alone, own = domain.with_sensitive([name]), combinations[:, column]
@@ -277,7 +281,7 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
 
 
 def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
-    """Return the number of cases, by the two sides' outcomes, in which these differ and both sides' members exist."""
+    """Return the number of cases by the outcomes of two sides, over the cases in which both exist and they differ."""
     if not len(judgement.codes):
         return Counter()
     each, sides = np.arange(len(judgement.codes)), pair.members(domain, judgement.codes)

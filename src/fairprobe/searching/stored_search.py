@@ -85,7 +85,7 @@ class StoredSearch:
     # For the engine
 
     def load(self, shard: int) -> Trace | None:
-        """Return the stored trace of a finished shard, or of a cut one if the limits are the same; otherwise None."""
+        """Return the stored trace of a finished shard, or of a cut one if the limits are the same; None otherwise."""
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         finished = self._read(name)
         if finished is not None and self._is_affordable(finished):

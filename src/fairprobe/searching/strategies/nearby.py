@@ -15,7 +15,7 @@ AGAIN = 0.5
 
 
 class Nearby(Strategy):
-    """Walkers that each stay with their row and change up to `max_changes` columns of it, drawn anew in each trial."""
+    """Walkers that each keep their row and propose it with 1 to `max_changes` columns redrawn in each trial."""
 
     starts_anywhere = True
 
