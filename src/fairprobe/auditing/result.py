@@ -122,7 +122,7 @@ class Audit(Result):
         _write(path, f"{text}\n")
 
     def to_html(self, path: str | PathLike[str]) -> None:
-        """Write the report as one HTML file that needs no other."""
+        """Write the report as one HTML file, which loads no other file."""
         _write(path, render(self.content, "html"))
 
     def to_markdown(self, path: str | PathLike[str]) -> None:
@@ -189,7 +189,8 @@ class RunFolder:
     def note(self, attempt: Attempt) -> list[Attempt]:
         """Append an attempt to the list in the folder, and return all attempts on its model and data for the report.
 
-        An attempt is recorded before its outcome is known and again with it, so that a broken-off attempt counts too.
+        An attempt is recorded before its outcome is known and again with the outcome, so that an interrupted attempt
+        counts too.
         """
         known = self._read()
         is_new = attempt["outcome"] != UNFINISHED or _identity(attempt) not in map(_identity, known)

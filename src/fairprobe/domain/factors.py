@@ -43,10 +43,11 @@ MOST_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Bins(WithoutTables):
-    """A parameter's levels divided into bins, each a run of places. Levels without an order are first put in one.
+    """A parameter's levels divided into bins, each a run of places.
 
-    Within a bin, a level's probability mixes its frequency among the rows with equal probability for all levels. The
-    weights are fitted to the data, so that numbers that recur (a capital gain of 7,688) are more likely than others.
+    A place is a level or, for levels without an order, the rank of a level by its number of rows. Within a bin, a
+    level's probability mixes its frequency among the rows with equal probability for all levels. The weights are fitted
+    to the data, so that numbers that recur (a capital gain of 7,688) are more likely than their neighbours.
     """
 
     n_levels: int
@@ -107,7 +108,7 @@ class Bins(WithoutTables):
 
     @cached_property
     def _tables(self) -> tuple[Codes, Floats] | None:
-        """Two tables by code, its bin and its log probability within this bin; None if there are too many codes."""
+        """Two tables by code, its bin and its log probability within the bin; None for more than `MOST_TABLE` codes."""
         if self.n_levels > MOST_TABLE:
             return None
         levels = np.arange(self.n_levels)
@@ -131,7 +132,7 @@ class Bins(WithoutTables):
         return np.log((counts + self.strength / self.sizes[bins]) / (self.rows[bins] + self.strength))
 
     def draw(self, bins: Codes, rng: np.random.Generator) -> Codes:
-        """Return, for each of the given bins, the code of one of its levels, drawn by their probabilities."""
+        """Return, for each of the given bins, the code of one of its levels, drawn by the levels' probabilities."""
         draws = rng.random((2, len(bins)))
         rows = self.rows[bins]
         ends = np.cumsum(self.counts)
@@ -162,9 +163,10 @@ def _places(order: Codes | None, levels: Codes) -> Codes:
 
 
 def _runs(levels: Codes, counts: Codes, n_levels: int, missing: bool) -> Codes:
-    """Return the first level of each bin of an ordered parameter; a frequent level has a bin of its own.
+    """Return the first level of each bin of an ordered parameter.
 
-    The other bins have about equal numbers of rows.
+    A level with a share of the rows of at least 1 / `MOST_BINS`, and the missing level, has a bin of its own. All other
+    bins have about equal numbers of rows, at least `LEAST_ROWS`.
     """
     n = counts.sum()
     spike = (counts * MOST_BINS >= n) | (missing & (levels == n_levels - 1))
@@ -185,8 +187,8 @@ class Factor(WithoutTables):
     """The columns (parents) whose bins another column's bins depend on, the most informative first. Where rows are few,
     the last ones matter less."""
     strengths: tuple[float, ...]
-    """Prior weights, in rows, one for no parent, then one for each parent added. A distribution is mixed with the one
-    without its last parent, which has this weight."""
+    """Prior weights, in rows, one for no parent, then one for each parent added. A distribution is mixed with that
+    without its last parent, and this is the weight of the latter."""
     counts: Codes
     """The number of rows of data, by bin of each parent in their order, then bin of the child column."""
 
@@ -267,8 +269,8 @@ class _Learner:
     def find_parents(self, most: int) -> None:
         """Choose at most `most` parents of each column.
 
-        The first parents are those of the tree of Chow and Liu. Then the best parent of all is added again and again,
-        while its gain is enough.
+        The first parents are those of the tree of Chow and Liu. Then the parent with the largest gain is added, one
+        after the other, while the gain is above `LEAST_GAIN` for each row.
         """
         n, least = len(self._sizes), LEAST_GAIN * len(self._bins)
         self._scores = [self.learn(column, [])[1] for column in range(n)]

@@ -60,10 +60,12 @@ NAMES = "age birth birthdate birthday born citizenship country dob ethnic ethnic
 """Words in the name of a column that stays unchanged unless the user says what stays; from the design."""
 
 MATCHED = 3
-"""First part of the spawn keys of the random streams, so that other results with the same seed have others."""
+"""First part of the spawn keys of the random streams, so that they differ from those of estimates and searches with the
+same seed; chosen."""
 
 TOLD_APART = 0.1
-"""Excess of an area under the curve, above that of kept columns alone, from which groups are told apart; chosen."""
+"""Largest difference between two areas under the curve (of all columns, and of kept columns alone) of a classifier of
+the groups, up to which the groups count as not told apart; chosen."""
 
 REPRODUCED = 0.8
 """Smallest part of the observed difference that twins must reproduce to be left without a remark; from the design."""

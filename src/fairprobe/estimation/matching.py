@@ -43,9 +43,9 @@ FEWEST_SMOOTH, MOST_ALIKE = 20, 0.1
 """Smallest number of values of a smooth number, and largest part of the rows with one value; chosen."""
 
 LEAN, MOST_LEAN = 0.5, 300.0
-"""Weight, in rows, of the distribution of all rows in that of a group, and the largest weight of what is expected of a
-group given the bins of others. Chosen: with more, groups that differ for some people only would be made alike; with
-less, a placebo flips more."""
+"""Weight, in rows, with which a group's distribution of a column leans on that of both groups together; `MOST_LEAN` is
+the largest learned weight for its distribution given other columns. Chosen: with more, groups that differ for some
+people only would be made alike; with less, a placebo flips more."""
 
 RARE = 0.01
 """Number of rows with a pair of bins, as a part of that expected by chance, up to which the pair counts as impossible;

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLES = 1
-"""First part of the spawn keys of an estimate's random streams, so that a search with the same seed has others."""
+"""First part of the spawn keys of an estimate's random streams, so that they differ from those of a search with the
+same seed."""
 
 FEW = 256
 """Number of real rows, spread over all, on whose families the rounding of the model's outputs is measured; chosen."""

@@ -35,8 +35,8 @@ SURPRISING = 0.05
 """Largest adjusted p-value at which a sentence says that chance alone does not explain a direction; chosen."""
 
 MOST_PAIRS = 200
-"""Largest number of compared pairs of sensitive values; if there are more, those at the ends of most found cases are
-kept. Chosen."""
+"""Largest number of compared pairs of values of a sensitive parameter, and of combinations. If there are more pairs,
+those at the ends of most found cases are compared. Chosen."""
 
 MOST_BARS = 12
 """Largest number of bars in the drawing of directions; chosen."""

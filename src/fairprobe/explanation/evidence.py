@@ -46,7 +46,7 @@ class Budget:
     oracle: Oracle
     max_queries: int
     reserved: int = 0
-    """Number of queries that are kept for other findings."""
+    """Number of queries that this budget must leave for other findings."""
 
     @property
     def cost(self) -> int:

@@ -52,7 +52,7 @@ FARTHEST = 0.5
 difference; chosen."""
 
 MOST_PAIRS = 100
-"""Largest number of pairs of groups that are compared; those with the largest differences are kept. Chosen."""
+"""Largest number of pairs of groups that are compared in a region: those whose outputs differ most. Chosen."""
 
 ROWS_PART = 0.2
 """Largest fraction of the remaining queries that is spent on the rows inside a region; chosen."""

@@ -26,7 +26,8 @@ from fairprobe.standins import Screen
 from fairprobe.store import Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
-"""Largest number of rows kept whose output differed when asked again, to find the reason. Chosen."""
+"""Largest number of rows of a shard that are stored, of those whose output differed when asked again, to find the
+reason. Chosen."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 AGAIN = 0.5
-"""Probability that a walker changes its row in the columns that last gave a case, if any, instead of others. Chosen."""
+"""Probability that a walker with a case redraws the columns whose change last gave it a case, instead of random
+columns. Chosen."""
 
 
 class Nearby(Strategy):
