@@ -229,7 +229,10 @@ class Density:
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """Remarks on what limits the use of this density: few held-out rows, or many rows that were left out."""
+        """Remarks on what limits the use of this density.
+
+        They are on fewer than `FEW_HELD_OUT` held-out rows, and on more than a tenth of the rows left out.
+        """
         remarks = []
         n = len(self.held_out)
         if n < FEW_HELD_OUT:

@@ -567,7 +567,7 @@ def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -
 
 
 def check_combinations(domain: Domain) -> None:
-    """Refuse a sensitive parameter with fewer than two values, or too many combinations of sensitive values."""
+    """Refuse a sensitive parameter with fewer than two values, and more than `MAX_COMBINATIONS` combinations."""
     levels = {name: domain[name].levels for name in domain.sensitive}
     for name, n in levels.items():
         if n < 2:

@@ -308,7 +308,8 @@ class _Learner:
 def learned(bins: Codes, sizes: Sequence[int], most_parents: int = MOST_PARENTS) -> list[Factor]:
     """Return one factor for each column of a table of bins (by row, then column), sorted so that parents come first.
 
-    `sizes` has the number of bins of each column. With at most one parent for each column, the factors form a tree.
+    `sizes` has the number of bins of each column. Parents are chosen by up to `MOST_ROWS` rows; the factors are learned
+    from all rows. With at most one parent for each column, the factors form a tree.
     """
     some = bins[np.linspace(0, len(bins) - 1, MOST_ROWS).astype(np.int64)] if len(bins) > MOST_ROWS else bins
     learner = _Learner(some, sizes)

@@ -243,7 +243,7 @@ class Column:
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
     """Return the columns of a frame, divided into atoms, that mined rules can name.
 
-    Derived parameters, listed parameters with very many values, and names with a backtick are left out.
+    Derived parameters, listed parameters with more than `MOST_NAMED` values, and names with a backtick are left out.
     """
     kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
     return [column_of(p, frame[p.name]) for p in kept if not (_is_listed(p) and p.levels > MOST_NAMED)]
@@ -355,7 +355,7 @@ def _dependency(source: _Numbered, target: _Numbered, standard: Standard) -> Can
 def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
     """Return True if `mapping` has an entry for every value of its source parameter, missing values aside.
 
-    Values that are not compared count too.
+    Values that are not compared count too. False for a source with more than `MOST_VALUES` values.
     """
     if source.levels > MOST_VALUES + 1:
         return False

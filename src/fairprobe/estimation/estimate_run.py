@@ -163,7 +163,10 @@ class EstimateRun:
         return survey.shares("exact")
 
     def _solved(self) -> list[Share] | None:
-        """Return exact shares, computed from the model's structure; None if that fails or takes too many steps."""
+        """Return exact shares, computed from the model's structure; None if that fails or would take too many steps.
+
+        The reason for None is recorded as the shares' `detail`.
+        """
         domain, settings, survey, asker = self.population.domain, self.settings, self.survey, self.population.asker
         if asker.output != "label":
             limit = f"over the {settings.exact_limit:,} that are enumerated"

@@ -77,10 +77,10 @@ class Column:
     """For each value, by its number, the position of the first row that has it."""
     has_missing: bool
     fine: Codes
-    """Number of the bin of each row's value, of at most `FINE` bins; a missing value has a bin of its own, the last."""
+    """Number of the bin of each row's value: at most `FINE` bins of known values, and a last one of missing values."""
     coarse: Codes
-    """Number of the bin of each row's value, of at most `COARSE` bins (`COARSE_NAMES` for a category); a missing value
-    has a bin of its own, the last."""
+    """Number of the bin of each row's value: at most `COARSE` bins of known values (`COARSE_NAMES` for a category), and
+    a last one of missing values."""
 
     @classmethod
     def of(cls, parameter: Parameter, values: pd.Series) -> Column:

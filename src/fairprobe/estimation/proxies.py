@@ -173,7 +173,8 @@ def _without_copies(X: pd.DataFrame) -> pd.DataFrame:
 def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
     """Return the values of a sensitive column to predict, each with a mask of its rows; of two values, only one.
 
-    Rare values are left out. Of a number with many values, the only target is to be above the median.
+    A value is left out if fewer than `FEWEST` rows have it, or fewer lack it. Of a number with more than `FEW_VALUES`
+    values, the only target is to be above the median.
     """
     import pandas as pd
 
@@ -195,9 +196,10 @@ def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
 
 
 def _binned(column: pd.Series[Any]) -> Codes:
-    """Return a column as bin numbers from 0 on: one bin for each value, or quantiles of a number with many values.
+    """Return a column as bin numbers from 0 on, by row: each value is a bin.
 
-    Numbers keep their order; missing values are in the last bin.
+    A number with more than `MOST_BINS` values has as many quantiles as bins. Numbers keep their order; missing values
+    are in the last bin.
     """
     import pandas as pd
 

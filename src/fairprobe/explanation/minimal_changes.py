@@ -235,9 +235,9 @@ class MinimalChanges:
             active = self.distance < before
 
     def _scan(self, which: Codes, column: int, n_ordered: int, both_sides: bool) -> None:
-        """Move one coordinate of some inputs as near to the origin as possible while the others stay.
+        """Move one coordinate of some inputs as near to the origin as possible while the other coordinates stay.
 
-        In a coordinate without order, only the origin itself is nearer.
+        Up to `FEW` values are tried at a time. In a coordinate without order, only the origin itself is nearer.
         """
         which = which[self.values[which, column] != self.origin[which, column]]
         value, origin = self.values[which, column], self.origin[which, column]

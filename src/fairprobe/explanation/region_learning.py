@@ -74,7 +74,9 @@ LEAST_DRAWN = 20
 def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
     """Return at most `max_regions` boxes (regions) that cover the cases of the population, in no order.
 
-    The list is empty if no judged input is a case. The inputs judged for it are added to the pool.
+    First, up to `N_POPULATION` inputs of the population are judged. Then up to `N_EACH` are judged in each of
+    `N_LOOKED_INTO` boxes from slices through cases, and around them. All judged inputs are added to the pool. The list
+    is empty if none of them is a case.
     """
     evidence, axes = pool.evidence, pool.axes
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
@@ -162,7 +164,7 @@ class _Worth:
     def of_trees(self) -> list[Box]:
         """Return boxes for the nodes of shallow trees fitted to the pool that have a positive worth, highest first.
 
-        They are at most `N_CANDIDATES`.
+        There is a tree for each of `N_LEAVES`, its largest number of leaves. The boxes are at most `N_CANDIDATES`.
         """
         from sklearn.tree import DecisionTreeClassifier
 

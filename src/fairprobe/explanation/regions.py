@@ -360,7 +360,11 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> li
 
 
 def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
-    """Draw up to `n` inputs of each region from the population, as codes, one array for each region."""
+    """Draw up to `n` inputs of each region from the population, as codes, one array for each region.
+
+    Where regions cannot be drawn from directly, at most about `MOST_DRAWN` inputs of the whole population are drawn,
+    and those inside a region are taken.
+    """
     population, rng = evidence.population, evidence.rng("measuring")
     if population.density is None:
         parts = [population.domain.part(axes.rules(box)) for box in boxes]
@@ -410,9 +414,10 @@ def _measured(
 
 
 def _why_few(n: int, n_drawn: int, n_wanted: int) -> str | None:
-    """Return the name of the remark on why only `n` comparable inputs of a region were judged; None if all were.
+    """Return the name of the remark on why only `n` comparable inputs of a region were judged; None if none is lacking.
 
-    Few of the inputs drawn from the population lie in it, the budget was too small, or few inputs are comparable.
+    The reasons are, in this order: fewer inputs of the region were drawn than wanted; the budget was too small for
+    `N_MEASURED`; not all drawn inputs are comparable.
     """
     if n_drawn < n_wanted:
         return "thin-regions"

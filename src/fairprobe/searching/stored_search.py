@@ -113,7 +113,10 @@ class StoredSearch:
         return sent + 2 * len(self._job.domain.families) * largest <= most
 
     def save(self, shard: int, result: Trace) -> None:
-        """Store the trace of a shard that is finished, or that a limit other than time cut short."""
+        """Store the trace of a shard that is finished, or that a limit other than time cut short; else store nothing.
+
+        A cut trace is stored with the limits, because it can be used under the same limits only.
+        """
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         self._n_sent[shard] = result.n_sent
         content = content_of(result, self._job.domain)

@@ -35,11 +35,14 @@ class Clustered(NamedTuple):
 
     @property
     def is_few(self) -> bool:
-        """Return True if there are too few groups or effective rows for an interval that can support a verdict."""
+        """True if there are fewer than `FEWEST_GROUPS` groups or `FEWEST_EFFECTIVE` effective rows.
+
+        The interval then cannot support a verdict.
+        """
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
     def remarks(self) -> Iterator[Remark]:
-        """Yield a remark if there are too few groups or effective rows to pass a limit."""
+        """Yield a remark if there are fewer than `FEWEST_GROUPS` groups or `FEWEST_EFFECTIVE` effective rows."""
         if self.is_few:
             told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
             fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"

@@ -38,7 +38,10 @@ def lower_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
 
 
 def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """Return the exact one-sided upper bound of a share of n inputs with `hits` hits; without hits, about 3 / n."""
+    """Return the exact one-sided upper bound of a share of n inputs with `hits` hits.
+
+    Without hits, it is about 3 / n at a confidence of 95%.
+    """
     return _plain(exact_upper(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
