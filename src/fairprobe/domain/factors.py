@@ -45,9 +45,10 @@ MOST_ROWS = 20_000
 class Bins(WithoutTables):
     """A parameter's levels divided into bins, each a run of places.
 
-    A place is a level or, for levels without an order, the rank of a level by its number of rows. Within a bin, a
-    level's probability mixes its frequency among the rows with equal probability for all levels. The weights are fitted
-    to the data, so that numbers that recur (a capital gain of 7,688) are more likely than their neighbours.
+    A place is a level or, for many levels without an order, a position in a list with the most frequent levels first.
+    Within a bin, a level's probability mixes its frequency among the rows with equal probability for all levels. The
+    weights are fitted to the data, so that numbers that recur (a capital gain of 7,688) are more likely than their
+    neighbours.
     """
 
     n_levels: int

@@ -60,7 +60,7 @@ class Families:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if every member of every family exists, is allowed, and is another row to the model.
+        """Return True if every member of every family exists, is allowed, and is a row of its own to the model.
 
         It is so in a domain without constraints, links and hidden parameters.
         """

@@ -75,8 +75,8 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
     """Return the numerical resolution: twice the largest difference of a row's output over batch sizes; 0 for labels.
 
     The model is asked about the rows given, or else about inputs of the domain. Differences of more than the part
-    `ROUNDING` of the largest output do not count: `unsteadiness` reports them. `limit` is the largest number of
-    queries.
+    `ROUNDING` of the largest output do not count: `unsteadiness` reports them. `limit` is the number of queries
+    available; None for no limit.
     """
     n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
     if asker.output == "label" or not n or (rows is not None and not len(rows)):

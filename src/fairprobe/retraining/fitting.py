@@ -89,7 +89,7 @@ class Fitter:
         return fitted
 
     def fit_some(self, rows: LabelledRows) -> Any:
-        """Fit models to 1,000 and 4,000 of the rows, or all if there are fewer, to time them; return the last model."""
+        """Fit models to some rows (1,000 and 4,000, or all if there are fewer) to time them; return the last model."""
         firsts = np.unique(rows.labels, return_index=True)[1]  # no classifier is fitted to one label
         for n in sorted({min(len(rows), n) for n in _TRIALS}):
             spread = np.linspace(0, len(rows) - 1, n).astype(np.int64)

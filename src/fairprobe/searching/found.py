@@ -183,10 +183,10 @@ class Found(CaseTables, Result):
 
     @cached_property
     def origins(self) -> pd.DataFrame | None:
-        """The start row of each case: its index among the given rows, and the number of changed values; None without.
+        """The start row of each case, by its index among the given rows, and the number of changed values.
 
         With `max_changes`, it is the row that was changed into the case. Otherwise it is the row with the smallest
-        Gower `distance`, which is the mean of the distances in the columns.
+        Gower `distance`, which is the mean of the distances in the columns. None if no rows were given.
         """
         import pandas as pd
 

@@ -66,7 +66,8 @@ class Region(Domain):
 
         `before` and `after` are the log probabilities of the inputs before and after each move, and `codes` the inputs
         after it. A move to a less likely input is made with the ratio of the two as its probability. Otherwise most
-        walkers would end at unlikely inputs, because there are more of them.
+        walkers would end at unlikely inputs, because there are more of them. No move leads to a forbidden input, or to
+        one below `floor`.
         """
         may = (after >= self.floor) & (after - before >= np.log(rng.random(len(after))))
         may[may] = self.whole.allows(codes[may])

@@ -136,10 +136,11 @@ class Anchored(Strategy):
         self._likely = None
 
     def _renew(self) -> None:
-        """Move walkers that are lost or repeat visited inputs to where another walker found a case in the last trial.
+        """Move walkers that are lost to where another walker found a case in the last trial.
 
         A walker is lost after more than `MOST_MISSES` trials in a row without a case. With `diversify`, walkers at
-        visited inputs or in crowded cells are moved too. Then all are copied, until there are `n_walkers`.
+        visited inputs and, without a density, in crowded cells are moved too. Then all are copied, until there are
+        `n_walkers`.
         """
         leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
         if self.settings.diversify:
