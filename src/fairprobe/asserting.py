@@ -179,7 +179,10 @@ def _replayed(run: AuditState, file: Path, domain: Domain, question: Question) -
 
 
 def _worth_keeping(run: AuditState, replayed: Replayed | None) -> pd.DataFrame:
-    """Return the cases to save: those that still hold, newly found, unsure and fixed ones, up to `MOST_SAVED`."""
+    """Return the distinct cases to save, at most `MOST_SAVED` in all.
+
+    They are taken in this order: those that still hold, newly found ones, unsure ones, fixed ones.
+    """
     import pandas as pd
 
     old = (CaseStatus.HOLDS, CaseStatus.UNSURE, CaseStatus.FIXED)

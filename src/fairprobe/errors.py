@@ -58,7 +58,7 @@ class InputError(FairprobeError, ValueError):
 
 
 class DomainError(InputError):
-    """Raised if a parameter, a domain or a domain file breaks a rule."""
+    """Raised if the definition of a parameter, a domain or a domain file is invalid."""
 
 
 class DataError(InputError):

@@ -73,7 +73,7 @@ class Judgement:
 
     @property
     def unsure(self) -> Mask:
-        """Boolean mask of the inputs for which the model gave them or a twin another output when asked again."""
+        """Boolean mask of the inputs for which the model, asked again, gave them or a twin another output."""
         return np.asarray(np.zeros_like(self.hits) if self.contradicted is None else self.contradicted.any(axis=0))
 
     @property
@@ -164,7 +164,7 @@ class Oracle:
         return (Remark("stochastic-model", text),)
 
     def by(self, asker: Answering) -> Oracle:
-        """Return an oracle, which judges inputs, with this threshold and another asker; it asks nothing twice."""
+        """Return an oracle that judges by the answers of another asker, with this threshold; it asks nothing twice."""
         return Oracle(asker, self.threshold, self.resolution)
 
     def batch_size(self, n_inputs: int) -> int:
@@ -192,9 +192,8 @@ class Oracle:
     def judge_batches(self, codes: Codes) -> Judgement:
         """Return the judgement of any number of inputs: outputs, gaps, and which are discriminatory.
 
-        They are sent to the model in batches.
-
-        An empty batch, which many models refuse, is not sent.
+        The inputs are sent to the model in batches. Without inputs, nothing is sent, because many models refuse an
+        empty batch.
         """
         if not len(codes):
             none = np.zeros((len(self.families), 0), dtype=bool)
@@ -224,8 +223,8 @@ class Oracle:
     def judge_anew(self, codes: Codes) -> Judgement:
         """Return the judgement of inputs by new answers, not cached ones; with `asks_twice`, each is judged twice.
 
-        Marked in `contradicted` are family members whose second output differs, and all members of inputs that are hits
-        only once.
+        Hits are then inputs that are discriminatory both times. `contradicted` marks family members whose second output
+        differs, and all members of inputs that are hits only once.
         """
         once = self.by(self.asker)
         with self.asker.afresh():
@@ -276,9 +275,8 @@ class Oracle:
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
         """Return, for each outcome, a mask by combination of sensitive values, then input: True where it occurs.
 
-        An outcome is a label, the position of the likeliest class, or "lowest" or "highest" for other numbers.
-
-        Several members of a family may have one outcome.
+        An outcome is a label, the position of the likeliest class, or "lowest" or "highest" for other numbers. More
+        than one member of a family may have an outcome.
         """
         if self.is_label:
             import pandas as pd
@@ -397,7 +395,8 @@ def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_
 def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes, Codes]:
     """Return two arrays by input: the numbers of the combinations of sensitive values at the ends of the largest gap.
 
-    The first is the input's own combination if it is one of the two, otherwise the first in domain order.
+    Only allowed combinations are considered. The first array has the input's own combination if it is one of the two,
+    otherwise the first in domain order.
     """
     columns = np.arange(len(own))
     low = np.where(present, outputs, np.inf) if present is not None else outputs

@@ -197,9 +197,10 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
 
 
 def choose_populations(run: AuditState) -> None:
-    """Set `run.populations` to the requested populations, the one that the limit binds first.
+    """Set `run.populations` to the requested populations; the one that the limit binds comes first.
 
-    Without a request, all that the data allow are chosen. A population that they do not allow raises a SettingError.
+    Without a request, it chooses all populations that the data allow. A requested population that they do not allow
+    raises a SettingError.
     """
     asked = run.settings.populations
     density = run.fit_density() if asked is None or "density" in asked else None
@@ -291,7 +292,7 @@ def _roots(model: Any) -> set[str]:
 
 
 def _parts(of: Any) -> Sequence[Any]:
-    """Return the objects that an object holds, or that a function refers to; none for a class or a module."""
+    """Return the objects that an object holds, or that a function refers to; empty for a class or a module."""
     if isinstance(of, FunctionType):
         named = [of.__globals__[name] for name in _names(of.__code__) if name in of.__globals__]
         return [*named, *(of.__closure__ or ()), *(of.__defaults__ or ())]

@@ -168,7 +168,7 @@ def limitations(run: AuditState) -> list[str]:
 
 
 def every_share(run: AuditState) -> Iterator[tuple[Share, bool]]:
-    """Yield each share by linked and by plain twins, with True if it is about all sensitive parameters together."""
+    """Yield all shares, by linked and by plain twins, each with True if it is of all sensitive parameters together."""
     for shares in run.sets.values():
         for share in reversed(shares):
             for side in share.sides:
@@ -313,9 +313,10 @@ def cases(run: AuditState) -> list[dict[str, Any]]:
 
 
 def _origin(found: Found, place: int) -> dict[str, Any] | None:
-    """Return a dict on the real row nearest to a case: its index, the number of changed values, and the distance.
+    """Return a dict on the start row of a case: its index, the number of changed values, and the distance.
 
-    With a limit on changes, it is the row that was changed into the case. It is None if the search had no rows.
+    With a limit on changes, it is the row that was changed into the case, else the nearest row. None if the search had
+    no rows.
     """
     if found.origins is None:
         return None

@@ -39,7 +39,8 @@ FACTORS = (0.5, 2.0)
 def measure_shares(run: AuditState) -> None:
     """Measure the shares of each population and add them to the state.
 
-    The first population is the one that the limit binds. If it fails, the error is raised; others leave a remark.
+    The first population is the one that the limit binds. An error in it is raised; for any other population, it becomes
+    a remark. Further populations are left out if no twins differ to the model.
     """
     for name, population in run.populations.items():
         if run.sets and _nothing_differs(run.domain):
@@ -57,9 +58,9 @@ def measure_shares(run: AuditState) -> None:
 
 
 def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> list[Share]:
-    """Return the shares of a population, one for each set of sensitive parameters; the last is for all together.
+    """Return the shares of a population, one for each set of sensitive parameters, the set of all parameters last.
 
-    `changes` replace arguments of `breakdown`, which measures them.
+    `changes` replace arguments of `breakdown`, which measures the shares.
     """
     settings = run.settings
     some = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "rows_are", "seed")

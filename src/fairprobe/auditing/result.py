@@ -122,7 +122,7 @@ class Audit(Result):
         _write(path, f"{text}\n")
 
     def to_html(self, path: str | PathLike[str]) -> None:
-        """Write the report as one HTML file that needs no other."""
+        """Write the report as one HTML file, which loads no other file."""
         _write(path, render(self.content, "html"))
 
     def to_markdown(self, path: str | PathLike[str]) -> None:
@@ -189,7 +189,8 @@ class RunFolder:
     def note(self, attempt: Attempt) -> list[Attempt]:
         """Append an attempt to the list in the folder, and return all attempts on its model and data for the report.
 
-        An attempt is recorded before its outcome is known and again with it, so that a broken-off attempt counts too.
+        An attempt is recorded before its outcome is known and again with the outcome, so that an interrupted attempt
+        counts too.
         """
         known = self._read()
         is_new = attempt["outcome"] != UNFINISHED or _identity(attempt) not in map(_identity, known)
@@ -199,7 +200,11 @@ class RunFolder:
         return [told(each, is_this=_identity(each) == _identity(attempt)) for each in ours]
 
     def _append(self, attempt: Attempt) -> None:
-        """Append an attempt in one write, so that two simultaneous audits do not mix their lines."""
+        """Append one audit attempt as a line of JSON to the folder's list of attempts.
+
+        An unfinished last line is ended first. It is a single write, so that two simultaneous audits do not mix their
+        lines.
+        """
         path = self.path / ATTEMPTS
         try:
             with open(path, "ab+", buffering=0, opener=_own) as file:

@@ -135,7 +135,8 @@ def danger_of(argument: Argument, value: Any, file: Path, *, is_named: bool = Tr
 def _is_file(argument: Argument, value: str, file: Path) -> bool:
     """Return True if the value of `model` or `domain` in a config file is the path of a file.
 
-    False means an address, a program or an object in Python. The loader decides in the same way.
+    Any value without a colon gives True, whether or not such a file exists. False means an address, a program or an
+    object in Python. The loader decides in the same way.
     """
     if ":" not in value:
         return True

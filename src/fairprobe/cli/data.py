@@ -100,7 +100,10 @@ class Source:
         return read_frame(str(self.data), self.missing or ())
 
     def cases(self, path: str) -> pd.DataFrame:
-        """Return a table of cases that fairprobe wrote, without the apostrophes that it put before some texts."""
+        """Read a file of cases that fairprobe wrote, and return its table without the apostrophes put before texts.
+
+        A Parquet file has none, and is returned as it is.
+        """
         if path.lower().endswith(".parquet"):
             return read_frame(path)
         return restored(read_frame(path, self.missing or ()))
@@ -442,6 +445,9 @@ def _step(text: str) -> int | float:
 
 
 def _bare(text: str) -> str:
-    """Return a name or value without spaces and quotes around it, with hidden separators restored."""
+    """Return a name or value without outer spaces and one pair of matching quotes.
+
+    Separators that the caller hid before splitting the text are restored.
+    """
     text = text.strip().translate(SHOWN)
     return text[1:-1] if len(text) > 1 and text[0] in QUOTES and text[-1] == text[0] else text

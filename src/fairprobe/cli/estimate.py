@@ -166,9 +166,10 @@ class Estimate(Command):
     # The work
 
     def work(self) -> None:
-        """Estimate one population after the other, then write rows and plot.
+        """Estimate the share of discriminatory inputs in each population, then write the files.
 
-        Finished shares are kept after a failure or an interruption.
+        The shares are judged by `max_share` if it is given. The files are the discriminatory rows and the convergence
+        plot. If an estimate fails or is interrupted, no file is written, but finished shares stay in the output.
         """
         if self.keywords["matched"]:
             arguments = {name: given for name, given in {**self.keywords, **self.beside}.items() if given is not None}

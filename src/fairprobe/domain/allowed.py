@@ -42,8 +42,8 @@ from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.values import plain_or_none
 
 MOST_LEVELS = 4_000_000
-"""Largest number of levels of a parameter whose levels are tabulated one by one; chosen. A larger parameter is cut at
-the constants in rules."""
+"""Largest number of levels of a parameter that are tabulated one by one; chosen. A larger parameter is cut at the
+constants in rules."""
 
 MOST_STATES = 20_000
 """Largest number of states (sets of rules that remain) after one step of a table of allowed inputs; chosen."""
@@ -64,7 +64,10 @@ class TooManyError(Exception):
 
 @dataclass(frozen=True)
 class Variable:
-    """A parameter divided into cells: runs of levels that no rule tells apart. Rules see a cell's first level."""
+    """A parameter divided into cells: runs of levels within which no rule changes its value.
+
+    Rules are evaluated at the first level of each cell.
+    """
 
     column: int
     n_levels: int
@@ -91,9 +94,10 @@ class Variable:
 
 
 def make_variable(column: int, parameters: Sequence[Parameter], rules: Sequence[Formula]) -> Variable:
-    """Return a parameter, given by its position, divided into cells (runs of levels that no rule tells apart).
+    """Return the parameter at position `column` as a `Variable`: its levels divided into cells.
 
-    `rules` are the rules about the parameter and those derived from it.
+    Within a cell no rule changes its value. With at most `MOST_LEVELS` levels each level is a cell; a larger parameter
+    is cut at the constants in `rules`, which are those about the parameter and about the ones derived from it.
     """
     parameter = parameters[column]
     named = frozenset().union(*map(names_in, rules))
@@ -190,7 +194,7 @@ class Block:
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """Return the number of ways to give the other parameters allowed values, by step, then state before the step.
+        """By step, then state before it, the number of ways to give the block's remaining parameters allowed values.
 
         A state is the set of rules that remain. The last list is for the ends: 1 for each allowed one, else 0.
         """
@@ -205,9 +209,9 @@ class Block:
         return self._alive.take(self.end(codes))
 
     def end(self, codes: Codes) -> Codes:
-        """Return, for each input, the place in `ends` of the state (set of rules that remain) that its values lead to.
+        """Return, for each input, the position in `ends` of the state (set of remaining rules) that its values lead to.
 
-        It is the last place if the rules are broken in every case.
+        It is the last position if the rules are broken in every case.
         """
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
@@ -239,7 +243,7 @@ class Block:
     def _ends(self, place: int, state: int) -> NDArray[Any]:
         """Return the cumulative numbers of allowed combinations by atom, from one state before the step at `place`.
 
-        They are fractions of the total if it does not fit into 64 bits.
+        They are fractions of the total if the total does not fit into 64 bits.
         """
         if (place, state) not in self._known_ends:
             step, after = self.steps[place], self.counts[place + 1]
@@ -280,10 +284,11 @@ class Block:
 
 
 def _edges(table: Codes, leads_on: Mask) -> tuple[Mask, Codes, Codes]:
-    """Return the edges of one step of a table: pairs of a state and a next state that `leads_on` to an allowed end.
+    """Return the edges of one step of a table: pairs of a state and a next state that leads on to an allowed end.
 
-    The result has, for each edge, a boolean mask of the atoms whose values lead along it, the state, and the next one.
-    Edges are sorted by state.
+    `leads_on` is a mask of these next states. The result has three arrays by edge, sorted by state: a boolean mask of
+    the atoms whose values lead along it, the state, and the next state. Raise a TooManyError for more than
+    `MOST_ENTRIES` entries.
     """
     source, atom = np.nonzero(leads_on[table])
     pairs, numbers = np.unique(source * len(leads_on) + table[source, atom], return_inverse=True)
@@ -295,7 +300,10 @@ def _edges(table: Codes, leads_on: Mask) -> tuple[Mask, Codes, Codes]:
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[Step, list[State]]:
-    """Return a parameter's part of a table, made for the given states before it, and the states after it."""
+    """Return a parameter's part of a table, made for the states before it, and the list of states after it.
+
+    Raise a TooManyError for more than `MOST_ENTRIES` entries or `MOST_STATES` states.
+    """
     n_cells = len(variable.starts)
     if len(states) * n_cells > MOST_ENTRIES:
         raise TooManyError
@@ -349,7 +357,10 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
 def _left(
     case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Operation, bool]
 ) -> frozenset[Formula] | None:
-    """Return the rules of a case that remain once a parameter's values are put in; None if one is broken."""
+    """Return the rules of a case that remain after a parameter gets its value; None if one of them is broken.
+
+    `rules` are those about the parameter, and `known` has the truth of comparisons with it.
+    """
     if case is None:
         return None
     left = set(case - rules)

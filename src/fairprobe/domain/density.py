@@ -229,7 +229,10 @@ class Density:
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """Remarks on what limits the use of this density: few held-out rows, or many rows that were left out."""
+        """Remarks on what limits the use of this density.
+
+        They are on fewer than `FEW_HELD_OUT` held-out rows, and on more than a tenth of the rows left out.
+        """
         remarks = []
         n = len(self.held_out)
         if n < FEW_HELD_OUT:
@@ -261,10 +264,9 @@ class Density:
 
     @cached_property
     def _translations(self) -> list[Codes | None]:
-        """Return, for each modelled parameter, an array from a code to the domain's own code.
+        """For each modelled parameter, an array from a code to the domain's own code; None if it has no other codes.
 
-        Codes of values that were added from rows get the nearest own code, or -1. It is None for a parameter without
-        them.
+        Codes of values that were added from rows get the nearest own code, or -1 if there is none.
         """
         translations: list[Codes | None] = []
         for parameter in (self.domain.parameters[column] for column in self.columns):
@@ -280,13 +282,16 @@ class Density:
         return np.searchsorted(self.held_out, self.log_chances(codes), side="right") / len(self.held_out)
 
     def floor(self, plausibility: float) -> float:
-        """Return the log probability that an input must reach to have at least the given plausibility."""
+        """Return the smallest log probability with which an input has at least the given plausibility."""
         plausibility = checked_fraction("min_plausibility", plausibility, from_zero=True)
         place = math.ceil(round(plausibility * len(self.held_out), 9))
         return -math.inf if place == 0 else float(self.held_out[place - 1])
 
     def sample_codes(self, n: int, rng: np.random.Generator, floor: float = -math.inf) -> Codes:
-        """Draw `n` allowed inputs, as codes, from the density, with log probabilities of at least `floor`."""
+        """Draw `n` allowed inputs, as codes, from the density, with log probabilities of at least `floor`.
+
+        Raise an error if fewer than the part `THINNEST` of at least `PATIENCE` drawn inputs qualify.
+        """
         highest = -math.inf
 
         def may(codes: Codes) -> Mask:
@@ -332,7 +337,7 @@ class Density:
 
     @cached_property
     def _log_mass(self) -> float:
-        """Return the log of the fraction of inputs drawn from the density that are allowed, from a sample."""
+        """The log of the fraction of the density's inputs that are allowed, estimated from `N_MASS` drawn inputs."""
         if not self.domain.is_restricted:
             return 0.0
         allowed = self.domain.allows(self._draw(N_MASS, np.random.default_rng(0)))
@@ -343,7 +348,7 @@ class Density:
     def describe(self) -> str:
         """Return a text with a line for each column: its number of bins, and its parents.
 
-        The parents are the columns that its frequencies depend on, the most informative first.
+        The parents are the columns that its distribution depends on, the most informative first.
         """
         names = [self.domain.names[column] for column in self.columns]
         width = max(map(len, names))

@@ -166,9 +166,9 @@ class Extended(Parameter):
         return numbers
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """Return the codes of values, own or extra; -1 for any other value.
+        """Return the codes of values, own or extra; -1 for a value that is neither.
 
-        With `nearest`, any other number gets the code of the nearest step.
+        With `nearest`, a number that is neither gets the code of the nearest step.
         """
         import pandas as pd
 

@@ -268,7 +268,7 @@ class Domain:
     def part(self, rules: Iterable[Rule]) -> Domain:
         """Return the part of the domain for which additional rules are true, for counting and drawing; it may be empty.
 
-        A constraint also decides which twins exist, but a rule here does not: it may leave out whole roles of a link.
+        Unlike a constraint, a rule here does not decide which twins exist: it may exclude whole roles of a link.
         """
         return self._with_fields(constraints=self.constraints + tuple(rules))
 
@@ -394,7 +394,7 @@ class Domain:
     def _sample_by_rejection(self, n: int, rng: np.random.Generator) -> Codes:
         """Draw candidates, as codes, and keep the allowed ones until there are `n`.
 
-        Callable constraints require it: they must be called to know which inputs they allow.
+        It is needed for callable constraints, which must be called to know which inputs they allow.
         """
 
         def draw(n_kept: int, n_drawn: int) -> Codes:
@@ -567,7 +567,7 @@ def checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -
 
 
 def check_combinations(domain: Domain) -> None:
-    """Refuse a sensitive parameter with fewer than two values, or too many combinations of sensitive values."""
+    """Refuse a sensitive parameter with fewer than two values, and more than `MAX_COMBINATIONS` combinations."""
     levels = {name: domain[name].levels for name in domain.sensitive}
     for name, n in levels.items():
         if n < 2:

@@ -43,10 +43,12 @@ MOST_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Bins(WithoutTables):
-    """A parameter's levels divided into bins, each a run of places. Levels without an order are first put in one.
+    """A parameter's levels divided into bins, each a run of places.
 
+    A place is a level or, for many levels without an order, a position in a list with the most frequent levels first.
     Within a bin, a level's probability mixes its frequency among the rows with equal probability for all levels. The
-    weights are fitted to the data, so that numbers that recur (a capital gain of 7,688) are more likely than others.
+    weights are fitted to the data, so that numbers that recur (a capital gain of 7,688) are more likely than their
+    neighbours.
     """
 
     n_levels: int
@@ -107,7 +109,7 @@ class Bins(WithoutTables):
 
     @cached_property
     def _tables(self) -> tuple[Codes, Floats] | None:
-        """Two tables by code, its bin and its log probability within this bin; None if there are too many codes."""
+        """Two tables by code, its bin and its log probability within the bin; None for more than `MOST_TABLE` codes."""
         if self.n_levels > MOST_TABLE:
             return None
         levels = np.arange(self.n_levels)
@@ -131,7 +133,7 @@ class Bins(WithoutTables):
         return np.log((counts + self.strength / self.sizes[bins]) / (self.rows[bins] + self.strength))
 
     def draw(self, bins: Codes, rng: np.random.Generator) -> Codes:
-        """Return, for each of the given bins, the code of one of its levels, drawn by their probabilities."""
+        """Return, for each of the given bins, the code of one of its levels, drawn by the levels' probabilities."""
         draws = rng.random((2, len(bins)))
         rows = self.rows[bins]
         ends = np.cumsum(self.counts)
@@ -162,9 +164,10 @@ def _places(order: Codes | None, levels: Codes) -> Codes:
 
 
 def _runs(levels: Codes, counts: Codes, n_levels: int, missing: bool) -> Codes:
-    """Return the first level of each bin of an ordered parameter; a frequent level has a bin of its own.
+    """Return the first level of each bin of an ordered parameter.
 
-    The other bins have about equal numbers of rows.
+    A level with a share of the rows of at least 1 / `MOST_BINS`, and the missing level, has a bin of its own. All other
+    bins have about equal numbers of rows, at least `LEAST_ROWS`.
     """
     n = counts.sum()
     spike = (counts * MOST_BINS >= n) | (missing & (levels == n_levels - 1))
@@ -185,8 +188,8 @@ class Factor(WithoutTables):
     """The columns (parents) whose bins another column's bins depend on, the most informative first. Where rows are few,
     the last ones matter less."""
     strengths: tuple[float, ...]
-    """Prior weights, in rows, one for no parent, then one for each parent added. A distribution is mixed with the one
-    without its last parent, which has this weight."""
+    """Prior weights, in rows, one for no parent, then one for each parent added. A distribution is mixed with that
+    without its last parent, and this is the weight of the latter."""
     counts: Codes
     """The number of rows of data, by bin of each parent in their order, then bin of the child column."""
 
@@ -267,8 +270,8 @@ class _Learner:
     def find_parents(self, most: int) -> None:
         """Choose at most `most` parents of each column.
 
-        The first parents are those of the tree of Chow and Liu. Then the best parent of all is added again and again,
-        while its gain is enough.
+        The first parents are those of the tree of Chow and Liu. Then the parent with the largest gain is added, one
+        after the other, while the gain is above `LEAST_GAIN` for each row.
         """
         n, least = len(self._sizes), LEAST_GAIN * len(self._bins)
         self._scores = [self.learn(column, [])[1] for column in range(n)]
@@ -306,7 +309,8 @@ class _Learner:
 def learned(bins: Codes, sizes: Sequence[int], most_parents: int = MOST_PARENTS) -> list[Factor]:
     """Return one factor for each column of a table of bins (by row, then column), sorted so that parents come first.
 
-    `sizes` has the number of bins of each column. With at most one parent for each column, the factors form a tree.
+    `sizes` has the number of bins of each column. Parents are chosen by up to `MOST_ROWS` rows; the factors are learned
+    from all rows. With at most one parent for each column, the factors form a tree.
     """
     some = bins[np.linspace(0, len(bins) - 1, MOST_ROWS).astype(np.int64)] if len(bins) > MOST_ROWS else bins
     learner = _Learner(some, sizes)

@@ -60,7 +60,7 @@ class Families:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if every member of every family exists, is allowed, and differs from the others to the model.
+        """Return True if every member of every family exists, is allowed, and is a row of its own to the model.
 
         It is so in a domain without constraints, links and hidden parameters.
         """
@@ -196,7 +196,7 @@ class Families:
 
     @cached_property
     def n(self) -> int | None:
-        """Return the number of families with an allowed member; None if there are too many to check each one."""
+        """The number of families with an allowed member; None if more than `ENUMERABLE` inputs had to be checked."""
         if self.is_complete:
             return self.n_keys
         if self._domain.size > ENUMERABLE:
@@ -209,7 +209,7 @@ class Families:
         return -(-math.prod(self._enumerated_levels) // size)
 
     def block(self, number: int, size: int) -> Codes:
-        """Return one block of inputs, as codes, one of each family; blocks are numbered from 0.
+        """Return block `number` (from 0) of the domain, as codes: one input of each of its families, at most `size`.
 
         In a domain with links, the input is the first allowed member, and families without one are left out.
         """
@@ -218,7 +218,7 @@ class Families:
 
     @property
     def _enumerated_levels(self) -> list[int]:
-        """Return the number of levels of each parameter that the blocks of inputs hold."""
+        """The number of levels of each parameter that the blocks go through: 1 for a sensitive one without links."""
         levels = self._domain.levels.copy()
         if self.is_plain:
             levels[self._sensitive] = 1
@@ -314,8 +314,8 @@ class RowMembers:
     """The members of the families of real rows, for given sets of sensitive parameters that change.
 
     A row is a member of its own family even if a constraint forbids the row, unless its sensitive value is not
-    compared. The twins of a row must be allowed. Where only some sensitive parameters change, the row keeps its values
-    of the other sensitive parameters, whether or not these values are compared.
+    compared. The twins of a row must be allowed. In a set of only some sensitive parameters, a row keeps its values of
+    those outside the set, whether or not these values are compared.
     """
 
     def __init__(self, domain: Domain, frame: pd.DataFrame, sets: Sequence[Sequence[str]]) -> None:
@@ -358,9 +358,9 @@ class RowMembers:
 
     @cached_property
     def _is_self(self) -> Mask:
-        """Return a boolean mask by member, then row: True where the row itself is that member of its family.
+        """Boolean mask by member, then row: True where the row itself is that member of its family.
 
-        A row with a sensitive value that is not compared is none of its members.
+        A row with a sensitive value that is not compared is not any of the compared combinations.
         """
         return np.asarray((self.members[:, None] == self.own[None]).all(axis=2))
 
@@ -503,10 +503,11 @@ def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask
 
 
 def compared(members: Codes, own: Codes, changed: Sequence[bool]) -> Mask:
-    """Return a mask, by member, then input, of the members that are compared if only some sensitive parameters change.
+    """Return a mask by member, then input, of the members that are compared if some sensitive parameters change.
 
-    Members agree with the input in the parameters that do not change. In the others they have a value that is compared;
-    the input itself need not have one. All are given by the codes of their sensitive parameters, allowed or not.
+    Members agree with the input in the parameters that do not change. In the changed parameters they have a compared
+    value; the input itself need not have one. Members and inputs are given by their sensitive codes, and need not be
+    allowed.
     """
     held = [place for place, changes in enumerate(changed) if not changes]
     same = np.asarray(members[:, None] == own[None])

@@ -193,7 +193,10 @@ def _are_dates(texts: Sequence[str]) -> bool:
 
 
 def _is_id(column: pd.Series[Any], parameter: Parameter) -> bool:
-    """Return True if nearly all values of a column differ, and its name or values suggest that it numbers the rows."""
+    """Return True if a column seems to number the rows.
+
+    At least the part `NEARLY_UNIQUE` of its values differ, and its name or its values suggest it.
+    """
     n_values = column.nunique()
     if n_values < NEARLY_UNIQUE * len(column):
         return False
@@ -236,9 +239,10 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield dependent pairs of columns as (name, other name, dependency in words), a sensitive column first.
+    """Yield pairs of dependent columns as (name, other name, dependency in words), with a sensitive column first.
 
-    The dependency is "determines", for example.
+    The dependency is "determines", for example. Above `MOST_COLUMNS` columns, only pairs with a sensitive one are
+    checked.
     """
     names = set(sensitive)
     for one, other in combinations(columns, 2):

@@ -69,9 +69,9 @@ def only_seen(
 ) -> dict[str, Sequence[Any] | None]:
     """Return the sensitive parameters with their values to compare, without values that no row has.
 
-    `parameters` are the inferred ones. A category, or a number that may be the code of one, that no row has is compared
-    only if the caller lists it: the model has never seen it, so its answer is arbitrary. `unseen_remarks` names the
-    values that are left out.
+    `parameters` are the inferred ones. A category, or a number that may be the code of one, is compared only if a row
+    has it or the caller lists it: the model has never seen any other, so its answer is arbitrary. `unseen_remarks`
+    names the values that are left out.
     """
     compared = dict(sensitive)
     for parameter in parameters:

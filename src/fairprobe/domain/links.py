@@ -155,7 +155,10 @@ class RowRoles(NamedTuple):
 
 
 class _Table:
-    """A link by a table of roles. A value that the table does not name has a role of its own."""
+    """A link by a table of roles.
+
+    A value that the table does not name has a role of its own, with every sensitive value.
+    """
 
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
         n = column.levels
@@ -206,7 +209,7 @@ class _Table:
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
         """Return the roles of real rows, whose linked and sensitive columns are given.
 
-        A value that the column's parameter lacks is kept with every sensitive value.
+        A value that is not among the parameter's values stays the same with every sensitive value.
         """
         places = {value: place for place, value in enumerate(self.known)}
         others = [places.get(value, len(self.known)) for value in sensitive.extras]

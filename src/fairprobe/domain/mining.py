@@ -175,8 +175,8 @@ def rows_needed(min_expected: float) -> int:
 class Column:
     """A parameter's column of data divided into atoms, the parts that rules can distinguish.
 
-    An atom is one value of a listed parameter. A numeric parameter has the atoms below, at and above the number that
-    stands out; if none does, all its numbers have the atom "at".
+    An atom is one value of a listed parameter. A numeric parameter has three atoms: below, at and above the number that
+    stands out (its spike). Without such a number, all its numbers have the atom "at".
     """
 
     parameter: Any
@@ -196,8 +196,8 @@ class Column:
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> Formula:
         """Return the formula about a column that is true of all atoms (values or ranges) except the forbidden ones.
 
-        `forbidden` is a boolean mask over the atoms. If as many values are allowed as forbidden, `prefer_allowed`
-        decides which of them the formula names.
+        `forbidden` is a boolean mask over the atoms. The formula names the allowed or the forbidden values, whichever
+        are fewer; if they are as many, `prefer_allowed` decides.
         """
         return self._compared(forbidden) if self.has_ranges else self._listed(forbidden, prefer_allowed)
 
@@ -243,7 +243,7 @@ class Column:
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
     """Return the columns of a frame, divided into atoms, that mined rules can name.
 
-    Derived parameters, listed parameters with very many values, and names with a backtick are left out.
+    Derived parameters, listed parameters with more than `MOST_NAMED` values, and names with a backtick are left out.
     """
     kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
     return [column_of(p, frame[p.name]) for p in kept if not (_is_listed(p) and p.levels > MOST_NAMED)]
@@ -268,7 +268,10 @@ def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
 
 
 def _spike(numbers: Floats) -> float | None:
-    """Return the number that stands out in a column, as 0 does among capital gains; None if none does."""
+    """Return the number that stands out in a column, as 0 does among capital gains; None if no number does.
+
+    It has at least the part `SPIKE` of the rows, and `STANDS_OUT` times as many as the next smaller and larger numbers.
+    """
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) < 2:
         return None
@@ -293,8 +296,8 @@ class _Numbered(NamedTuple):
 def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dict[str, Candidate]:
     """Return the rules that one parameter's value follows from another's, by the name of the parameter that follows.
 
-    If each of two parameters follows from the other, the source is the sensitive one, else the one with text values,
-    else the first.
+    If two parameters follow from each other, the source is the sensitive one, else the one with text values, else the
+    first.
     """
 
     def rank(column: _Numbered) -> tuple[bool, bool, int]:
@@ -318,7 +321,7 @@ def dependencies(domain: Domain, frame: pd.DataFrame, standard: Standard) -> dic
 
 
 def _numbered(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:
-    """Yield the columns of a frame that may follow from each other."""
+    """Yield the columns of a frame with 2 to `MOST_VALUES` values, between which dependences are looked for."""
     import pandas as pd
 
     for parameter in domain.parameters:
@@ -352,7 +355,7 @@ def _dependency(source: _Numbered, target: _Numbered, standard: Standard) -> Can
 def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
     """Return True if `mapping` has an entry for every value of its source parameter, missing values aside.
 
-    Values that are not compared count too.
+    Values that are not compared count too. False for a source with more than `MOST_VALUES` values.
     """
     if source.levels > MOST_VALUES + 1:
         return False
@@ -405,9 +408,10 @@ def _forbidden(seen: Codes, expected: Floats, standard: Standard, error: float) 
 
 
 def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
-    """Return a boolean mask of pairs of atoms that no row has, but that are too rare to be forbidden alone.
+    """Return a boolean mask of pairs of atoms that no row has, but too rare for a test to forbid them alone.
 
-    They are forbidden along with others of the same row of the table, if few pairs of this row remain allowed.
+    They are forbidden with the `rare` pairs of the same row of the table if they add at most the part `UNSEEN` to the
+    expected number of rows, and if no more pairs of this row stay allowed than are rare.
     """
     unseen = (seen == 0) & ~rare
     weight = (expected * unseen).sum(axis=1) <= UNSEEN * (expected * rare).sum(axis=1)
@@ -416,9 +420,9 @@ def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
 
 
 def _exclusions(columns: Sequence[Column], standard: Standard) -> Iterator[Candidate]:
-    """Yield rules that forbid a set of atoms (values or ranges) of one column together with a set of another's.
+    """Yield rules that forbid a set of atoms (values or ranges) of one column with a set of atoms of another column.
 
-    No rows, or almost none, have an atom of both sets, although independent columns would give such rows.
+    No rows, or almost none, have an atom of each set, although independent columns would give such rows.
     """
     pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
     n_looked_at = sum(int((pair.expected >= standard.min_expected).sum()) for pair in pairs)
@@ -431,9 +435,9 @@ def _exclusions(columns: Sequence[Column], standard: Standard) -> Iterator[Candi
 
 
 def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
-    """Yield the rectangles (set of atoms of one column, set of the other's) of forbidden pairs that the rows keep.
+    """Yield rectangles of forbidden pairs that few enough rows break: a mask of one column's atoms, and of the other's.
 
-    A rectangle that too many rows break is cut into its unseen part and single cells.
+    A rectangle that too many rows break is cut into the part that no row has and single cells.
     """
     for some, others in _cover(forbidden, pair.expected):
         cells = np.ix_(some, others)
@@ -523,7 +527,8 @@ def _chosen(
 def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
     """Return True if the known rules of a domain are found to imply a formula.
 
-    Rules that compare parameters with each other are not looked at, because they make tables of states slow.
+    Only the `MOST_NEAR` rules that share most parameters with it are considered, and none that compare parameters with
+    each other, because these make tables of states slow.
     """
     if formula in known:
         return True

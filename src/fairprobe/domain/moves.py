@@ -34,8 +34,8 @@ class Moves:
     def steps(self, chosen: Codes, down: Mask, size_draws: Floats | None) -> Codes:
         """Return the step of each walker, in levels: the number by which its chosen parameter moves.
 
-        `chosen` is the parameter's place in `columns`, `down` is True for a move down. `size_draws` are uniform between
-        0 and 1, or None if sizes do not vary.
+        `chosen` is the parameter's position in `columns`, and `down` is True for a move down. `size_draws` are uniform
+        numbers from 0 to 1; None if all steps have one size.
         """
         if size_draws is None:
             return self._only_moves.take(chosen + chosen + down)

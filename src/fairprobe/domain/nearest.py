@@ -17,7 +17,7 @@ PAIRS = 500_000
 
 
 def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Floats]:
-    """Return (position of the nearest row, distance) for each input; of several nearest rows, the first counts."""
+    """Return (position of the nearest row, Gower's distance) for each input; of equally near rows, the first counts."""
     columns = list(domain.free_columns)
     if not columns:
         return np.zeros(len(inputs), dtype=np.int64), np.zeros(len(inputs))

@@ -202,7 +202,8 @@ class _Profile:
     def gains(self, by: _Profile) -> Floats:
         """Return, for each row of a player (Husband among men), the log likelihood ratio under another player's lifts.
 
-        It is the ratio of the row's probability with the lifts of `by` to that without them.
+        It is the log of the row's probability with the lifts of `by` (how much more frequent each kind of value is
+        among that player's rows) divided by that without them.
         """
         total = np.bincount(self.columns, weights=self.others * np.exp(by.lift))
         return by.lift[self.kinds].sum(axis=1) - float(np.log(total[total > 0]).sum())
@@ -225,10 +226,10 @@ def _ratio(share: Floats, common: Floats) -> Floats:
 
 
 def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
-    """Return the kind of each row's value in the other columns, as small integers by row, then column.
+    """Return the kind of each row's value in each column to compare, as small integers by row, then column.
 
-    A kind is a bin of a number, or a text value; all rare text values of a column are one kind. The columns named in
-    `without` and derived columns are left out.
+    A kind is one of `N_BINS` bins of numbers, or a text value; text values beyond the `MOST_KINDS` most frequent of a
+    column are one kind. Derived columns and those named in `without` are left out.
     """
     left_out = {*without, *(p.name for p in domain.parameters if isinstance(p, Derived))}
     kinds = [np.zeros((len(frame), 0), dtype=np.int64)]
@@ -267,7 +268,7 @@ class _Role:
 
 
 def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
-    """Return the link that one column suggests, with its evidence; None if there is none."""
+    """Return the link that one column suggests, with its evidence; None if no role has players of two values."""
     players = table.players(error)
     groups = sorted({player.group for player in players}, key=lambda group: -int(table.seen[:, group].sum()))
     if len(groups) < 2:
@@ -312,7 +313,7 @@ def _assigned(
 ) -> list[tuple[_Player, _Role, float]]:
     """Return the best assignment of players to roles, as triples of a player, a role and their likeness (0 to 1).
 
-    Matches that are not clearly better than all others are left out.
+    A match is left out unless it is clearly better than every other match of the player and of the role.
     """
     from scipy.optimize import linear_sum_assignment
 

@@ -155,7 +155,7 @@ class Restrictions:
         return math.prod(free) * math.prod(tables)
 
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
-        """Draw `n` inputs, as codes, uniformly from those that the rules allow. Callables may still forbid some."""
+        """Draw `n` inputs, as codes, uniformly from those that the rules allow; callables may forbid some of them."""
         codes = uniform_rows(n, self.levels, rng)
         for block in self.blocks:
             block.sample(codes, rng)

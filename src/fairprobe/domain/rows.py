@@ -160,9 +160,10 @@ def _beside(called: str, values: Any, n: int, index: Any, what: str) -> NDArray[
 
 
 def _labels(called: str, y: Any, n: int, index: Any) -> NDArray[Any]:
-    """Return labels in the order of the rows; labels with another index than the rows are matched by position.
+    """Return labels in the order of the rows; labels with an unrelated index are matched by position.
 
-    An index is another one if it is numbered from 0 anew, or has nothing in common with that of the rows.
+    An index with other entries than the rows' is unrelated if one of the two is numbered from 0, or if they have no
+    entry in common.
     """
     own = _index_of(y)
     is_new = own is not None and index is not None and set(own) != set(index)

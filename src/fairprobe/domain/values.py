@@ -208,7 +208,7 @@ class Dependence(NamedTuple):
 def follows(source: Codes, target: Codes, least: float) -> bool:
     """Return True if the target column follows from the source column in all rows, and this is not by chance.
 
-    It is by chance if fewer than `least` rows would contradict it in independent columns.
+    It may be chance if fewer than `least` rows would contradict it in independent columns.
     """
     for rows in (slice(FIRST_ROWS), slice(None)):
         last = np.zeros(int(source[rows].max()) + 1, dtype=np.int64)

@@ -69,9 +69,9 @@ class Count:
         return hits
 
     def compared(self, batch: JudgedFamilies) -> Mask | None:
-        """Return a mask by member, then input, of those compared: equal to the input in the unchanged parameters.
+        """Return a mask by member, then input: True for those present that equal the input in the unchanged parameters.
 
-        None if all members of all families are.
+        None if all members of all families are compared.
         """
         if batch.rows is None and all(self._changed):
             return batch.present  # all of them: the usual case, without a comparison
@@ -144,7 +144,7 @@ class RowAnswers:
     time."""
 
     def of_row(self, place: int, outputs: NDArray[Any] | None = None) -> list[Any]:
-        """Return the outputs for one row (by its position here) as a list by member; None for one not compared.
+        """Return the outputs for the row at position `place` as a list by member; None for a member not compared.
 
         Probabilities are a tuple. `outputs` replaces the first outputs, for example by `second`.
         """

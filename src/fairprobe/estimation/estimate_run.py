@@ -60,7 +60,7 @@ class JudgedShard(NamedTuple):
 
 @dataclass
 class JudgingTask:
-    """Callable that judges the shard of a number, for an engine; it has its own copy of the asker and its counts."""
+    """Callable that judges the shard with a given number, for an engine; its copy of the asker has its own count."""
 
     population: Population
     n: int | None
@@ -75,7 +75,11 @@ class JudgingTask:
         self.population.oracle.asker = self.asker = copy.copy(self.population.asker)
 
     def __call__(self, shard: int, seconds: float | None, report: Report | None) -> JudgedShard | None:
-        """Judge the inputs of a shard by the model, and return them with the queries; None if it was stopped."""
+        """Judge the inputs of the shard with number `shard`; None if `report` says to stop.
+
+        The result has the number of rows asked about and, if they are kept, the calls of the model. `seconds` has no
+        effect.
+        """
         noting: AbstractContextManager[list[Call]] = recorded(self.asker) if self.keeps_calls else nullcontext([])
         before, inputs = self.asker.n_queries, self.population.shard(shard, self.n, self.seed)
         with noting as calls, self.population.quiet():
@@ -159,7 +163,10 @@ class EstimateRun:
         return survey.shares("exact")
 
     def _solved(self) -> list[Share] | None:
-        """Return exact shares, computed from the model's structure; None if that fails or takes too many steps."""
+        """Return exact shares, computed from the model's structure; None if that fails or would take too many steps.
+
+        The reason for None is recorded as the shares' `detail`.
+        """
         domain, settings, survey, asker = self.population.domain, self.settings, self.survey, self.population.asker
         if asker.output != "label":
             limit = f"over the {settings.exact_limit:,} that are enumerated"
@@ -265,7 +272,7 @@ class EstimateRun:
         return Status(text, {"n": count.n, "hits": count.hits, "low": low, "high": high}, done)
 
     def _not_tight(self) -> Iterator[Remark]:
-        """Yield remarks if an interval is wider than `width`, or does not tell if the share is above `max_share`."""
+        """Yield remarks if an interval is wider than `width`, or does not show if the share is above `max_share`."""
         width, limit = self.settings.width, self.settings.max_share
         if width is not None and any(each.high - each.low > width for each in self.sequences):
             text = f"the interval is still wider than the {percent(width)} asked for"
@@ -281,9 +288,9 @@ class EstimateRun:
 def stored_shares(
     targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
 ) -> list[list[Share]]:
-    """Return a list for each target (population), with a share for each set of sensitive parameters.
+    """Return, for each population, a list with a share for each set of sensitive parameters.
 
-    With `settings.store`, a folder, stored answers are not asked for again.
+    With `settings.store`, a folder, the model is not asked again for answers that are stored there.
     """
     settings = settings.but(favourable=favourable_of(settings.favourable, targets))
     store, model_id, first = settings.store, digests.checked_id(settings.model_id, settings.store), targets[0]
@@ -307,7 +314,7 @@ def stored_shares(
 def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:
     """Return the values by which a stored estimate is recognised: all that the model's answers depend on.
 
-    Their number is left out, so that the estimate may continue.
+    The number of inputs is left out, so that the estimate may continue with more.
     """
     first = targets[0]
     return {

@@ -79,7 +79,7 @@ class Settings(SimpleNamespace):
         check_above_0("max_seconds", self.max_seconds)
 
     def but(self, **changes: Any) -> Settings:
-        """Return a copy of the settings with some of them changed, checked again."""
+        """Return a copy of the settings with some of them changed, after checking all of them."""
         return Settings(**{**vars(self), **changes})
 
     @property
@@ -326,7 +326,8 @@ def shares_of(
 ) -> list[Share]:
     """Return a share of the population for each set of sensitive parameters; twins differ in one set only.
 
-    With links and `settings.linked` None, the shares are those of linked twins, with the plain ones as their `plain`.
+    With links and `settings.linked` None, the shares are those of linked twins, and their field `plain` has the plain
+    ones.
     """
     if settings.matched:
         raise SettingError.about(

@@ -131,8 +131,9 @@ def read_favourable(
 def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = False) -> Favourable | None:
     """Return the favourable outcome that a user's word names, for the model and output of some populations.
 
-    If the model does not state its classes, inputs of the populations are judged, few at first, until one of their
-    members gets the outcome; an outcome that is never seen is refused.
+    None for None; a `Favourable` is returned as it is. If the model does not state its classes, inputs of the
+    populations are judged, first `FEW` of each, until a member gets the outcome; an outcome that is never seen is
+    refused.
     """
 
     def n_classes() -> int:
@@ -218,7 +219,10 @@ def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
 
 
 def _answers(targets: Sequence[Population]) -> Iterator[NDArray[Any]]:
-    """Yield the model's outputs for all members of batches of inputs: of a few, then of all rows or many inputs."""
+    """Yield the model's outputs for all members of batches of inputs, for each population.
+
+    The first batch has `FEW` inputs; then follow all rows, or `MOST_LOOKED_AT` drawn inputs.
+    """
     for target in targets:
         first = next(target.parts(FEW, 0)) if target.rows is None else target.rows.iloc[:FEW]
         for part in chain([first], target.parts(MOST_LOOKED_AT, 0)):
@@ -233,7 +237,7 @@ def _refused(word: Any, rule: str, known: Sequence[Any]) -> SettingError:
 
 
 def _matching(word: Any, outcomes: Iterable[Any], as_text: bool) -> list[Any]:
-    """Return a list with the one outcome that a word names; empty if it names none, or as text more than one.
+    """Return a list with the one outcome that a word names; empty if it names none, or (as text) more than one.
 
     Truth values are neither numbers nor texts.
 

@@ -41,7 +41,7 @@ N_DRAWS = 20
 """Default number of twins that are drawn for each person; from the design."""
 
 N_PLACEBOS = 3
-"""Number of pairs of groups that are formed at random to find the floor; chosen."""
+"""Number of placebos, pairs of groups formed at random, whose mean flip probability is the floor; chosen."""
 
 LISTED_FROM = 0.9
 """Smallest flip probability with which a person is listed; from the design."""
@@ -59,10 +59,12 @@ NAMES = "age birth birthdate birthday born citizenship country dob ethnic ethnic
 """Words in the name of a column that stays unchanged unless the user says what stays; from the design."""
 
 MATCHED = 3
-"""First part of the spawn keys of the random streams, so that other results with the same seed have others."""
+"""First part of the spawn keys of the random streams, so that they differ from those of estimates and searches with the
+same seed; chosen."""
 
 TOLD_APART = 0.1
-"""Excess of an area under the curve, above that of kept columns alone, from which groups are told apart; chosen."""
+"""Largest difference between two areas under the curve (of all columns, and of kept columns alone) of a classifier of
+the groups, up to which the groups count as not told apart; chosen."""
 
 REPRODUCED = 0.8
 """Smallest part of the observed difference that twins must reproduce to be left without a remark; from the design."""
@@ -104,8 +106,8 @@ def matched_share(
     """Estimate how many people get another outcome as a matched twin: at the same place in the other group.
 
     The twins are learned from the rows, without their weights. The interval is for the people that the rows were drawn
-    from. It takes as given which columns were found to depend on which. Small numbers of rows add flips: so many as a
-    placebo shows, two groups formed at random, are taken off the lower end.
+    from. It takes as given which columns were found to depend on which. Small numbers of rows add flips: the part that
+    a placebo (two groups formed at random) flips is taken off the lower end.
 
     Args:
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
@@ -219,14 +221,14 @@ class _Asked:
         return np.concatenate([self.asker.ask_frame(frame.iloc[start : start + ROWS_A_CALL]) for start in starts])
 
     def gets(self, outputs: NDArray[Any]) -> Floats:
-        """Return 1 for outputs that are the outcome whose rates are shown, and 0 for others."""
+        """Return 1.0 for each output that is the outcome whose rates are shown, else 0.0."""
         return (outputs == self.outcome).astype(np.float64)
 
 
 class _Comparison:
-    """The people of two groups, their drawn twins, and the model's outputs for these.
+    """The comparison of two groups: their people, the twins drawn for them, and the model's outputs for the twins.
 
-    Each draw has learned the distributions from other rows, drawn with replacement.
+    Each draw has a transport (a learned move to the other group) of its own, learned from rows drawn with replacement.
     """
 
     def __init__(
@@ -256,9 +258,10 @@ class _Comparison:
         self.draws, self.outputs, self.allowed = self._twins(learned)
 
     def _twins(self, transports: Iterable[Transport]) -> tuple[NDArray[Any], NDArray[Any], Mask]:
-        """Return everybody's twins by each transport: values as numbers, the model's outputs, and if each is allowed.
+        """Draw a twin of each person by each transport (a learned move to the other group), and ask the model about it.
 
-        The arrays are by transport, then person.
+        Return three arrays by transport, then person: the numbers of its column values, the model's output, and True if
+        the constraints allow it.
         """
         moved = [np.concatenate([each.draw(block, self.rng) for block in self.blocks]) for each in transports]
         draws = np.stack(moved).astype(np.int32)
@@ -266,9 +269,9 @@ class _Comparison:
         return draws, np.concatenate(outputs, axis=1), np.concatenate(allowed, axis=1)
 
     def _outputs(self, draws: NDArray[Any], block: Codes) -> tuple[NDArray[Any], Mask]:
-        """Return the outputs for the twins of a block of people, and if these are allowed; by draw, then person.
+        """Return the model's outputs for the twins of a block of people, and a mask of the allowed twins.
 
-        Equal twins are asked about once.
+        Each is by draw, then person. The model is asked once about equal twins.
         """
         import pandas as pd
 
@@ -290,7 +293,10 @@ class _Comparison:
         return outputs.reshape(*shape, *outputs.shape[1:]), allowed.reshape(shape)
 
     def pair(self, confidence: float, role: str) -> Pair:
-        """Return the figures of the comparison, with the interval at the given confidence."""
+        """Return the figures of the comparison, with the interval at `confidence`; the share is NaN if it is refused.
+
+        For rows the model was trained on (`role`), the ends of the interval are NaN.
+        """
         own = self._asked.outputs[self.which]
         both, hits = self._hits(self.outputs, self.allowed)
         _, *placebo = self._twins(self.transport.shuffled(self.rng) for _ in range(N_PLACEBOS))
@@ -322,7 +328,10 @@ class _Comparison:
         )
 
     def _hits(self, outputs: NDArray[Any], allowed: Mask) -> tuple[NDArray[Any], Mask]:
-        """Return the outputs of people beside those of their twins, in one row, and a mask of the flips, by draw."""
+        """Return the outputs of people and of their twins, and a mask of the flips, by draw, then person.
+
+        The outputs are in two rows, people first, each with a place for every draw and person.
+        """
         own = self._asked.outputs[self.which]
         both = np.stack([np.broadcast_to(own, outputs.shape), outputs]).reshape(2, -1, *own.shape[1:])
         return both, self._asked.oracle.are_discriminatory(both).reshape(allowed.shape) & allowed
@@ -345,7 +354,10 @@ class _Comparison:
         return found.share, found.share - low, min(1.0, found.share + high)
 
     def _direction(self, both: NDArray[Any], hits: Mask) -> tuple[str | None, float]:
-        """Return the group that is worse off in most flips, and in which part; (None, NaN) if that is not known."""
+        """Return the group that is worse off in most flips, and the fraction of flips in which it is.
+
+        (None, NaN) if no favourable outcome is known, nobody flips, or both groups are worse off equally often.
+        """
         good, oracle = self._asked.good, self._asked.oracle
         if good is None or not hits.any():
             return None, math.nan
@@ -358,9 +370,9 @@ class _Comparison:
         return self.names[worst], by_group[worst] / float((hits * self.weights).sum())
 
     def _reproduced(self, own: NDArray[Any]) -> float:
-        """Return the part of the difference between the groups' rates that moving people makes; both ways, the mean.
+        """Return the part of the difference between the groups' rates that moving people makes: the mean of both ways.
 
-        It is NaN if the observed difference is not larger than chance explains.
+        NaN if no rates are known, or if the observed difference is at most 3 standard errors.
         """
         if self._asked.outcome is None:
             return math.nan
@@ -373,7 +385,7 @@ class _Comparison:
         return ((a_moved - a) + (b - b_moved)) / (2 * (b - a)) if abs(b - a) > 3 * error else math.nan
 
     def _described(self) -> pd.DataFrame:
-        """Return a table of the columns: if kept, what each depends on, and in which part of the twins it differs."""
+        """Return a table of the columns: if it stays, what it depends on, and in which part of the twins it differs."""
         import pandas as pd
 
         changed = (self.draws != self.own).mean(axis=(0, 1))
@@ -390,7 +402,11 @@ class _Comparison:
     # What could be wrong although it looks right
 
     def _told_apart(self) -> tuple[float, float, float]:
-        """Return how well a classifier tells the groups apart: by kept columns, by all, and by all after moving."""
+        """Return how well a classifier tells the groups apart, as three areas under the curve.
+
+        They are by the columns that stay, by all columns, and by all columns of twins beside real people (mean of both
+        groups). Each is the lower end of an interval, at least 0.5.
+        """
         is_kept = np.array([column.name in self._people.kept for column in self.columns])
         by_kept = self._auc(self.own[:, is_kept], self.group) if is_kept.any() else 0.5
         after = []
@@ -400,7 +416,10 @@ class _Comparison:
         return by_kept, self._auc(self.own, self.group), sum(after) / 2
 
     def _auc(self, values: Codes, labels: Codes) -> float:
-        """Return the lower end of the area under the curve of a classifier that learns from half of the rows."""
+        """Return the lower end of the interval of the area under the curve of a classifier, at least 0.5.
+
+        It learns from half of up to `MOST_TRIED` random rows of each label, and is measured on the other half.
+        """
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         rows = np.concatenate([self.rng.permutation(np.flatnonzero(labels == each))[:MOST_TRIED] for each in (0, 1)])
@@ -410,7 +429,11 @@ class _Comparison:
         return max(0.5, wilson(auc, n, 2.0)[0])
 
     def _refusal(self, told: tuple[float, float, float], n_allowed: Codes) -> Iterator[Remark]:
-        """Yield a remark if the twins cannot answer the question, because nobody moves although the groups differ."""
+        """Yield a remark if the twins cannot answer the question.
+
+        Either the constraints forbid all twins, or a classifier tells the groups apart although no column depends on
+        the group.
+        """
         both = " and ".join(self.names)
         if not n_allowed.any():
             yield Remark("no-edge", f"the constraints forbid all twins of {both}")
@@ -424,7 +447,10 @@ class _Comparison:
     def _doubts(
         self, told: tuple[float, float, float], share: float, floor: float, reproduced: float
     ) -> Iterator[Remark]:
-        """Yield remarks on figures of the two groups that make the share doubtful."""
+        """Yield remarks on figures that make the share of two groups doubtful.
+
+        They are flips of a placebo, twins that a classifier tells from real people, and a difference not reproduced.
+        """
         both = " and ".join(self.names)
         if floor > NOISE * share:
             yield Remark(
@@ -446,7 +472,10 @@ class _Comparison:
             )
 
     def _doubts_of_rows(self) -> Iterator[Remark]:
-        """Yield remarks on what the rows of the two groups cannot show, and on values that occur in one alone."""
+        """Yield remarks on the rows of the two groups.
+
+        They are about differences that the tests cannot show, and about kept values that only one group has.
+        """
         from scipy.special import ndtri
 
         both, n = " and ".join(self.names), np.bincount(self.group)
@@ -472,7 +501,10 @@ class _Comparison:
 
 
 def _rates(people: _People, asked: _Asked, confidence: float) -> tuple[pd.DataFrame, tuple[float, ...]]:
-    """Return the table of observed rates by group, and the ratio of the lowest to the highest with its interval."""
+    """Return the table of observed rates by group, and the ratio of the lowest to the highest rate with its interval.
+
+    The interval's ends are ratios of ends of the rates' intervals. The ratio is NaN if the highest rate may be 0.
+    """
     import pandas as pd
 
     codes, rows = np.flatnonzero(people.counts), []
@@ -495,7 +527,7 @@ def _rates(people: _People, asked: _Asked, confidence: float) -> tuple[pd.DataFr
 
 
 def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) -> Iterator[Remark]:
-    """Yield remarks on what stays, on the rows and on the model."""
+    """Yield remarks on columns that stay by default, small groups, rows left out, weights and a model that varies."""
     if keep is None and not people.kept:
         yield Remark(
             "keep-not-said",
@@ -530,7 +562,10 @@ def _attribute_of(model: Any, domain: Domain, attribute: str | None) -> tuple[Do
 
 
 def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> list[str]:
-    """Return the columns that stay unchanged, in domain order."""
+    """Return the names of the columns that stay unchanged, in domain order.
+
+    By default they are the other sensitive columns and those whose name has a word in `NAMES`.
+    """
     names = [name for name in domain.names if name != attribute]
     if keep is None:
         return [name for name in names if name in domain.sensitive or _words(name) & set(NAMES.split())]
@@ -555,7 +590,7 @@ def _words(name: str) -> set[str]:
 
 
 def _allowed(domain: Domain, frame: pd.DataFrame) -> Mask:
-    """Return a mask of the twins that the constraints allow; a twin with values outside the domain is allowed."""
+    """Return a mask of the twins that the constraints allow; one with a value outside the domain counts as allowed."""
     allowed = np.ones(len(frame), dtype=bool)
     if domain.is_restricted:
         codes = domain.encode(frame, nearest=True)

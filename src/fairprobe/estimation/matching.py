@@ -1,4 +1,4 @@
-"""Transport of people to another sensitive value, learned from rows: what their other columns would hold there.
+"""Transport: a learned move of people to another sensitive value, which gives the values that their columns would have.
 
 Columns are moved one after the other. The distribution of each depends on the attribute and on at most two columns
 before it, if a test shows that it does. A number moves to the same rank in the other distribution, and a category keeps
@@ -43,9 +43,9 @@ FEWEST_SMOOTH, MOST_ALIKE = 20, 0.1
 """Smallest number of values of a smooth number, and largest part of the rows with one value; chosen."""
 
 LEAN, MOST_LEAN = 0.5, 300.0
-"""Weight, in rows, of the distribution of all rows in that of a group, and the largest weight of what is expected of a
-group given the bins of others. Chosen: with more, groups that differ for some people only would be made alike; with
-less, a placebo flips more."""
+"""Weight, in rows, with which a group's distribution of a column leans on that of both groups together; `MOST_LEAN` is
+the largest learned weight for its distribution given other columns. Chosen: with more, groups that differ for some
+people only would be made alike; with less, a placebo flips more."""
 
 RARE = 0.01
 """Number of rows with a pair of bins, as a part of that expected by chance, up to which the pair counts as impossible;
@@ -67,23 +67,24 @@ ALMOST_1 = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of rows as whole numbers: each row's value, and bins of values."""
+    """A column of rows, as two arrays of whole numbers: each row's value, and its bin (a range or set of values)."""
 
     name: str
     is_ordered: bool
     codes: Codes
     """Number of each row's value. Ordered values are numbered in increasing order; a missing value has the last."""
     firsts: Codes
-    """A row with each value, by the value's number."""
+    """For each value, by its number, the position of the first row that has it."""
     has_missing: bool
     fine: Codes
-    """Number of the bin of each row's value, of at most `FINE` bins; a missing value has the last bin alone."""
+    """Number of the bin of each row's value: at most `FINE` bins of known values, and a last one of missing values."""
     coarse: Codes
-    """Number of the bin of each row's value, of few bins; a missing value has the last bin alone."""
+    """Number of the bin of each row's value: at most `COARSE` bins of known values (`COARSE_NAMES` for a category), and
+    a last one of missing values."""
 
     @classmethod
     def of(cls, parameter: Parameter, values: pd.Series) -> Column:
-        """Return the column of some rows with the values of a parameter."""
+        """Return the column that holds the values of a parameter in some rows."""
         import pandas as pd
 
         codes, known = pd.factorize(values)
@@ -104,12 +105,12 @@ class Column:
         return self.fine[self.firsts], self.coarse[self.firsts]
 
     def bin_of(self, level: int) -> Codes:
-        """Return the number of the bin of each value, by the value's number: the fine bin (0) or the coarse one (1)."""
+        """Return the number of the bin of each value, by the value's number: fine bins for `level` 0, coarse for 1."""
         return self._bin_of[level]
 
     @cached_property
     def scores(self) -> Floats:
-        """The normal score of each value by its rank among the rows, by the value's number; 0 for a missing value."""
+        """Normal score of each value, by its number: the standard normal quantile of its rank; 0 for a missing one."""
         from scipy.special import ndtri
 
         counts = np.bincount(self.codes, minlength=len(self.firsts)).astype(np.float64)
@@ -124,26 +125,33 @@ class Column:
 
     @cached_property
     def is_smooth(self) -> bool:
-        """True for numbers with many values of which none is frequent."""
+        """True for at least `FEWEST_SMOOTH` ordered values, each in at most the part `MOST_ALIKE` of the known rows."""
         counts = np.bincount(self.codes)[: len(self.firsts) - self.has_missing]
         return self.is_ordered and len(counts) >= FEWEST_SMOOTH and counts.max() <= MOST_ALIKE * counts.sum()
 
 
 def _listed_places(parameter: Parameter, known: pd.Index) -> Floats:
-    """Return the place of each value in the list of an ordinal parameter; values that it lacks come last."""
+    """Return the position of each value in the list of an ordinal parameter; a value that is not listed comes last."""
     places = parameter.encode(known)
     return np.where(places < 0, parameter.levels, places).astype(np.float64)
 
 
 def _by_rank(codes: Codes, is_missing: Mask, most: int) -> Codes:
-    """Return bins of ordered values: a bin for each value if they are few, else with about equally many rows."""
+    """Return the bin of each row's ordered value: each value is a bin if there are at most `most`.
+
+    With more values, there are at most `most` bins with about equally many rows. Missing values have the last bin.
+    """
     n_values = int(codes.max()) + 1 - bool(is_missing.any())
     bins = codes if n_values <= most else by_quantiles(np.where(is_missing, np.nan, codes), most)
     return _renumbered(bins)
 
 
 def _by_frequency(codes: Codes, is_missing: Mask, most: int) -> Codes:
-    """Return bins of values without an order: a bin for each of the most frequent, and one for all others."""
+    """Return the bin of each row's unordered value: each value is a bin if there are at most `most`.
+
+    With more, each of the `most` - 1 most frequent values is a bin, and all other values share one. Missing values have
+    the last bin.
+    """
     counts = np.bincount(codes[~is_missing], minlength=int(codes.max()) + 1)
     place = np.argsort(np.argsort(-counts, kind="stable"))
     bins = np.minimum(place, most - 1 if (counts > 0).sum() > most else len(counts))[codes]
@@ -159,18 +167,19 @@ def _renumbered(bins: Codes) -> Codes:
 
 @dataclass(frozen=True)
 class Line:
-    """The part of a smooth number that a straight line in other numbers explains, as normal scores."""
+    """A linear regression of a smooth number's normal scores on those of other numbers."""
 
     weights: Floats
-    """Weight of each feature of the other numbers, by group, then feature."""
+    """Weight of each feature (see `features_of`), by group, then feature."""
     rests: Floats
-    """The rests that the line leaves of the rows' scores, in increasing order: by the number of the rest."""
+    """Residuals of the normal scores of the rows, distinct and in increasing order; a residual's number is its
+    position."""
 
     @classmethod
     def fitted(
         cls, column: Column, features: Floats, group: Codes, learned: Codes, is_open: bool
     ) -> tuple[Line, Column]:
-        """Fit a line to some rows, of each group apart if the edge is open; return it with the column of rests."""
+        """Fit a line to the rows `learned`, for each group apart if `is_open`; return it and the residuals' column."""
         score = column.scores[column.codes]
         is_known = column.codes < len(column.firsts) - column.has_missing
         weights = []
@@ -186,7 +195,7 @@ class Line:
         return cls(np.stack(weights), rests), Column(column.name, True, numbers, firsts, column.has_missing, *bins)
 
     def values(self, rest: Codes, features: Floats, group: Codes, column: Column) -> Codes:
-        """Return the values of a column whose rests have the given numbers, for people now in the given group."""
+        """Return the values of `column` for people now in the given groups, whose residuals have the numbers `rest`."""
         is_missing = rest == len(self.rests)
         wanted = (features * self.weights[group]).sum(axis=1) + self.rests[np.minimum(rest, len(self.rests) - 1)]
         scores = column.scores[: len(column.firsts) - column.has_missing]
@@ -206,7 +215,10 @@ def features_of(parents: Sequence[Column], values: Codes) -> Floats:
 
 
 def _line(columns: Sequence[Column], edges: Edges, group: Codes, rows: Codes) -> tuple[Line | None, Column]:
-    """Return the line that explains a smooth number by its parents, and the column to learn: what it leaves."""
+    """Return the line that explains a smooth number by its parents, and the column of its residuals.
+
+    For a column that is not smooth, or has no ordered parent, it is (None, the column itself).
+    """
     column, parents = columns[edges.column], [columns[each] for each in edges.parents]
     if not column.is_smooth or not any(parent.is_ordered for parent in parents):
         return None, column
@@ -216,30 +228,35 @@ def _line(columns: Sequence[Column], edges: Edges, group: Codes, rows: Codes) ->
 
 @dataclass(frozen=True)
 class Edges:
-    """The dependences of one column, as tests have shown; they stay the same when distributions are learned again."""
+    """The columns and the attribute that one column depends on, as tests have shown.
+
+    They stay the same when the distributions are learned again from other rows.
+    """
 
     column: int
     parents: tuple[int, ...]
-    """The columns that it depends on."""
+    """Positions of the columns that it depends on, at most `MOST_PARENTS`."""
     is_open: bool = False
     """True if it depends on the attribute as well, given the other columns."""
     values: Codes | None = None
-    """For a column that follows from its one parent: its value, by the parent's value. None for distributions."""
+    """For a column that follows from its one parent: its value, by the number of the parent's value. None for a column
+    that is moved by its distributions."""
     never: tuple[tuple[int, int, Mask], ...] = ()
     """Earlier columns with bins that never occur with some of this column's: the column, the level of the bins (0 for
     fine, 1 for coarse), and a table by the bins of both."""
 
 
 class Step:
-    """How one column moves: the distributions of its bins, learned from rows, by combination of the parents' bins."""
+    """The move of one column: the distributions of its bins, by combination of the group and the parents' bins."""
 
     def __init__(
         self, edges: Edges, columns: Sequence[Column], group: Codes, rows: Codes, weights: Weights | None = None
     ) -> None:
-        """Learn the distributions from some rows, with weights of smaller distributions in thin ones.
+        """Learn the distributions from the rows `rows`.
 
-        The weights are learned by default, from coarse bins if values have an order: what is right for the probability
-        of a fine bin would blur ranks.
+        The distribution of a combination with few rows leans on that of a smaller combination, and `weights` say how
+        much. By default they are learned, for ordered values from the coarse bins: the weights that fit the
+        probabilities of fine bins best would blur ranks.
         """
         self.edges = edges
         self.line, self.column = _line(columns, edges, group, rows)
@@ -255,9 +272,11 @@ class Step:
     def moved(
         self, columns: Sequence[Column], own: Codes, now: Codes, group: Codes, rows: Codes, noise: Floats
     ) -> Codes:
-        """Return the column's moved values for people (`rows`) of a group, whose values were `own` and are `now`.
+        """Return the column's values for the people `rows` after their move to the other group, by person.
 
-        People for whom nothing changes that the column depends on keep their value.
+        `own` are the numbers of their values before any move and `now` those so far, by person, then column; `group` is
+        the group they leave. Someone keeps the value if no parent has moved and the column does not depend on the
+        attribute. `noise` has three random numbers from 0 to 1 for each person.
         """
         parents = list(self.edges.parents)
         moved = now[:, self.edges.column].copy()
@@ -274,23 +293,24 @@ class Step:
         return moved
 
     def _contexts(self, columns: Sequence[Column], values: Codes, group: Codes) -> Codes:
-        """Return the number of the combination of the bins that the column depends on, for rows with these values."""
+        """Return the number of each person's distribution: the row of `chances` for the group and the parents' bins."""
         bins = [columns[parent].bin_of(1)[each] for parent, each in zip(self.edges.parents, values.T, strict=True)]
         group = group if self.edges.is_open else np.zeros_like(group)
         return np.ravel_multi_index((group, *bins), self.shape).astype(np.int64)
 
 
 class Weights(NamedTuple):
-    """Weights, in rows, of a smaller distribution in that of a combination of bins: for no parent, one and two."""
+    """Weights, in rows, with which a distribution leans on that without the last parent; for no parent, one and two."""
 
     pooled: tuple[float, ...]
-    """Weights in the distribution of both groups together, of that without the last parent."""
+    """Weights in the distributions of both groups together."""
     apart: tuple[float, ...]
-    """Weights in the distribution of one group, of what both groups together and the smaller one suggest."""
+    """Weights in the distributions of one group, which lean on those of both groups together, changed by the ratio of
+    the groups without the last parent."""
 
 
 def _weights(given: Sequence[Codes], bins: Codes, rows: Codes) -> Weights:
-    """Return the weights with which the distributions of bins, given the group and other columns, fit the rows."""
+    """Return the weights with which the distributions of `bins`, given the group and other columns, fit the rows."""
     pooled, _ = _learned(given[1:], bins, rows)
     counts = counted(given, bins, rows)
     apart = [LEAN]
@@ -304,11 +324,11 @@ def _weights(given: Sequence[Codes], bins: Codes, rows: Codes) -> Weights:
 
 
 def _distributions(counts: Codes, weights: Weights, less: int = 0) -> Floats:
-    """Return the probability of each bin, by group, then bins of the parents; `counts` are the numbers of rows.
+    """Return the probability of each bin, by group, then bins of the parents, from `counts`, the numbers of rows.
 
-    A thin combination leans on the one without its last parent. In how the groups differ, it leans on how they differ
-    there. So what is due to few rows is the same for both groups, and moves nobody. With `less` 1, a row counts in no
-    distribution by which it is judged itself.
+    A combination with few rows leans on that without its last parent. Its ratio of one group to both leans on the ratio
+    there, so that what few rows show by chance is the same for both groups and moves nobody. With `less` 1, each count
+    is reduced by one row, so that a row is not judged by a distribution that includes it.
     """
     n_parents = counts.ndim - 2
     pooled: Floats = np.full(counts.shape[-1], 1 / counts.shape[-1])
@@ -327,7 +347,11 @@ def _distributions(counts: Codes, weights: Weights, less: int = 0) -> Floats:
 
 
 def _possible_only(chances: Floats, counts: Codes) -> Floats:
-    """Return the probabilities with 0 for bins that never occur with the group, or with the bin of a parent."""
+    """Return `chances` with 0 for bins that almost never occur with the group or a parent's bin; each row sums to 1.
+
+    A bin almost never occurs if its number of rows is at most `RARE` of what chance gives. Where no bin would be left,
+    the probabilities stay.
+    """
     n_parents, alone = counts.ndim - 1, counts.reshape(-1, counts.shape[-1]).sum(axis=0)
     possible = np.ones(counts.shape, dtype=bool)
     for place in range(n_parents):
@@ -362,8 +386,8 @@ class Transport:
     ) -> Transport:
         """Learn how the columns depend on the group (0 or 1 by row) and on each other; columns in `keep` do not move.
 
-        `learned` has the numbers of the rows to learn from, and `tested` those of the rows that tests may use because
-        they are independent; by default all rows. The error of the tests is split over `n_pairs` of groups.
+        `learned` has the positions of the rows to learn from, and `tested` those of independent rows, which alone the
+        tests use; both are all rows by default. The probability `ERROR` is split over `n_pairs` of groups.
         """
         learned = np.arange(len(group)) if learned is None else learned
         structure = _Structure(columns, group, keep, learned, learned if tested is None else tested, n_pairs)
@@ -376,9 +400,9 @@ class Transport:
         return [step if isinstance(step, Edges) else step.edges for step in self.steps]
 
     def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> Transport:
-        """Return the transport as learned from rows drawn with replacement, with the same dependences.
+        """Return a transport with the same dependences, its distributions learned from rows drawn with replacement.
 
-        With `units`, a number by row, all rows of a unit are drawn together.
+        With `units`, a number for each row, all rows of a unit are drawn together.
         """
         units = np.arange(len(self._rows)) if units is None else units[self._rows]
         n_units = int(units.max()) + 1
@@ -386,14 +410,14 @@ class Transport:
         return self._relearned(self._group, np.repeat(self._rows, times[units]))
 
     def shuffled(self, rng: np.random.Generator) -> Transport:
-        """Return the transport between two groups formed at random, with the same dependences.
+        """Return a transport with the same dependences between two groups formed at random.
 
         These groups do not differ, so that whatever moves is due to the number of rows.
         """
         return self._relearned(rng.permutation(self._group), self._rows)
 
     def _relearned(self, group: Codes, rows: Codes) -> Transport:
-        """Return the transport with its distributions learned from other groups or rows, and the same dependences."""
+        """Return a transport with the same dependences, its distributions learned from these rows with these groups."""
         steps = [
             step if isinstance(step, Edges) else Step(step.edges, self.columns, group, rows, step.weights)
             for step in self.steps
@@ -401,7 +425,7 @@ class Transport:
         return Transport(self.columns, group, steps, rows, self.error)
 
     def draw(self, rows: Codes, rng: np.random.Generator) -> Codes:
-        """Return the values of some rows, moved to the other group, as numbers by row, then column."""
+        """Draw a twin in the other group of each of the rows; return the numbers of its values, by row, then column."""
         own = np.stack([column.codes[rows] for column in self.columns], axis=1)
         now, group = own.copy(), self._group[rows]
         for step, edges in zip(self.steps, self.edges, strict=True):
@@ -414,9 +438,10 @@ class Transport:
         return now
 
     def _possible(self, edges: Edges, now: Codes, moved: Codes, own: Codes, rng: np.random.Generator) -> Codes:
-        """Return the moved values of a column, with others where they never occur with the values of earlier columns.
+        """Return a column's moved values, after replacing those that never occur with the twin's values before it.
 
-        These are the people's own values, or else those of people drawn at random.
+        The person's own value is tried first, then values of rows drawn at random. After `TURNS` turns the last one
+        stays.
         """
         column, moved = self.columns[edges.column], moved.copy()
         left = np.arange(len(moved)) if edges.never else np.zeros(0, dtype=np.int64)
@@ -433,7 +458,7 @@ class Transport:
 
 
 class _Values:
-    """The values of a column in the rows learned from: their ranks within fine bins."""
+    """The values of a column in the rows learned from: they give a value's rank within its fine bin, and back."""
 
     def __init__(self, column: Column, rows: Codes) -> None:
         self.bins, self.has_missing = column.bin_of(0), column.has_missing
@@ -448,20 +473,21 @@ class _Values:
         self._before = before - self._starts[self.bins]
 
     def ranks(self, values: Codes, noise: Floats) -> Floats:
-        """Return the rank of each value within its bin, from 0 to 1; equal values are spread by the noise."""
+        """Return the rank of each value within its bin, from 0 to 1; `noise` spreads the ranks of equal values."""
         places = self._before[values] + noise * self._counts[values]
         return np.minimum(places / np.maximum(self._n[self.bins[values]], 1), ALMOST_1)
 
     def at(self, bins: Codes, ranks: Floats, otherwise: Codes) -> Codes:
-        """Return the value with the given rank in each bin; `otherwise` where the bin has no row."""
+        """Return the value at each rank (0 to 1) of each bin; `otherwise` where no row learned from is in the bin."""
         place = np.minimum(self._starts[bins] + (ranks * self._n[bins]).astype(np.int64), len(self._sorted) - 1)
         return np.where(self._n[bins] > 0, self._sorted[place], otherwise)
 
 
 def _by_same_rank(chances: Floats, old: Codes, new: Codes, values: Codes, known: _Values, noise: Floats) -> Codes:
-    """Return values at the same rank of another distribution; `old` and `new` are the numbers of the distributions.
+    """Return each person's value, moved from the distribution in row `old` of `chances` to that in row `new`.
 
-    Missing values have no rank. As many people as possible stay missing, or stay known; the others are drawn.
+    It keeps its rank among known values. As few people as possible change between missing and known; one who becomes
+    known gets a random rank.
     """
     n_bins = chances.shape[1] - known.has_missing
     ends = np.cumsum(np.pad(chances[:, :n_bins], ((0, 0), (1, 0))), axis=1)
@@ -484,9 +510,9 @@ def _by_same_rank(chances: Floats, old: Codes, new: Codes, values: Codes, known:
 
 
 def _by_coupling(chances: Floats, old: Codes, new: Codes, values: Codes, known: _Values, noise: Floats) -> Codes:
-    """Return values of which as many as possible stay the same (maximal coupling); the others are drawn.
+    """Return each person's value, moved from the distribution in row `old` of `chances` to that in row `new`.
 
-    `old` and `new` are the numbers of the distributions before and after.
+    As many people as possible keep their value (maximal coupling); the values of all others are drawn.
     """
     bins = known.bins[values]
     leave = np.flatnonzero(noise[0] * chances[old, bins] >= chances[new, bins])
@@ -498,7 +524,7 @@ def _by_coupling(chances: Floats, old: Codes, new: Codes, values: Codes, known: 
 
 
 class _Structure:
-    """Learner of the order of the columns, and of what each depends on."""
+    """Learner of the order in which columns move, and of the columns and the attribute that each depends on."""
 
     def __init__(
         self,
@@ -517,7 +543,7 @@ class _Structure:
         self._some = learned[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)] if n > MOST_ROWS else learned
 
     def edges(self) -> list[Edges]:
-        """Return what each column that may move depends on, in the order in which they move."""
+        """Return the dependences of each column that may move, in the order in which the columns move."""
         before, found = list(self._kept), []
         for place in self._order():
             mine, codes = self._columns[place].codes, {each: self._columns[each].codes for each in before}
@@ -531,10 +557,10 @@ class _Structure:
         return found
 
     def _order(self) -> list[int]:
-        """Return the columns that may move: first those that show no dependence on the attribute.
+        """Return the positions of the columns that may move, in the order in which they move.
 
-        Of the others, those with few values come before those of which other columns see only coarse bins. Next comes
-        always the one that shares most information with those before it.
+        First come columns that no test shows to depend on the attribute. Then comes, one after the other, the column
+        that shares most information with those before it; columns with a coarse bin for each value precede all others.
         """
         group, nothing = self._group[self._tested], np.zeros(len(self._tested), dtype=np.int64)
         coarse = [column.coarse[self._tested] for column in self._columns]
@@ -551,14 +577,19 @@ class _Structure:
         return order
 
     def _edges(self, place: int, before: Sequence[int]) -> Edges:
-        """Return what a column depends on, where tests show that it does: columns before it, and the attribute."""
+        """Return the dependences of a column that tests show: on columns in `before`, and on the attribute."""
         edges = Edges(place, tuple(self._parents(place, before)), never=tuple(self._never(place, before)))
         _, column = _line(self._columns, edges, self._group, self._learned)
         given = [self._columns[parent].coarse for parent in edges.parents]
         return replace(edges, is_open=self._is_shown(column.coarse, self._group, given, self.error))
 
     def _never(self, place: int, before: Sequence[int]) -> Iterator[tuple[int, int, Mask]]:
-        """Yield the earlier columns with bins that never occur with some of a column's although chance would do it."""
+        """Yield the columns in `before` with bins that almost never occur with some bin of the column at `place`.
+
+        Each comes with the level of the bins (0 for fine, 1 for coarse) and a mask by the bins of both columns. A pair
+        of bins is in it if chance alone would give it `EXPECTED` rows or more, and it has at most the part `RARE` of
+        that.
+        """
         mine = self._columns[place]
         for earlier, other in ((each, self._columns[each]) for each in before):
             for level, (theirs, own) in enumerate(((other.fine, mine.fine), (other.coarse, mine.coarse))):
@@ -569,7 +600,10 @@ class _Structure:
                     yield earlier, level, never
 
     def _parents(self, place: int, before: Sequence[int]) -> list[int]:
-        """Return the earlier columns that a column depends on, given the attribute, the most informative first."""
+        """Return the columns in `before` that a column depends on, given the attribute.
+
+        They are at most `MOST_PARENTS`, the one with the most information first.
+        """
         parents, fine = list[int](), self._columns[place].fine
         left, given = list(before), [self._group]
         score = _learned(given, fine, self._some)[1]
@@ -587,7 +621,10 @@ class _Structure:
         return parents
 
     def _is_shown(self, one: Codes, other: Codes, given: Sequence[Codes], error: float) -> bool:
-        """Return True if a test shows that two columns of bins depend on each other, given the bins of others."""
+        """Return True if a test, with a p-value up to `error`, shows that two columns of bins depend on each other.
+
+        They are compared among rows that agree in the bins of all columns in `given`.
+        """
         strata = np.zeros(len(self._tested), dtype=np.int64)
         for each in given:
             strata = strata * (int(each.max()) + 1) + each[self._tested]
@@ -595,7 +632,11 @@ class _Structure:
 
 
 def _learned(given: Sequence[Codes], bins: Codes, rows: Codes) -> tuple[tuple[float, ...], float]:
-    """Return the weights of smaller distributions in those of bins given others, and the log likelihood of the rows."""
+    """Return two results for the distributions of `bins` given other columns: their weights, and a score of the fit.
+
+    The weights, in rows, are those with which a combination leans on that without the last column. The score is the log
+    likelihood of the rows.
+    """
     columns = [*given, bins]
     learner = _Learner(np.stack([each[rows] for each in columns], axis=1), [int(each.max()) + 1 for each in columns])
     factor, score = learner.learn(len(given), range(len(given)))

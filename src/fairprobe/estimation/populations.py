@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLES = 1
-"""First part of the spawn keys of an estimate's random streams, so that a search with the same seed has others."""
+"""First part of the spawn keys of an estimate's random streams, so that they differ from those of a search with the
+same seed."""
 
 FEW = 256
 """Number of real rows, spread over all, on whose families the rounding of the model's outputs is measured; chosen."""
@@ -68,7 +69,7 @@ class JudgedFamilies:
 def judged(
     oracle: Oracle, inputs: Codes | pd.DataFrame, sets: Sequence[Sequence[str]] | None = None, *, twice: bool = False
 ) -> JudgedFamilies:
-    """Ask the model about the families of some inputs (codes) or real rows (a frame), and return its outputs.
+    """Ask the model about the families of inputs (codes) or real rows (a frame), and return its outputs.
 
     Real rows have the members that the given sets of sensitive parameters need. With `twice`, the model is asked again
     about each family with any discriminatory pair, because the compared members differ by set and are counted later.
@@ -99,16 +100,17 @@ def judged(
 
 
 def _ask_rows(asker: Answering, members: RowMembers, rows: Codes | slice = slice(None)) -> NDArray[Any]:
-    """Return the model's outputs by member, then row, for the families of some rows; 0 or empty for absent members."""
+    """Return the model's outputs by member, then row, for the families of `rows`; 0 or empty for absent members."""
     present = np.zeros_like(members.present)
     present[:, rows] = members.present[:, rows]
     return spread(present, lambda: asker.ask_frame(members.joined(present)))[:, rows]
 
 
 def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
-    """Return one domain for each kind of twins to compare: with links, without, or both, the linked one first.
+    """Return one domain for each kind of twins to compare: with links, without links, or both, the linked one first.
 
-    `linked` is True or False for one kind, None for both if the domain has links.
+    `linked` True or False chooses one kind. None compares both if the domain has links, but only the linked one if all
+    sensitive parameters are hidden.
     """
     checked_domain(domain)
     if linked is not None and not isinstance(linked, bool):
@@ -216,19 +218,22 @@ class Population:
 
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:
-        """Return remarks on a model whose answers change, found by asking about a few rows again on first use."""
+        """Remarks on a model whose answers change, found by asking about some inputs or rows again on first use.
+
+        Empty for a model that is known to repeat itself, and for answers by a stand-in.
+        """
         asker = self.oracle.asker
         return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Return a context in which scikit-learn does not check inputs for NaN; for real rows, one without effect.
+        """Return a context in which scikit-learn does not check inputs for NaN; it has no effect on real rows.
 
         Real rows may hold any value, so the model must check them.
         """
         return self.oracle.asker.quiet() if self.rows is None else nullcontext()
 
     def families(self, n: int, seed: int) -> Iterator[JudgedFamilies]:
-        """Yield batches of judged families: of all rows, or of `n` drawn inputs. Equal seeds give equal inputs."""
+        """Yield batches of judged families: of all rows if it consists of rows, else of `n` inputs drawn by `seed`."""
         return (self.judged(part) for part in self.parts(n, seed))
 
     def parts(self, n: int, seed: int) -> Iterator[Any]:
@@ -243,10 +248,10 @@ class Population:
         return math.ceil(n / self.oracle.batch_size(n))
 
     def shard(self, number: int, n: int | None, seed: int) -> Any:
-        """Return the inputs of batch `number`, from 0 on: a frame of rows, or codes of `n` drawn inputs.
+        """Return batch `number` (from 0) of the population: a frame if it consists of real rows, else codes.
 
-        Without `n`, the codes are one input of each family of the domain. Each batch has its own random numbers, so
-        that no batch depends on another.
+        `n` is the number of inputs to draw in all batches together, each batch with its own random numbers; None goes
+        through one input of each family of the domain instead.
         """
         if self.rows is not None:
             size = self.oracle.batch_size(len(self.rows))

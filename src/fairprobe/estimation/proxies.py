@@ -157,9 +157,10 @@ def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
 
 
 def _without_copies(X: pd.DataFrame) -> pd.DataFrame:
-    """Return one of each k rows if the number of equal rows is a multiple of k for every row; otherwise all rows.
+    """Return one of each k equal rows if the number of rows of every kind is a multiple of k; otherwise all rows.
 
-    Of few kinds of rows, people may be equal by chance or by design, so none is left out.
+    With fewer than 2 x `FEWEST` kinds of rows, all rows are returned, because people may be equal by chance or by
+    design.
     """
     import pandas as pd
 
@@ -172,7 +173,8 @@ def _without_copies(X: pd.DataFrame) -> pd.DataFrame:
 def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
     """Return the values of a sensitive column to predict, each with a mask of its rows; of two values, only one.
 
-    Rare values are left out. Of a number with many values, the only target is to be above the median.
+    A value is left out if fewer than `FEWEST` rows have it, or fewer lack it. Of a number with more than `FEW_VALUES`
+    values, the only target is to be above the median.
     """
     import pandas as pd
 
@@ -194,9 +196,10 @@ def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
 
 
 def _binned(column: pd.Series[Any]) -> Codes:
-    """Return a column as bin numbers from 0 on: one bin for each value, or quantiles of a number with many values.
+    """Return a column as bin numbers from 0 on, by row: each value is a bin.
 
-    Numbers keep their order; missing values are in the last bin.
+    A number with more than `MOST_BINS` values has as many quantiles as bins. Numbers keep their order; missing values
+    are in the last bin.
     """
     import pandas as pd
 
@@ -266,9 +269,10 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
 def _best(
     scores: Floats, column: int, ones: Mask, values: list[str], error: float, shown: Mask
 ) -> tuple[str, float, float, float, float]:
-    """Return the value that a column predicts best, its AUC, the interval's ends, and the AUC of all columns for it.
+    """Return the value that a column predicts best, its AUC and interval, and the AUC of all columns for that value.
 
-    The error is split over the values.
+    The error of the interval is split over the values. If the column is not `shown` to predict it, `low` is at most
+    0.5.
     """
     from scipy.special import ndtri
 
@@ -282,8 +286,8 @@ def _best(
 def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
     """Return the AUC of scores for the rows where `is_one`, and its effective number of rows.
 
-    For an AUC of 0 or 1, that is the number of rows of the rarer kind. Otherwise it follows from the variance of the
-    AUC. Its variance is DeLong's (1988), from how each row ranks among those of the other kind.
+    The effective number follows from the variance of the AUC by DeLong (1988), from how each row ranks among the rows
+    of the other kind. For an AUC of 0 or 1, it is the number of rows of the rarer kind.
     """
     ones, rest = scores[is_one], scores[~is_one]
     above, below = _rank(ones, rest), 1 - _rank(rest, ones)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def rated_outcome(favourable: Favourable | None, model: Any, answers: RowAnswers, is_label: bool) -> Favourable | None:
     """Return the outcome whose rates are stated: the favourable one, else the model's last class.
 
-    For a model that does not state its classes, the last class is the last label, in order, that the rows got. Plain
-    numbers, such as scores, have no rate: the result is None.
+    For a model that does not state its classes, it is the last label, in order, that the rows got. None for plain
+    numbers, such as scores, because they have no rate.
     """
     by_class = answers.outputs.ndim == 3
     if not is_label and not by_class:

@@ -161,9 +161,9 @@ class Share(Result):
 
     @property
     def unsteady(self) -> str | None:
-        """The reason why the model's answers are unreliable, in words; None if no health check says so.
+        """The reason why the model's answers are unreliable, in words; None if no health check found them so.
 
-        They are if they change with a second query or with the other rows of a batch.
+        Answers are unreliable if they change with a second query or with the other rows of a batch.
         """
         return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
 
@@ -259,8 +259,8 @@ class Share(Result):
     def to_frame(self) -> pd.DataFrame | None:
         """Return a frame of the discriminatory rows: index, values, their twins' changed values and all outputs.
 
-        Return None if there are none. If a parameter has the name of an added column, underscores are added to the
-        column's name.
+        None if no discriminatory rows are known. If a parameter has the name of an added column, underscores are added
+        to the column's name.
         """
         import pandas as pd
 
@@ -312,9 +312,9 @@ class Share(Result):
 
 
 def _answers_in_words(answers: dict[Any, Any]) -> str:
-    """Return in words the output for each combination of sensitive values; for many, how often outputs occur.
+    """Return in words the output for each combination of sensitive values, for up to `MOST_ANSWERS` combinations.
 
-    For many combinations with numbers, it is their range.
+    For more, it is the range of numbers, or how often the `MOST_ANSWERS` most frequent outputs occur.
     """
     if len(answers) <= MOST_ANSWERS:
         return ", ".join(f"{who}: {answer(output)}" for who, output in answers.items())

@@ -121,10 +121,11 @@ class Survey:
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
     ) -> list[Share]:
-        """Return a share for each set of sensitive parameters, when all is counted; `remarks` are added to each.
+        """Return a share for each set of sensitive parameters, when all is counted; `remarks` are added to each share.
 
-        `bounds` gives an interval for each set, which serves as two-sided and as one-sided bounds. By default they are
-        exact bounds for a number of inputs fixed in advance; with method "exact", both are the value itself.
+        `bounds` gives an interval for each set, which serves as two-sided interval and as one-sided bounds. By default
+        they are exact bounds for a number of inputs fixed in advance; with method "exact", both ends are the share
+        itself.
         """
         self.health += [*self._remarks(), *remarks]
         method = method or ("sample" if self.population.rows is None else "rows")
@@ -162,7 +163,10 @@ class Survey:
         )
 
     def _share(self, count: Count, method: str, bounds: Bounds, **fields: Any) -> Share:
-        """Return a count as a `Share`; `bounds` are its low, high, lower and upper, and `fields` replace others."""
+        """Return a count as a `Share`; `bounds` are its low, high, lower and upper.
+
+        `fields` are further fields of the share, by name, which replace those taken from the count.
+        """
         population, oracle, rates, outcomes = self.population, self.population.oracle, count.rates, count.outcomes()
         if method in ("sample", "sequential"):
             fields["history"] = np.cumsum(rates) / np.arange(1, len(rates) + 1)

@@ -221,8 +221,7 @@ def qualified(outcome: str, share: Share) -> str:
 def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
     """Compare one share with a limit by its two-sided interval, and return the outcome and the reason in words.
 
-    Rows that the model was trained on have no interval: their count can exceed the limit but never shows that it is
-    kept.
+    Rows that the model was trained on have no interval: the share among them can exceed the limit, but never passes it.
     """
     low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
     if not share.n and {*share.hidden} >= {*share.sensitive} and not share.linked:

@@ -77,7 +77,7 @@ class ChangedCases(Finding):
         }
 
     def sentences(self) -> list[str]:
-        """Return the result of changing cases as sentences, with the number of queries."""
+        """Return the result of changing cases and the number of queries as sentences; one if no case still holds."""
         if self.n_cases:
             return [self._sentence(), f"It took {self.n_queries:,} queries."]
         why = "it cannot be told whether they hold" if "stochastic-model" in dict(self.health) else "no longer hold"
@@ -92,8 +92,8 @@ def _common_of(
 ) -> dict[str, Any]:
     """Return the fields of `ChangedCases` for a result, by name, except the cases.
 
-    `kept` are the places of the cases that remain, `found` is a boolean mask of those with a result, in which the
-    `changes` were made.
+    `kept` are the positions of the cases in the result, `found` is a boolean mask of these with a change that succeeds,
+    and `changes` are the changes of those in words.
     """
     import pandas as pd
 
@@ -123,7 +123,7 @@ def _changes(domain: Domain, before: Codes, after: Codes) -> list[str]:
 
 
 def _remarks(rows: RealRows | None, search: MinimalChanges, found: Mask, is_minimal: Mask) -> Iterator[Remark]:
-    """Yield remarks on unused rows, on untried changes, and on cases without a result."""
+    """Yield remarks on rows outside the domain, on changes that were not tried, and on cases without a result."""
     if rows is not None and rows.n_unused:
         text = f"{rows.n_unused:,} of {rows.n_unused + len(rows.frame):,} rows have values that are none of the"
         yield Remark("rows-outside", f"{text} domain's: they are not used")
@@ -153,7 +153,10 @@ class RealRows:
 
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:
-    """Return real rows as inputs, numbers at the nearest step; their sensitive values need not be compared."""
+    """Return real rows as inputs, numbers at the nearest step; their sensitive values need not be compared.
+
+    Rows with a value outside the domain are left out; if no row remains, a DataError is raised.
+    """
     rows = domain.rows(towards, called={"X": "towards"})
     sensitive = list(domain.sensitive_columns)
     codes, own = rows.nearest_codes, rows.nearest_codes[:, sensitive]
@@ -442,9 +445,10 @@ def repair(
 
 
 def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) -> Choices:
-    """Return the values to try for each coordinate: all of them if there are at most 64.
+    """Return the values to try for each coordinate: all of them if there are at most `FEW`.
 
-    If there are more, an even grid, quantiles of `people` and the missing value are tried.
+    If there are more, an even grid of `FEW` / 2 values, the missing value and, if `people` are given, nearly as many of
+    their quantiles are tried.
     """
     linked = {link.column for link in domain.links}
     # Without values that only occur in rows.
@@ -466,7 +470,10 @@ def _choices(domain: Domain, origin: Codes, gower: Gower, people: Codes | None) 
 def _repaired(
     given: Evidence, are_repairs: Callable[[Codes, Judgement], Mask], search: MinimalChanges, rows: RealRows | None
 ) -> Repaired:
-    """Ask the model about the repaired inputs again, and return the result without repairs that it now contradicts."""
+    """Ask the model about the repaired inputs again, and return the result.
+
+    A repair that the model now contradicts is dropped; its case stays, without a repair.
+    """
     import pandas as pd
 
     domain, every = given.domain, np.arange(given.n_cases)

@@ -35,8 +35,8 @@ SURPRISING = 0.05
 """Largest adjusted p-value at which a sentence says that chance alone does not explain a direction; chosen."""
 
 MOST_PAIRS = 200
-"""Largest number of compared pairs of sensitive values; if there are more, those at the ends of most found cases are
-kept. Chosen."""
+"""Largest number of compared pairs of values of a sensitive parameter, and of combinations. If there are more pairs,
+those at the ends of most found cases are compared. Chosen."""
 
 MOST_BARS = 12
 """Largest number of bars in the drawing of directions; chosen."""
@@ -82,7 +82,11 @@ class Directions(Finding):
     json_names: ClassVar = {"table": "directions"}
 
     def sentences(self) -> list[str]:
-        """Return sentences for the rows of the table with the smallest p-values, one for each."""
+        """Return one sentence for each of the up to `TOLD` rows of the table with the smallest adjusted p-values.
+
+        Rows of combinations count only if no row compares a single parameter. An empty table gives one sentence that
+        says so.
+        """
         if not len(self.table):
             return ["No case tells two sides apart."]
         told = self.table.sort_values("p_adjusted", kind="stable", na_position="last")
@@ -177,7 +181,11 @@ class _Pair(NamedTuple):
 
 
 def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
-    """Return sets of groups: one of values for each of several sensitive parameters, then one of combinations."""
+    """Return the groups to compare: for each sensitive parameter its values, then the combinations of all parameters.
+
+    Each set of groups is a dict from a group in words to the positions of its members in the family. With one sensitive
+    parameter, there is only the set of combinations.
+    """
     sets, combinations = [], domain.combinations
     for column, name in enumerate(domain.sensitive if len(domain.sensitive) > 1 else ()):
         alone, own = domain.with_sensitive([name]), combinations[:, column]
@@ -187,7 +195,11 @@ def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
 
 
 def _pairs(evidence: Evidence) -> Iterator[_Pair]:
-    """Yield all pairs of values of each sensitive parameter, if there are several, and all pairs of combinations."""
+    """Yield pairs of combinations of sensitive values and, with several sensitive parameters, of the values of each.
+
+    The pairs of one parameter, and those of combinations, are each at most `MOST_PAIRS`: those at the ends of most
+    found cases.
+    """
     *by_value, whole = map(list, groups_of(evidence.domain))
     for column, words in enumerate(by_value):
         yield from _most_found(evidence, evidence.domain.sensitive[column], words, column)
@@ -195,7 +207,11 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
 
 
 def _most_found(evidence: Evidence, compared: str, words: list[str], column: int | None) -> Iterator[_Pair]:
-    """Yield pairs of sides by number, at most `MOST_PAIRS`: those at the ends of most found cases."""
+    """Yield pairs of the values or combinations `words`, at most `MOST_PAIRS`: those at the ends of most found cases.
+
+    Without found cases they are the first pairs. `column` is the position of the sensitive parameter; None for
+    combinations.
+    """
     chosen: Iterable[Any] = itertools.islice(itertools.combinations(range(len(words)), 2), MOST_PAIRS)
     if math.comb(len(words), 2) > MOST_PAIRS and evidence.n_cases:
         ends, domain = evidence.oracle.ends(evidence.cases), evidence.domain
@@ -265,7 +281,7 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
 
 
 def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
-    """Return the number of cases, by the two sides' outcomes, in which these differ and both sides' members exist."""
+    """Return the number of cases by the outcomes of two sides, over the cases in which both exist and they differ."""
     if not len(judgement.codes):
         return Counter()
     each, sides = np.arange(len(judgement.codes)), pair.members(domain, judgement.codes)

@@ -46,7 +46,7 @@ class Budget:
     oracle: Oracle
     max_queries: int
     reserved: int = 0
-    """Number of queries that are kept for other findings."""
+    """Number of queries that this budget must leave for other findings."""
 
     @property
     def cost(self) -> int:
@@ -59,11 +59,11 @@ class Budget:
         return max(0, self.max_queries - self.reserved - self.oracle.asker.n_queries)
 
     def part(self, part: float) -> Budget:
-        """Return a fraction of the remaining queries as a separate budget."""
+        """Return a budget that has the given fraction of the remaining queries; the rest stays reserved."""
         return replace(self, reserved=self.reserved + self.n_left - int(self.n_left * part))
 
     def inputs(self, n_wanted: int, part: float = 1.0, cost: int | None = None) -> int:
-        """Return how many of the wanted inputs can be judged with the fraction `part` of the remaining queries.
+        """Return the number of inputs, at most `n_wanted`, that the fraction `part` of the remaining queries pays for.
 
         `cost` is the number of rows sent to the model for one input; by default the attribute `cost`.
         """
@@ -180,7 +180,7 @@ class Evidence:
         return coordinates(self.domain, self.cases.codes)
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a random generator for one finding, by name, so that its draws do not change those of others."""
+        """Return a random generator for the finding `name`; its draws do not depend on those of other findings."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def judge(self, codes: Codes) -> Judgement:
@@ -235,10 +235,10 @@ def asked_cases(
     batch: str | None,
     n_times: int = 1,
 ) -> Evidence:
-    """Ask the model about the cases of a search or of a frame, and return those that still hold as evidence.
+    """Ask the model about the cases of a search or of a frame, and return the cases that still hold as evidence.
 
-    If the budget is too small, an even selection of them is asked about. Queries are reserved so that the cases that
-    hold can be asked about `n_times` in all.
+    If all cases need more than the part `CASES_PART` of the budget, an even selection is asked about. Queries are
+    reserved so that the cases that hold can be asked about `n_times` in all.
     """
     import pandas as pd
 
@@ -376,7 +376,8 @@ def n_classes_of(judgements: Iterable[Judgement]) -> int:
 def favourable_among(word: Any, evidence: Evidence, sampled: Judgement | None = None) -> Favourable | None:
     """Return the user's favourable outcome `word`, checked against the outcomes of cases, fresh inputs and rows.
 
-    If few fresh inputs were judged, an outcome that none of them got is accepted, unless its name resembles a seen one.
+    None if `word` is None. If fewer than `LEAST_SEEN` fresh inputs were judged, an outcome that none of them got is
+    accepted, unless its name resembles a seen one.
     """
     import pandas as pd
 

@@ -94,7 +94,7 @@ class Influence(Finding):
         return self.table[self.table["n_moves"] > 0]
 
     def sentences(self) -> list[str]:
-        """Return a sentence on the parameters that end cases most often."""
+        """Return one sentence on the up to three parameters that end cases most often, or on why none is known."""
         if not self.n_cases:
             return ["No case was moved, so it is not known which parameters end them."]
         said = [
@@ -139,7 +139,11 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
 
 
 def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int) -> tuple[int, int]:
-    """Return (number of cases, number of values for each parameter) that the budget pays for; it may reduce both."""
+    """Return (number of cases, number of values for each parameter) that half of the remaining budget pays for.
+
+    At most `MOST_JUDGED` inputs are judged. If that is too few, both numbers are reduced, the values not below
+    `FEWEST_VALUES`.
+    """
     wanted = n_cases * n_values * n_columns
     room = min(MOST_JUDGED, evidence.budget.inputs(wanted, part=0.5))
     if wanted <= room:
@@ -151,8 +155,8 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
 def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int, gaps: Floats) -> pd.DataFrame:
     """Return the table of the effects of moving each parameter alone, the strongest parameter first.
 
-    `gaps` are those of the cases before they are moved. All moved cases are judged in one go, as each call of a model
-    has a fixed cost, and equal ones once.
+    `gaps` are the gaps of the cases before they are moved. All moved cases are judged together, equal ones once,
+    because each call of a model has a fixed cost.
     """
     import pandas as pd
 
@@ -175,10 +179,10 @@ def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int, gaps: Flo
 
 
 class Mover:
-    """Moves of one parameter of given cases to another plausible value, while the others stay.
+    """Moves one parameter of given cases to plausible values of other inputs, while the other parameters stay.
 
-    Values are taken from other inputs: drawn from the density, real rows, or inputs of the domain. Linked columns move
-    by role: a woman takes from a husband the value "Wife", which plays his role under her sensitive value.
+    The other inputs are drawn from the density, real rows, or inputs of the domain. A linked column takes the other
+    input's role in the words of the case's own sensitive value: from a husband, a woman takes "Wife".
     """
 
     def __init__(self, evidence: Evidence, cases: Codes, rng: np.random.Generator) -> None:
@@ -197,9 +201,10 @@ class Mover:
             self._least = np.minimum(evidence.density.log_chances(self.cases), floor)
 
     def moved(self, column: int, n_values: int) -> tuple[Codes, Codes]:
-        """Move each case to up to `n_values` other values of a parameter; values that are not allowed are drawn again.
+        """Move each case to up to `n_values` other values of a parameter; return the cases' positions and the codes.
 
-        Returns the number of the case by move, in order, and the moved cases.
+        The positions are in order. A value that is not allowed is drawn again, up to `MOST_ROUNDS` draws in all. Values
+        may repeat.
         """
         n = len(self.cases)
         lacks = np.full(n, n_values)
@@ -218,9 +223,10 @@ class Mover:
         return case[order], np.concatenate(moved)[order]
 
     def with_value(self, case: Codes, column: int, others: Codes) -> tuple[Codes, Mask]:
-        """Return cases with the value of one column replaced by that of other inputs, one per case.
+        """Return cases with the value of one column taken from other inputs, and a mask of the usable ones.
 
-        The second result is a boolean mask of the cases that changed and are allowed, plausible and comparable.
+        `case` has the positions of the cases, and `others` an input for each. A moved case is usable if it changed and
+        is allowed, plausible and comparable.
         """
         role = self._families.canonical(others)[:, column]
         codes = self.cases[case]
@@ -244,7 +250,7 @@ class Mover:
 
 
 def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
-    """Return the inputs (codes) that new values are taken from, and their source: "density", "rows" or "domain"."""
+    """Return up to `N_OTHERS` inputs (codes) to take values from, and their source: "density", "rows" or "domain"."""
     domain = evidence.domain
     if evidence.density is not None:
         return evidence.density.sample_codes(N_OTHERS, rng), "density"

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 20
-"""Largest number of nodes of a tree that are kept, the strongest first; chosen."""
+"""Largest number of nodes of a tree in the result, the strongest first; chosen."""
 
 OTHERS = 10
-"""Largest number of coefficients of columns in which twins do not differ that are kept for comparison; chosen."""
+"""Largest number of coefficients in the result, for comparison, of columns in which twins do not differ; chosen."""
 
 MOST_MEMBERS = 5_000
 """Largest number of members of cases whose paths through the tree are followed; chosen. If there are more, cases are

@@ -80,9 +80,10 @@ class Choices:
 
     @classmethod
     def listed(cls, origin: Codes, values: Sequence[Codes], *, are_all: bool) -> Choices:
-        """Return, by coordinate (column) of each input, the listed values but its own, from the next higher one on.
+        """Return, for each coordinate of each input, the listed values except its own, as choices.
 
-        After the highest value follows the lowest. `values` has the values of each coordinate.
+        `values` has the listed values by coordinate, in increasing order. Choice 1 is the next higher value than the
+        input's own; after the highest value follows the lowest.
         """
         table = np.zeros((len(values), max(map(len, values), default=0)), dtype=np.int64)
         lengths = np.array([len(each) for each in values], dtype=np.int64)
@@ -100,7 +101,7 @@ class Choices:
 
 
 class MinimalChanges:
-    """A search for the fewest changes of each input that succeed, and of these for the smallest."""
+    """A search for the fewest coordinates to change so that an input succeeds, and for the smallest such changes."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class MinimalChanges:
         return self.is_found & (self.n_ruled_out >= self.n_changes)
 
     def ask(self, which: Codes, coordinates: Codes) -> Mask:
-        """Ask the model about candidates while the budget lasts, and keep the best that succeed.
+        """Ask the model about candidates while the budget lasts, and keep the best successful candidate of each input.
 
         `which` has the input that each candidate is for. The result is a boolean mask of the candidates that succeed.
         """
@@ -157,7 +158,10 @@ class MinimalChanges:
         return is_wanted
 
     def keep(self, which: Codes, values: Codes) -> None:
-        """Store each candidate as the best version so far of its input if it changes fewer columns, or less."""
+        """Store candidates as the best of their inputs where they change fewer coordinates, or as many by less.
+
+        `which` has the input that each candidate is for, and `values` its coordinates.
+        """
         n_changes = (values != self.origin[which]).sum(axis=1)
         distance = self._gower.distance(values, self.origin[which])
         order = np.lexsort((distance, n_changes, which))
@@ -172,8 +176,8 @@ class MinimalChanges:
     def by_size(self, choices: Choices) -> None:
         """Try all sets of changes, the smallest sets first, up to the number of changes that already succeeded.
 
-        The sets of one size may use half of the remaining budget. If that is too little for all values, evenly spread
-        values are tried.
+        The sets of one size may use the part `SIZE_PART` of the remaining budget. If that is too little for all values,
+        evenly spread values are tried.
         """
         for size in range(self.origin.shape[1] + 1):
             which = np.flatnonzero((size <= self.n_changes) & (size >= self.n_ruled_out))
@@ -215,7 +219,8 @@ class MinimalChanges:
         """Move each changed coordinate as near to the origin as possible while the others stay and the change succeeds.
 
         Values are tried from the origin outwards. If more than `FEW` lie between, evenly spread ones are tried first,
-        and then some before the first success: a successful value between two others can be missed.
+        and then values before the first success: a successful value between two others can be missed. With
+        `both_sides`, values on the other side of the origin are tried too.
         """
         domain = self._given.domain
         levels = domain.families.key_levels[list(domain.free_columns)] - (self._gower.last >= 0)
@@ -230,9 +235,9 @@ class MinimalChanges:
             active = self.distance < before
 
     def _scan(self, which: Codes, column: int, n_ordered: int, both_sides: bool) -> None:
-        """Move one coordinate of some inputs as near to the origin as possible while the others stay.
+        """Move one coordinate of some inputs as near to the origin as possible while the other coordinates stay.
 
-        In a coordinate without order, only the origin itself is nearer.
+        Up to `FEW` values are tried at a time. In a coordinate without order, only the origin itself is nearer.
         """
         which = which[self.values[which, column] != self.origin[which, column]]
         value, origin = self.values[which, column], self.origin[which, column]
@@ -259,9 +264,10 @@ class MinimalChanges:
 
 
 def _affordable(counts: Codes, size: int, most: int) -> Codes:
-    """Return the number of values of each coordinate to try, by input, then coordinate.
+    """Return the number of values of each coordinate to try, by input, then coordinate: the largest one of `SPREAD`.
 
-    No input then has more than `most` candidates with `size` changes.
+    No input then has more than `most` candidates with `size` changes. They are 0 for an input with more than
+    `MOST_SUBSETS` sets of `size` coordinates.
     """
     tried = np.zeros_like(counts)
     is_listed = n_candidates(np.minimum(counts, 1), size) <= MOST_SUBSETS
@@ -273,9 +279,9 @@ def _affordable(counts: Codes, size: int, most: int) -> Codes:
 
 
 def n_candidates(counts: Codes, size: int) -> Floats:
-    """Return the number of ways to change `size` coordinates of each input.
+    """Return, for each input, the number of ways to change `size` of its coordinates, as a float.
 
-    They are floats, because the numbers can exceed 64 bits.
+    `counts` has the number of other values by input, then coordinate. The numbers can exceed 64 bits.
     """
     ways = np.zeros((len(counts), size + 1))
     ways[:, 0] = 1
@@ -287,8 +293,8 @@ def n_candidates(counts: Codes, size: int) -> Floats:
 def candidates(counts: Codes, subsets: Codes) -> tuple[Codes, Codes, Codes]:
     """Return all ways to change the coordinates of one subset, as three arrays with a row for each way.
 
-    They are the input, the changed coordinates, and the numbers of their values, from 1. `counts` has the number of
-    values by input, then coordinate; `subsets` has the coordinates by subset.
+    They are the position of the input, the changed coordinates, and the numbers of their values, from 1. `counts` has
+    the number of values by input, then coordinate; `subsets` has the coordinates by subset.
     """
     sizes = counts[:, subsets].prod(axis=2).ravel()
     pair, number = _numbered(sizes)
@@ -301,7 +307,7 @@ def candidates(counts: Codes, subsets: Codes) -> tuple[Codes, Codes, Codes]:
 
 
 def _blocks(numbers: Floats | Codes, most: int) -> Iterator[Codes]:
-    """Split inputs, in order, into blocks that have about `most` candidates together, and yield the inputs of each.
+    """Divide inputs, in order, into blocks with about `most` candidates each, and yield the positions of each block.
 
     `numbers` has the number of candidates of each input.
     """
@@ -311,6 +317,6 @@ def _blocks(numbers: Floats | Codes, most: int) -> Iterator[Codes]:
 
 
 def _numbered(counts: Codes) -> tuple[Codes, Codes]:
-    """Return each place repeated as often as its count says, and the repeats of each place numbered from 0."""
+    """Return each position in `counts` as many times as its count, and the number of each repeat from 0."""
     whose = np.repeat(np.arange(len(counts)), counts)
     return whose, np.arange(len(whose)) - np.repeat(np.cumsum(counts) - counts, counts)

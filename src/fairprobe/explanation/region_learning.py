@@ -72,9 +72,11 @@ LEAST_DRAWN = 20
 
 
 def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
-    """Return at most `max_regions` regions, as boxes, that cover the cases of the population, in no order.
+    """Return at most `max_regions` boxes (regions) that cover the cases of the population, in no order.
 
-    The inputs judged for it are added to the pool.
+    First, up to `N_POPULATION` inputs of the population are judged. Then up to `N_EACH` are judged in each of
+    `N_LOOKED_INTO` boxes from slices through cases, and around them. All judged inputs are added to the pool. The list
+    is empty if none of them is a case.
     """
     evidence, axes = pool.evidence, pool.axes
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
@@ -92,9 +94,9 @@ def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
 
 
 def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
-    """Return boxes (candidate regions) made from slices through some cases.
+    """Return boxes (candidate regions) made from slices through cases, at most `N_SLICED` in each turn.
 
-    Each turn takes cases that no box contains yet.
+    Each of up to `TURNS_OF_SLICES` turns takes cases that no box contains yet. Fewer are taken if the budget is small.
     """
     rng, cost = evidence.rng("slices"), max(1, n_inputs_of(axes))
     boxes: list[Box] = []
@@ -127,10 +129,10 @@ def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]
 
 
 def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
-    """Return the boxes that have the highest F1 score over all prices, among those that cover enough of the cases.
+    """Return at most `max_regions` boxes with the highest F1 score among those that cover `MIN_COVERAGE` of the cases.
 
-    If none do, they are the boxes that cover most. Prices of other inputs start at 1. They fall to `LEAST_PRICE`, or
-    until the price is lower than the reached F1 implies.
+    If no boxes do, it returns those that cover most. They are chosen at several prices of an input that is no case:
+    from 1 down to `LEAST_PRICE`, or until the price is lower than the reached F1 implies.
     """
     of_trees = [box for price in TREE_PRICES for box in _Worth(pool, price).of_trees()]
     boxes = list(dict.fromkeys([*candidates, *of_trees]))
@@ -160,7 +162,10 @@ class _Worth:
     # Candidates from trees
 
     def of_trees(self) -> list[Box]:
-        """Return boxes for the nodes of shallow trees fitted to the pool that have a positive worth, highest first."""
+        """Return boxes for the nodes of shallow trees fitted to the pool that have a positive worth, highest first.
+
+        There is a tree for each of `N_LEAVES`, its largest number of leaves. The boxes are at most `N_CANDIDATES`.
+        """
         from sklearn.tree import DecisionTreeClassifier
 
         features, orders = self._features()
@@ -173,9 +178,9 @@ class _Worth:
         return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
 
     def _features(self) -> tuple[Floats, dict[int, Codes]]:
-        """Return the pool's coordinates as numbers for a tree, and the order of each axis without an order of its own.
+        """Return the pool's coordinates as numbers for a tree, and the sorted values of each axis without an order.
 
-        It has the values sorted by the fraction of their inputs that are cases; the numbers are places in it.
+        Such an axis is sorted by the fraction of each value's inputs that are cases; the numbers are positions in it.
         """
         features, orders = self._pool.coordinates.astype(np.float64), {}
         weights = (self._pool.weights, self._pool.weights * self._pool.hits)
@@ -212,9 +217,10 @@ class _Worth:
     # Choosing
 
     def best_of(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """Return at most `most` boxes that have the highest worth together, as far as found.
+        """Return at most `most` boxes with the highest worth together that a greedy search finds.
 
-        Boxes and sides that add next to nothing are left out.
+        Boxes that add at most the part `LEAST_GAIN` of the worth, and sides that add at most `LEAST_SIDE`, are left
+        out.
         """
         chosen = self._greedy(candidates, most)
         for place, box in enumerate(chosen):
@@ -223,9 +229,10 @@ class _Worth:
         return self._simplified(self._needed(list(dict.fromkeys(chosen))))
 
     def _greedy(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """Return the box of the highest worth, then the box that adds most to it, and so on while the gain is enough.
+        """Return the box of the highest worth, then the box that adds most to it, and so on, up to `most` boxes.
 
-        Each box is improved before the next one is chosen.
+        It ends when a box adds at most the part `LEAST_GAIN` of the worth so far. Each box is improved before the next
+        one is chosen.
         """
         worth = {box: float(self._gains[self._pool.inside(box)].sum()) for box in dict.fromkeys(candidates)}
         boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
@@ -253,7 +260,7 @@ class _Worth:
         return float(self._gains[self._pool.inside_any(boxes)].sum())
 
     def _improved(self, box: Box, gains: Floats) -> Box:
-        """Return a box with each side moved in turn to where the box has its highest worth, until no side moves."""
+        """Return a box with each side moved in turn to where the box has its highest worth, up to `PASSES` times."""
         for _ in range(PASSES):
             before = box
             for place in range(len(self._axes)):
@@ -263,9 +270,10 @@ class _Worth:
         return box
 
     def _best_side(self, box: Box, place: int, gains: Floats) -> Box:
-        """Return a box with the condition of one axis replaced by that of the highest worth.
+        """Return a box with the condition of one axis replaced by the one with the highest worth.
 
-        The condition is left out if it adds next to nothing.
+        If no condition has a worth, the box is unchanged. A condition that adds at most the part `LEAST_SIDE` is left
+        out.
         """
         rest = box.without(place)
         inside = np.flatnonzero(self._axes.inside(rest, self._pool.coordinates))
@@ -280,7 +288,10 @@ class _Worth:
         return self._axes.box({**box.by_axis, place: condition})
 
     def _needed(self, boxes: list[Box]) -> list[Box]:
-        """Return the boxes without those whose worth the other boxes have too; the least needed is left out first."""
+        """Return the boxes without those that add at most the part `LEAST_GAIN` to the worth of all boxes together.
+
+        The box that adds least is left out first. At least one box remains.
+        """
         while len(boxes) > 1:
             total = self._together(boxes)
             without = [boxes[:place] + boxes[place + 1 :] for place in range(len(boxes))]
@@ -291,7 +302,10 @@ class _Worth:
         return boxes
 
     def _simplified(self, boxes: list[Box]) -> list[Box]:
-        """Return the boxes without the sides that add next to nothing to the worth of all boxes together."""
+        """Return the boxes without the sides that add at most the part `LEAST_SIDE` to the worth of all boxes together.
+
+        Each box keeps at least one side.
+        """
         for i in range(len(boxes)):
             for place, _ in boxes[i].conditions:
                 total = self._together(boxes)
@@ -308,9 +322,9 @@ class Pool:
     """Judged inputs from which regions are learned, dense where cases are, with weights that represent the population.
 
     A uniform sample has next to no inputs in a region of one in ten thousand. Some inputs are therefore drawn from the
-    population and others from boxes of known mass. The weight of an input is the inverse of its probability to be drawn
-    at all (the balance heuristic of multiple importance sampling). Sums of weights estimate the population, whichever
-    boxes inputs were drawn from.
+    population and others from boxes of known mass. The weight of an input is the inverse of the expected number of
+    times that it is drawn (the balance heuristic of multiple importance sampling). Sums of weights estimate the
+    population, whichever boxes inputs were drawn from.
     """
 
     def __init__(self, evidence: Evidence, axes: Axes, name: str) -> None:
@@ -360,9 +374,10 @@ class Pool:
         self.weights = 1 / chances
 
     def _draw(self, box: Box, n: int) -> tuple[Codes, float]:
-        """Draw `n` inputs, as codes, from a box, and return them with the box's mass (its fraction of the population).
+        """Draw up to `n` inputs, as codes, from a box; return them and the box's mass (its fraction of the population).
 
-        There are no inputs, and the mass is 0, if the box is too thin.
+        There are no inputs, and the mass is 0, if no input of the box is allowed, or if its mass must be estimated and
+        fewer than `LEAST_DRAWN` of the `N_UNJUDGED` inputs lie in it.
         """
         population = self.evidence.population
         if not box.conditions:
@@ -381,6 +396,9 @@ class Pool:
 
     @cached_property
     def _unjudged(self) -> tuple[Codes, Codes]:
-        """Return inputs drawn from the whole population, as codes, and their coordinates; they are drawn once."""
+        """Draw `N_UNJUDGED` inputs from the whole population, once and without asking the model.
+
+        Return their codes and their coordinates on the region axes.
+        """
         codes = self.evidence.population.sample(N_UNJUDGED, self._rng)
         return codes, self.axes.coordinates(codes)

@@ -169,7 +169,7 @@ class Axes:
     def _linked(self, axis: Axis, place: int, roles: Codes) -> Formula:
         """Return a condition on the roles of a linked column as a formula.
 
-        The formula names sensitive values only if a value has different roles under different ones.
+        The formula names sensitive values only if a value has different roles with different sensitive values.
         """
         link, links = self.domain.links[place], self.domain._links
         sensitive = self.domain[link.sensitive]
@@ -211,7 +211,7 @@ class Box:
 def _said(axis: Axis, codes: Codes) -> Formula:
     """Return a set of a parameter's codes as a formula.
 
-    It is a range of numbers, or a list of values or of excluded values.
+    It is a range of numbers, or a list of values or of excluded values. A set of numbers must be a range.
     """
     parameter, name = axis.parameter, Name(axis.parameter.name)
     if not axis.is_ordered or parameter.kind == "ordinal":  # listed, as text has an order of its own
@@ -231,7 +231,10 @@ def _said(axis: Axis, codes: Codes) -> Formula:
 
 
 def _among(parameter: Parameter, inside: set[int]) -> Formula:
-    """Return a set of a parameter's codes as a list of values, or of the excluded values if they are clearly fewer."""
+    """Return a set of a parameter's codes as a list of values, or of the excluded values.
+
+    Values are excluded if more than `LISTED` are in the set, and less than half as many are not.
+    """
     values = plain_values(parameter)
     chosen = [value for code, value in enumerate(values) if code in inside]
     left_out = [value for code, value in enumerate(values) if code not in inside]
@@ -281,9 +284,9 @@ class CaseRegion:
 
     @property
     def touches(self) -> float:
-        """The fraction of people who are in the region and cases, by which regions are sorted.
+        """The fraction of people who are in the region and are cases, by which regions are sorted.
 
-        It is the precision times the fraction of the rows that are in the region, else of the density, else of the
+        It is the precision times the fraction of the rows in the region; without rows, of the density, else of the
         domain.
         """
         inside = next((each for each in (self.of_rows, self.of_density, self.of_domain) if each is not None), 0.0)
@@ -357,7 +360,11 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> li
 
 
 def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
-    """Draw up to `n` inputs of each region from the population, as codes, one array for each region."""
+    """Draw up to `n` inputs of each region from the population, as codes, one array for each region.
+
+    Where regions cannot be drawn from directly, at most about `MOST_DRAWN` inputs of the whole population are drawn,
+    and those inside a region are taken.
+    """
     population, rng = evidence.population, evidence.rng("measuring")
     if population.density is None:
         parts = [population.domain.part(axes.rules(box)) for box in boxes]
@@ -407,9 +414,10 @@ def _measured(
 
 
 def _why_few(n: int, n_drawn: int, n_wanted: int) -> str | None:
-    """Return the name of the remark on why only `n` comparable inputs of a region were judged; None if all were.
+    """Return the name of the remark on why only `n` comparable inputs of a region were judged; None if none is lacking.
 
-    Few of the inputs drawn from the population lie in it, the budget was too small, or few inputs are comparable.
+    The reasons are, in this order: fewer inputs of the region were drawn than wanted; the budget was too small for
+    `N_MEASURED`; not all drawn inputs are comparable.
     """
     if n_drawn < n_wanted:
         return "thin-regions"

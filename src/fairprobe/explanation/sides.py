@@ -28,7 +28,10 @@ def n_inputs_of(axes: Axes) -> int:
 
 
 def boxes_through(evidence: Evidence, axes: Axes, cases: Codes) -> list[Box]:
-    """Return a box for each case, whose sides are the ends of the slices through the case."""
+    """Return a box for each case, whose sides are the ends of the slices through the case.
+
+    An axis on which no value ends the case gives no side.
+    """
     slices = (_Slice(evidence, axes, place, cases) for place in range(len(axes)))
     sides = [each.whole() if each.axis.parameter.levels <= SMALL else each.ends() for each in slices]
     numbered = ({place: side for place, side in enumerate(own) if side is not None} for own in zip(*sides, strict=True))
@@ -44,7 +47,10 @@ class _Slice:
         self._own = cases[:, self.axis.column]
 
     def _changed(self, which: Codes, values: Codes) -> tuple[Codes, Codes]:
-        """Return cases changed to given values on the axis: their coordinates there, and MISS, HIT or UNKNOWN."""
+        """Return cases with other values on the axis, as two arrays: their coordinates there, and MISS, HIT or UNKNOWN.
+
+        `which` has the position of each case, and `values` its new code.
+        """
         domain = self._evidence.domain
         inputs = self._cases[which]
         inputs[:, self.axis.column] = values
@@ -72,7 +78,7 @@ class _Slice:
     # Parameters of many values: ever farther from the case, then halving
 
     def ends(self) -> list[Condition | None]:
-        """Return the span of each case's slice along an axis of many values; None if the case has no value there."""
+        """Return the span of each case's slice along an axis of many values; None if the case's value is missing."""
         axis, own, n = self.axis, self._own, len(self._cases)
         last = axis.parameter.levels - 1 - axis.parameter.missing
         shift = self._axes.coordinates(self._cases)[:, self._place] - own  # where a link shifts the values
@@ -85,7 +91,11 @@ class _Slice:
         return [Span(*span) if known else None for span, known in zip(spans, own <= last, strict=True)]
 
     def _end(self, last: int, sign: int) -> Codes:
-        """Return, for each case, the farthest code in one direction up to which it was found to remain a case."""
+        """Return, for each case, the farthest code in one direction up to which no judged input was a miss.
+
+        The distance is doubled until a miss, then halved. `last` is the highest code, and `sign` is -1 for down, 1 for
+        up.
+        """
         own, each = self._own, np.arange(len(self._cases))
         room = np.maximum(last - own if sign > 0 else own, 0)
         hops = 2 ** np.arange(int(last).bit_length() + 1)
@@ -125,9 +135,10 @@ def _condition(axis: Axis, status: Codes, own: int) -> Condition | None:
 
 
 def best_condition(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return (condition, gain): the condition of a region with the highest gain on a parameter; None if there is none.
+    """Return (condition, gain): the condition on one parameter with the highest gain; None if there is none.
 
-    `values` and `gains` are by input, and `now` is the present condition.
+    `values` and `gains` are by input, and `now` is the present condition; None for no condition. There is none without
+    inputs and, in a parameter without order, without a value of positive gain.
     """
     if not axis.is_ordered:
         return _best_values(axis, values, gains, now)
@@ -136,7 +147,7 @@ def best_condition(axis: Axis, values: Codes, gains: Floats, now: Condition | No
 
 
 def _best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Return the values whose summed gain is positive, and their gain; None if there are none.
+    """Return the set of values whose summed gain is positive, and their gain; None if the set is empty.
 
     A value without inputs stays as in the condition `now`.
     """

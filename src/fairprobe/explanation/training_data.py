@@ -52,7 +52,7 @@ FARTHEST = 0.5
 difference; chosen."""
 
 MOST_PAIRS = 100
-"""Largest number of pairs of groups that are compared; those with the largest differences are kept. Chosen."""
+"""Largest number of pairs of groups that are compared in a region: those whose outputs differ most. Chosen."""
 
 ROWS_PART = 0.2
 """Largest fraction of the remaining queries that is spent on the rows inside a region; chosen."""
@@ -102,13 +102,13 @@ class RegionInData(Finding):
     differences: pd.DataFrame
     """Table with a row for each two groups that the model treats differently, and each label.
 
-    - `a`, `b`, `outcome`; `value`: the rate (the mean) of a less that of b.
+    - `a`, `b`, `outcome`; `value`: the rate (or mean) of a minus that of b, in the labels.
     - `p_value`: of Fisher's exact test of equal rates, or Welch's of equal means; two-sided.
     - `model`: the same difference in the model's own outputs over the cases inside; NaN where it has no direction.
-    - `rows`: and in its outputs for these very rows; NaN where they were not asked for, or are scores.
-    - `at_most`: no larger is the difference in the labels, either way: two one-sided tests at the confidence.
-    - `is_testable`: both groups have so many rows that the sharpest difference would have shown.
-    - `agrees`: it has the model's direction, where that is known.
+    - `rows`: the same difference in the model's outputs for these rows; NaN if not asked for, or if they are scores.
+    - `at_most`: upper bound of the size of the difference in the labels, by two one-sided tests at the confidence.
+    - `is_testable`: True if both groups have enough rows for the sharpest difference to be significant.
+    - `agrees`: False if the difference is known not to have the model's direction, else True.
     """
     verdict: InData | None
     """The verdict on the region; None without labels, unless there are too few rows anyway."""
@@ -292,7 +292,7 @@ def _described(group: str, mine: NDArray[Any], outcome: Any, confidence: float) 
 def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
     """Return outputs as numbers that are higher where the output is nearer to a given outcome.
 
-    The array has the shape of `outputs`, without the axis of classes. It is None if the outcome is not among the
+    The array has the shape of `outputs`, without the axis of classes. None if the outcome is not among the model's
     classes.
     """
     output, classes = evidence.output, evidence.classes
@@ -309,7 +309,8 @@ def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[
 def _answers(evidence: Evidence, inside: Rows, wanted: Mask) -> NDArray[Any] | None:
     """Return the model's outputs for the rows inside a region, by row; 0 for rows that are not wanted.
 
-    Return None if outputs are scores, which are on another scale than labels, or if asking is too expensive.
+    None if no row is wanted, if outputs are scores, which are on another scale than labels, or if asking about them
+    takes more than the part `ROWS_PART` of the remaining queries.
     """
     n = int(wanted.sum())
     if not n or evidence.output == "score" or evidence.budget.inputs(n, ROWS_PART, cost=1) < n:
@@ -399,6 +400,9 @@ def _verdict(differences: pd.DataFrame, level: float) -> InData:
 
 
 def _absent(differences: pd.DataFrame, level: float) -> pd.Series[bool]:
-    """Return a boolean mask of the differences in labels that are shown to be small, or to have the other direction."""
+    """Return a boolean mask of the differences in labels that are shown to be small, or to have the other direction.
+
+    Small is less than `MARGIN` times the model's own difference on the same rows.
+    """
     is_turned = (differences["p_value"] <= level) & ~differences["agrees"] & differences["rows"].notna()
     return is_turned | (differences["at_most"] < MARGIN * differences["rows"].abs())

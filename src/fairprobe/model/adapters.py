@@ -147,7 +147,7 @@ def columns_of(model: Any, domain: Domain) -> list[str] | None:
 
 
 def register(name: str, path: str) -> None:
-    """Register an adapter class of your own, given as "package.module:Class"; it is tried before all others."""
+    """Register an adapter class of your own, given as "package.module:Class"; it is tried before all earlier ones."""
     if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
         raise SettingError(f"an adapter is a class, named as package.module:Class, got {path!r}")
     if name in ADAPTERS:
@@ -195,7 +195,7 @@ def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:
 
 
 def margin(scores: Any) -> Any:
-    """Return the second of two columns of scores minus the first; other scores are returned unchanged."""
+    """Return the second of two columns of scores minus the first; scores of any other shape are returned unchanged."""
     return scores[:, 1] - scores[:, 0] if scores.shape[1:] == (2,) else scores
 
 

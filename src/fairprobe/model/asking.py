@@ -147,7 +147,7 @@ class Asker:
         return self.ask(rows) if isinstance(rows, np.ndarray) else self.ask_frame(rows)
 
     def ask_gradients(self, codes: Codes) -> tuple[Floats, Floats] | None:
-        """Return the scores and their gradients, both by input; None for scores of more than two classes.
+        """Return the scores and their gradients, each by input; None for scores of more than two classes.
 
         The gradients have one column for each column of the model. Only for adapters that have `gradients`.
         """
@@ -219,7 +219,7 @@ class Asker:
             raise ModelError(f"the model must answer every {what}, got {got}") from error
 
     def _told(self, error: Exception) -> str:
-        """Return the text of a model's error, with advice if it is about categories that nobody has told."""
+        """Return the text of a model's error, with advice if text columns may have to be declared as categories."""
         text = str(error)
         is_other = not self.adapter.is_function and not type(self.model).__module__.startswith("sklearn.")
         texts = {parameter.name for parameter in self.domain.parameters if not parameter.is_numeric}
@@ -247,7 +247,7 @@ class Asker:
         return f"in a batch of {len(codes):,} rows; asked again, it answered: no single row is to blame"
 
     def _raises(self, codes: Codes) -> bool | None:
-        """Return True if the model raises on these rows, False if not, None if the limit of queries forbids asking."""
+        """Return True if the model raises on these rows, False if not; None if the limit of queries forbids asking."""
         if self.limit is not None and self.n_queries + len(codes) > self.limit:
             return None
         self.n_queries += len(codes)
@@ -270,9 +270,9 @@ def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
 
 
 def spread(present: Mask, ask: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """Return the answers about the members that are present, by member, then input; 0 or empty for the others.
+    """Return the answers about the members that are present, by member, then input; 0 or empty for absent members.
 
-    `ask` is called if any member is present.
+    `ask` returns the answers about the present members, and is called only if there is one.
     """
     answers = ask() if present.any() else np.zeros(0)
     outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)

@@ -75,7 +75,7 @@ class ArrayForm:
             batch[:, column] = self.domain.parameters[column].numbers(codes[:, column])
 
     def of_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Return the rows of a DataFrame as an array in the form's dtype; of floats if integers do not suffice."""
+        """Return the rows of a DataFrame as an array in the form's dtype; as floats if whole numbers do not suffice."""
         rows = frame[self._columns]
         if self.dtype.kind == "O":
             return rows.to_numpy(dtype=object)

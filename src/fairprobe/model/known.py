@@ -79,10 +79,11 @@ REPEATABLE = frozenset(
 
 
 def known_kind(model: Any, seen: dict[Any, Any] | None = None, *, with_parts: bool = True) -> str | None:
-    """Return the kind of a model or transformer, such as "tree", if it and all its parts are known; otherwise None.
+    """Return the kind of a model or transformer, such as "tree"; None unless it and all its parts are of known classes.
 
-    To check many models, pass one dictionary as `seen` to all calls; it caches what was found about each class. Without
-    `with_parts`, the parts of the model may be of any class.
+    None also if a method was replaced, or a function of the caller is called. To check many models, pass one dictionary
+    as `seen` to all calls; it caches what was found about each class. Without `with_parts`, the parts of the model may
+    be of any class.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> known_kind(DecisionTreeClassifier())
@@ -116,9 +117,9 @@ def is_repeatable(model: Any) -> bool:
 
 
 def kin(model: Any) -> str | None:
-    """Return the kind, such as "tree", of a model's nearest base class that is known; of a pipeline, for its last step.
+    """Return the kind, such as "tree", of a model's nearest base class that is known; None if no base class is.
 
-    It guides what is tried. Claims about a model rest on `known_kind`.
+    A pipeline has the kind of its last step. The kind guides what is tried. Claims about a model rest on `known_kind`.
     """
     last = last_step(model)
     return next((KINDS[path] for base in type(last).__mro__ if (path := _path(base)) is not None), None)

@@ -72,10 +72,11 @@ Numbered = Callable[[Codes], "Codes | pd.DataFrame"]
 
 
 def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
-    """Return the numerical resolution: twice the largest difference of a row's output over batch sizes.
+    """Return the numerical resolution: twice the largest difference of a row's output over batch sizes; 0 for labels.
 
-    The model is asked about the rows given, or else about inputs of the domain. For labels it is 0. Differences too
-    large to be rounding do not count: `unsteadiness` reports them.
+    The model is asked about the rows given, or else about inputs of the domain. Differences of more than the part
+    `ROUNDING` of the largest output do not count: `unsteadiness` reports them. `limit` is the number of queries
+    available; None for no limit.
     """
     n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
     if asker.output == "label" or not n or (rows is not None and not len(rows)):
@@ -103,11 +104,11 @@ def _numbered(asker: Asker, n: int, rng: np.random.Generator, given: pd.DataFram
 
 
 def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> tuple[Remark, ...]:
-    """Return a remark if a row's answer depends on the rows asked with it, or changes when it is asked again.
+    """Return a remark if a row's answer depends on the rows asked with it, or changes on asking again; else nothing.
 
-    Rows are asked about together, then half of them in another order among others, in batches of another size, and
-    alone. Models of a class known to answer row by row are not asked. A model that fails gets no remark here: the next
-    query raises its error.
+    Up to `TOGETHER` rows are asked about together; then half of them in another order with other rows, some in smaller
+    batches, and some alone. Models of a class known to answer row by row are not asked. A model that fails gets no
+    remark here: the next query raises its error.
     """
     n = TOGETHER if limit is None else min(TOGETHER, limit // 40)
     if known_kind(asker.model) is not None or n < 2 or (rows is not None and not len(rows)):
@@ -135,9 +136,10 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
 
 
 def _compared(ask: Ask, n: int, rng: np.random.Generator, *, is_label: bool) -> tuple[Codes, int]:
-    """Return the numbers of the rows whose output differs in another batch, and a count of unstable rows.
+    """Return the numbers of the rows whose output differs in another batch, and the number of unstable rows.
 
-    A row is unstable if its output also differs when the same batch is asked again.
+    `ask` answers about the rows with the numbers it gets, up to 2n. A row is unstable if its output also differs when
+    the same batch is asked again.
     """
     other, again = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     whole = ask(np.arange(n))
@@ -171,7 +173,7 @@ def _in_turn(outputs: NDArray[Any]) -> Codes:
 
 
 def differ(first: NDArray[Any], second: NDArray[Any], at_most: float) -> Mask:
-    """Return a mask of the rows whose outputs differ by more than `at_most`; with 0, at all, as for labels."""
+    """Return a mask of the rows whose outputs differ by more than `at_most`; if it is 0, of all that are not equal."""
     other = np.abs(first - second) > at_most if at_most else first != second
     return np.asarray(other.reshape(len(first), -1).any(axis=1))
 
@@ -182,9 +184,9 @@ def tolerance(outputs: NDArray[Any], resolution: float) -> float:
 
 
 def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.DataFrame) -> bool:
-    """Return True if rows lie so near to the decision boundary that rounding may decide their labels.
+    """Return True if all rows lie so near to the decision boundary that rounding may decide their labels.
 
-    It looks at the first `MOST_TIES` rows, and returns False if the model has no scores.
+    Only the first `MOST_TIES` rows are asked about. False if the model has no scores.
     """
     try:
         asker = Asker(model, domain, output="score", batch=batch)
@@ -203,9 +205,9 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
 
 
 def seconds_per_input(judge: Callable[[int], Any], most: int) -> float:
-    """Return the seconds that judging one input takes; `judge(n)` judges a batch of n inputs.
+    """Return the seconds that judging one input takes, from the last of several growing batches.
 
-    Batches grow up to `most` inputs, for about a second.
+    `judge(n)` judges a batch of n inputs. Batches grow by the factor `GROWTH` up to `most` inputs, for about a second.
     """
     clock, batch = Clock(SECONDS), 1
     while True:

@@ -145,7 +145,7 @@ def _numbers(lines: list[str]) -> list[Any]:
 class DiedError(Exception):
     """The error that a program ended, did not answer in time, or wrote extra lines.
 
-    `is_final` is True if a retry would fail too.
+    `is_final` is True if another start of the program would fail too.
     """
 
     def __init__(self, what: str, *, is_final: bool = False) -> None:
@@ -214,7 +214,7 @@ async def _started(command: Sequence[str], timeout: float) -> _Running:
 
 
 class _Running:
-    """A running process of a program, with its output lines that were not used yet."""
+    """A running process of a program, with the lines of its output that were not read yet."""
 
     def __init__(self, process: Process, timeout: float) -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: PT018

@@ -55,7 +55,7 @@ _N_TRIED = 256
 
 
 class UnfitError(Exception):
-    """The error that a shortcut does not apply to a model or domain. It is caught, and the model is asked instead."""
+    """The error that a shortcut cannot be used for a model or domain. It is caught, and the model is asked instead."""
 
 
 class MismatchError(UnfitError):
@@ -161,7 +161,8 @@ class Seen:
     def table(self, parameter: int, wanted: Mask) -> Table:
         """Return the preprocessed values of each level of a parameter, in those columns of `wanted` that it changes.
 
-        Raises an UnfitError if the parameter has too many levels or the table too many entries.
+        Raise an UnfitError if it has more than `MAX_TABLE` levels, or if the table has too many entries. For a
+        searchable parameter that changes none of these columns, the table is empty.
         """
         if self.is_searchable(parameter):
             outline = self.outline(parameter, wanted)
@@ -184,9 +185,9 @@ class Seen:
         return Table(columns, values)
 
     def tables(self, parameters: Sequence[int]) -> dict[int, Table]:
-        """Return the preprocessed values of each level of several parameters: one `Table` by parameter number.
+        """Return the preprocessed values of each level of some parameters: one `Table` by parameter number.
 
-        If they have few levels, the preprocessing is run once for all of them.
+        If their levels fit into one block together, the preprocessing is run once for all of them.
         """
         levels = [np.arange(self.domain.parameters[parameter].levels) for parameter in parameters]
         codes = np.zeros((sum(map(len, levels)), len(self.domain.levels)), dtype=np.int64)
@@ -200,9 +201,9 @@ class Seen:
         return {parameter: self._table(rows, wanted) for parameter, rows in zip(parameters, parts, strict=False)}
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
-        """Return the preprocessed values of a parameter's first, last and missing level, in the columns it changes.
+        """Return the preprocessed values of a parameter's first, last known and missing level, in columns it changes.
 
-        It is enough for a parameter whose preprocessing keeps order; see `is_searchable`.
+        They are enough for a parameter whose preprocessing keeps order; see `is_searchable`.
         """
         kind = self.domain.parameters[parameter]
         ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
@@ -250,7 +251,10 @@ class Seen:
         return Table(changed, rows[:, changed])
 
     def _changed(self, rows: NDArray[Any]) -> Mask:
-        """Return a mask of the columns in which some row differs from the row with all parameters at level 0."""
+        """Return a boolean mask of the preprocessed matrix's columns: True where some row of `rows` is unlike `base`.
+
+        `base` is the preprocessed input with every parameter at level 0.
+        """
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
 
@@ -260,7 +264,7 @@ def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
 
 
 def keeps_order(part: Any) -> bool:
-    """Return True if a transformer never makes a larger number a smaller one, and puts none in another's place."""
+    """Return True if a transformer keeps the order of numbers and treats no number as a missing value."""
     return known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
 
 

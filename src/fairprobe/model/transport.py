@@ -132,7 +132,7 @@ class BatchSize:
         return [places[first:end] for first, end in pairwise(ends)]
 
     def answered(self, n_rows: int, seconds: float) -> None:
-        """Record an answered request; if it was quick and of about the present size, the size doubles."""
+        """Record an answered request; the size doubles if it was quick, of about that size, and if it is not fixed."""
         self.proven = max(self.proven, n_rows)
         if not self._is_settled and seconds < QUICK and n_rows > self.rows // 2:
             self.rows = min(2 * self.rows, MOST_ROWS)
@@ -172,7 +172,7 @@ class Transport:
     def ask(self, batch: Batch, answer: str | None) -> list[Any]:
         """Return one answer for each row of a batch, from the cache or the service.
 
-        `answer` is the name of the wanted answer, for services that give several; otherwise None.
+        `answer` is the name of the wanted answer if the service gives more than one; otherwise None.
         """
         cache = self._caches.setdefault((answer, *(batch.names or ())), AnswerCache(self.patience.cache_rows))
         with redaction.hiding(self.secrets):
@@ -183,7 +183,7 @@ class Transport:
         return run(self._sent("GET", url, None, 0, lambda reply: reply))
 
     def takes(self, batch: Batch) -> bool:
-        """Return True if the service answers a request about the first row with status 200; it is sent only once."""
+        """Return True if the service answers a request about the batch's first row with status 200; it is sent once."""
         self.n_sent += 1
         body = self._service.request(batch, [0], None)
         try:
@@ -377,7 +377,8 @@ class AnswerCache:
     def answer(self, keys: Sequence[bytes], ask: Callable[[list[int]], list[Any]], *, afresh: bool) -> list[Any]:
         """Return one answer per key, from the cache or from `ask`, which maps positions in `keys` to answers.
 
-        With `afresh`, `ask` is called for every key. If it contradicts a cached answer, the cache is disabled.
+        With `afresh`, `ask` is called for every key. If an answer then differs from a cached one, the cache is emptied
+        and no longer used.
         """
         every = list(range(len(keys)))
         if self.is_off:

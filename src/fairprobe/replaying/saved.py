@@ -205,7 +205,7 @@ def _named(cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_search(folder: Path) -> SavedCases:
-    """Return the cases in the folder of a search; if it has not ended, those of its finished shards (parts)."""
+    """Return the cases in the folder of a search; if the search has not ended, those of its finished shards (parts)."""
     import pandas as pd
 
     stored = StoredCases(folder)
@@ -245,9 +245,9 @@ def _of_audit(folder: Path) -> SavedCases:
 
 @contextmanager
 def _json_of(path: str | PathLike[str], form: str, newest: int) -> Iterator[dict[str, Any]]:
-    """Within the context, hold the object in a JSON file; any fault in the file, or met in reading it, is a DataError.
+    """Yield the object in a JSON file; any fault in the file, or met in reading it, raises a DataError.
 
-    So is another "format" than `form`, and a "format_version" above `newest`.
+    It must have the "format" `form` and a "format_version" from 1 to `newest`.
     """
     try:
         with opened_regular(path, MOST_BYTES) as file:

@@ -66,7 +66,7 @@ def next_step(content: Content) -> str:
 
 
 def worse_off_words(content: Content) -> Iterator[str]:
-    """Yield a sentence on who is worse off for each bound share that tells it."""
+    """Yield a sentence on who is worse off for each share that the limit binds, if the share says so."""
     for share in content["shares"]:
         if share["id"] not in content["verdict"]["bound"] or not share["worse_off"]:
             continue
@@ -79,7 +79,7 @@ def worse_off_words(content: Content) -> Iterator[str]:
 
 
 def rates_of(content: Content) -> Iterator[Table]:
-    """Yield a table of the rates for the first bound share of rows that has them."""
+    """Yield a table of the rates for one share, if any has them: one that the limit binds, or else the first."""
     bound = content["verdict"]["bound"]
     told = sorted((share for share in content["shares"] if share["rates"]), key=lambda each: each["id"] not in bound)
     for share in told[:1]:

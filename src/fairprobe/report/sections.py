@@ -328,7 +328,7 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
 
 
 def sampling(content: Content) -> Iterator[Block]:
-    """Yield the section on how many inputs each phase drew, from where, and how many queries it took."""
+    """Yield the section on the number of inputs that each phase drew, their source, and its number of queries."""
     phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
     columns: Columns = {"Phase": "phase", "What": "what", "Drawn from": "distribution"}
     columns |= {"#Inputs": ("n_inputs", magnitude), "#Queries": ("n_queries", magnitude)}

@@ -111,7 +111,7 @@ class Recipe:
         return f"{words}, {self.copies} copies" if self.copies > 1 else words
 
     def growth(self, n_members: int) -> float:
-        """Return the ratio of rows to fit to, with those added, to training rows, for families of `n_members`."""
+        """Return the ratio of rows to fit to (added ones included) to training rows, with `n_members` in a family."""
         of_cases = self.percent * (("case" in self.parts) + n_members * ("twins" in self.parts))
         of_rows = self.flipped * (n_members - 1) * (("flip" in self.parts) + ("linked" in self.parts))
         return self.copies * (1 + (of_cases + of_rows) / 100)
@@ -134,8 +134,8 @@ def checked_parts(name: str) -> tuple[str, ...]:
 def checked_augment(augment: str | Sequence[str], domain: Domain | None = None) -> list[tuple[str, ...]]:
     """Return the argument `augment` of `retrain` as a checked list of augmentations, each a tuple of `PARTS`.
 
-    A single one follows the paper's schedule, several are searched over. Linked twins need a domain with links. Without
-    a domain, this is not checked.
+    A single augmentation follows the paper's schedule; a list of several is searched over. Linked twins need a domain
+    with links; without `domain`, this is not checked.
     """
     if not isinstance(augment, (str, Sequence)):
         raise SettingError.about("augment", f"must be a name or a list of names, got {augment!r:.80}")
@@ -171,13 +171,16 @@ def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
 
 
 def less_flipped(recipe: Recipe) -> list[Recipe]:
-    """Return a list with a quicker recipe, which flips a third of the rows; empty if it would flip too few."""
+    """Return a list with a quicker recipe, which flips a third of the rows that this one flips.
+
+    The list is empty if that would be less than `_LEAST_FLIPPED` percent, or if the recipe flips none.
+    """
     fewer = recipe.flipped / _FACTOR
     return [replace(recipe, flipped=fewer)] if recipe.uses_rows and fewer >= _LEAST_FLIPPED else []
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:
-    """Return recipes with the same kinds of added rows in other amounts, the more promising first."""
+    """Return up to four recipes with the same kinds of added rows in other amounts, the more promising first."""
     near = []
     if recipe.uses_cases:
         amounts = (recipe.percent * _FACTOR, recipe.percent / _FACTOR)
@@ -193,7 +196,7 @@ def neighbours(recipe: Recipe) -> list[Recipe]:
 
 
 class CasePool:
-    """Pool of distinct cases: those given, and more from searches of a model when a round needs them."""
+    """Pool of distinct cases: the given ones, and those of searches of a model, made when a round needs more."""
 
     def __init__(self, task: Task, model: Any) -> None:
         self.task = task
@@ -209,7 +212,10 @@ class CasePool:
         """Seconds left for all further searches for cases together."""
 
     def drawn(self, recipe: Recipe, rng: np.random.Generator) -> Codes:
-        """Return the codes of as many random cases as a recipe asks for, or of all if there are no more."""
+        """Search the model for cases that the pool lacks, and return the codes of random cases for a recipe.
+
+        They are as many as it asks for, or fewer if the search ends first; none if the recipe uses no cases.
+        """
         if not recipe.uses_cases:
             return self.codes[:0]
         n = recipe.n_cases(len(self.task.parts.fit))
@@ -217,7 +223,10 @@ class CasePool:
         return cases[rng.permutation(len(cases))[:n]]
 
     def grow(self, n: int) -> Codes:
-        """Search until the pool has `n` cases, all are found or the time is over; return the codes of all cases."""
+        """Search until the pool has `n` cases, all are found or the time is over; return the codes of all cases in it.
+
+        Without a search, the pool may have fewer or more than `n`.
+        """
         while self.may_be_more and len(self.codes) < n:
             seconds, clock = min(self.seconds, _HUNTED * self.task.budget.left), Clock()
             if seconds <= 0:
@@ -232,7 +241,8 @@ class CasePool:
     def _searched(self, n: int, seconds: float | None) -> Found:
         """Search the model for `n` cases with a new seed, and return the result.
 
-        As it finds `n` distinct cases, enough of them are new to the pool to fill it up to `n`.
+        With `n` distinct cases, it holds enough new ones to fill the pool up to `n`. An interruption ends the
+        retraining.
         """
         its, seed = self.task.settings, int(self.task.next_stream("hunt").generate_state(1)[0])
         how = {name: getattr(its, name) for name in ("strategy", "threshold", "output", "batch")}
@@ -272,7 +282,7 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
 def augmented(task: Task, recipe: Recipe, codes: Codes, labeller: Labeller, rng: np.random.Generator) -> LabelledRows:
     """Return the labelled rows to fit to: those of the fit part, and those that a recipe adds.
 
-    The recipe's cases are the inputs `codes`. Added rows do not accumulate over rounds.
+    `codes` are the inputs that the recipe takes as cases. Rows added in earlier rounds are not included.
     """
     import pandas as pd
 
@@ -294,7 +304,7 @@ def augmented(task: Task, recipe: Recipe, codes: Codes, labeller: Labeller, rng:
 def _of_cases(
     task: Task, recipe: Recipe, codes: Codes, votes: Votes, rng: np.random.Generator
 ) -> Iterator[LabelledRows]:
-    """Yield the labelled rows that a recipe makes of these cases: single members, or all twins, or both."""
+    """Yield the labelled rows that a recipe makes of cases: one random member of each family, all twins, or both."""
     original, families, present = task.parts.fit, task.domain.families, task.domain.families.of(codes).allowed
     prior = np.asarray((original.labels[:, None] == task.classes).mean(axis=0))
 

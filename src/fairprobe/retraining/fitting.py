@@ -42,7 +42,7 @@ _KEPT: Final = 1 / 3
 
 
 class Fitter:
-    """Maker of fitted models: it fits clones of the given model, or calls the trainer, and records each fit's time."""
+    """Maker of fitted models: it fits clones of the given model, or calls the trainer, and records the fits' times."""
 
     def __init__(
         self, model: Any, train: Train | None, domain: Domain, *, as_frame: bool, is_weighted: bool = False
@@ -89,7 +89,7 @@ class Fitter:
         return fitted
 
     def fit_some(self, rows: LabelledRows) -> Any:
-        """Fit models to 1,000 and 4,000 of the rows, or all if there are fewer, to time them; return the last model."""
+        """Fit models to some rows (1,000 and 4,000, or all if there are fewer) to time them; return the last model."""
         firsts = np.unique(rows.labels, return_index=True)[1]  # no classifier is fitted to one label
         for n in sorted({min(len(rows), n) for n in _TRIALS}):
             spread = np.linspace(0, len(rows) - 1, n).astype(np.int64)
@@ -124,9 +124,10 @@ class TimeBudget:
 
     @property
     def left(self) -> float:
-        """Seconds left for rounds, after those reserved for the report and the controls.
+        """Seconds left for rounds, after those reserved for judging the report and for fitting the controls.
 
-        Before the first round, no more than a third of the limit is reserved.
+        Each control counts as long as the slowest fit so far. Before the first round, at most the part `_KEPT` of the
+        limit is reserved.
         """
         kept = self.kept + self._n_controls * max((seconds for _, seconds in self._fitter.times), default=0.0)
         # If all the time of a slow report were kept back, there might be no round, and nothing to report.

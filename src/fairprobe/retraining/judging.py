@@ -117,8 +117,8 @@ def assessed(
 ) -> Assessment:
     """Return the shares, hits and labels of a model on `n` inputs of a domain and on the rows of a part.
 
-    If the domain has links, the rows are judged a second time with linked twins; all else has plain twins. If `quick`,
-    a stand-in answers for the model where it has one.
+    If the domain has links, the rows are judged a second time, with linked twins; everything else has plain twins. If
+    `quick`, a stand-in answers for the model where it has one; the labels are the model's own.
     """
     populations: dict[str, tuple[Domain, Any]] = {"domain": (rows.domain, "domain")}
     populations |= {"valid": (rows.domain, "valid")} if domain.constraints else {}
@@ -180,10 +180,11 @@ def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any)
 
 
 def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:
-    """Return two dicts by part, "select" and "report": numbers of inputs of the domain to judge, and seconds.
+    """Return two dicts by part, "select" and "report": the numbers of inputs of the domain to judge, and seconds.
 
-    The numbers are such that judging fits into the limit of time. The seconds are those of judging one round, and all
-    models of the report; they are 0 unless `is_timed`. Rounds may be judged by a stand-in, the report by the model.
+    Numbers that the user did not set are reduced so that judging fits into the limit of time. The seconds are those of
+    judging one round on the select part, and all models on the report part; they are 0 unless `is_timed`. Rounds may be
+    judged by a stand-in, the report by the model.
     """
     settings, limit = task.settings, math.inf if task.settings.max_seconds is None else task.settings.max_seconds
     n = {part: getattr(settings, f"n_{part}") or usual for part, usual in USUAL.items()}

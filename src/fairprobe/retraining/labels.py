@@ -52,9 +52,9 @@ FamilyLabels = dict[tuple[int, ...], Any]
 
 
 def labeller_of(task: Task, reference: Any) -> Labeller:
-    """Return the labeller (function from inputs to votes for classes) by the argument `labels` of `retrain`.
+    """Return the labeller (function from inputs to votes for classes) that the argument `labels` of `retrain` asks for.
 
-    A committee is fitted to the fit part.
+    Unfitted members of a committee are fitted to the fit part.
     """
     its, domain, classes, rows = task.settings, task.domain, task.classes, task.parts.fit
     if its.labels == "mean":
@@ -69,7 +69,7 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
 
 
 def by_vote(members: Sequence[Any], domain: Domain, classes: Labels, batch: str | None = None) -> Labeller:
-    """Return a labeller by a committee of fitted models or functions: each gives the class that it says one vote."""
+    """Return a labeller by a committee of fitted models or functions: each member has one vote, for its own label."""
     askers = [Asker(member, domain, batch=batch) for member in members]
 
     def votes(codes: Codes) -> Votes:
@@ -83,7 +83,10 @@ def by_vote(members: Sequence[Any], domain: Domain, classes: Labels, batch: str 
 
 
 def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
-    """Return a labeller by the mean of the model's own output over the twins: probabilities, scores or labels."""
+    """Return a labeller by the mean of the model's own outputs over the allowed twins, the same for every member.
+
+    Outputs are probabilities, or else scores of two classes, or else labels.
+    """
     can = adapter_for(model)
     # Scores of three or more classes have different scales, so their means cannot be compared.
     output = "proba" if can.probabilities else "score" if can.scores and len(classes) == 2 else "label"
@@ -105,7 +108,7 @@ def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
 
 
 def as_given(labels: FamilyLabels, domain: Domain, classes: Labels) -> Labeller:
-    """Return a labeller that gives all members of a family the label that came with the case; others are refused."""
+    """Return a labeller that gives all members of a family the label that came with its case; it refuses others."""
 
     def votes(codes: Codes) -> Votes:
         try:
@@ -151,7 +154,7 @@ def marks(labels: Labels, classes: Labels, who: str) -> Votes:
 
 
 def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
-    """Return for each row of votes the class with the most; in a tie, the class most common in the training rows."""
+    """Return the class with the most votes by row; in a tie, the tied class most common in the training rows."""
     level = votes >= votes.max(axis=1, keepdims=True) - 1e-12
     return np.asarray(classes[np.where(level, prior, -1.0).argmax(axis=1)])
 
@@ -181,10 +184,10 @@ def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
 
 
 def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]:
-    """Return the default committee: unfitted classifiers of the five kinds of subjects other than the model's.
+    """Return the default committee: five unfitted classifiers of the kinds of subjects other than the model's.
 
-    Their number is odd, so two classes cannot tie. They take frames with any columns: missing numbers are filled in,
-    numbers are scaled, and every other column is encoded one-hot.
+    Five votes cannot tie between two classes. The classifiers take frames with any columns: missing numbers are filled
+    in, numbers are scaled, and every other column is encoded one-hot.
     """
     from sklearn import compose, ensemble, impute, neural_network, pipeline, preprocessing, svm, tree
 

@@ -206,7 +206,7 @@ def _n_alike(numbers: Codes) -> Codes:
 
 
 def _joined(first: Codes, second: Codes) -> Codes:
-    """Return a number for each row, given two: rows share it if either number is equal, directly or through others."""
+    """Return a number for each row: rows share it if they agree in `first` or in `second`, or through other rows."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -234,10 +234,10 @@ def _units(rows: LabelledRows) -> tuple[int, Codes]:
 
 
 def _known(fit: LabelledRows, select: LabelledRows, report: LabelledRows) -> str:
-    """Return how many rows of select and report equal a row of fit, as "12 of 300"; empty if none or only by chance.
+    """Return how many rows of select and report equal a row of fit, as "12 of 300"; empty if none, or only by chance.
 
     Rows that share a group with a row of fit count too. By chance, rows of different people are equal as often as rows
-    to fit to are equal to each other. Fisher's exact test compares the two. Parts with exactly the same rows are not
+    of fit are equal to each other; Fisher's exact test compares the two rates. Parts with exactly the same rows are not
     equal by chance.
     """
     from scipy.stats import hypergeom

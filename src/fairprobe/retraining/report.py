@@ -171,9 +171,9 @@ Made = tuple[Any, int, str]
 def tried_controls(
     task: Task, reference: Reference, rounds: Rounds, judge: Callable[[Any], Assessment], *, with_clone: bool
 ) -> dict[str, Control]:
-    """Fit and judge each control, and return them by name; one that fails states the reason in `why_not`.
+    """Fit and judge each control, and return the controls by name; one that fails states the reason in `why_not`.
 
-    A clone is judged if the given model has seen the rows of the report and the other models have not.
+    A clone is judged if the given model has seen the rows of the report and the new models have not.
     """
     tied, chosen = _tied(task.linked), rounds.chosen or min(rounds.tried, key=lambda each: each.left, default=None)
     cases = chosen is None or chosen.recipe.uses_cases
@@ -210,7 +210,7 @@ def _control(task: Task, judge: Callable[[Any], Assessment], control: Control, m
 
 
 def _tied(domain: Domain) -> list[str]:
-    """Return the names of the sensitive columns, of those linked to them, and of those derived from linked ones."""
+    """Return the names of the sensitive columns, of those linked to them, and of those derived from linked columns."""
     linked = dict.fromkeys(link.column for link in domain.links)
     derived = [domain.names[place] for place, source in domain.derived if domain.names[source] in linked]
     return [*domain.sensitive, *linked, *derived]
@@ -226,7 +226,7 @@ def _held(task: Task, names: Sequence[str]) -> Made:
 def _random(task: Task, reference: Reference, chosen: Round | None) -> Made:
     """Return a model fitted with about as many added rows as in the chosen round, but random inputs in place of cases.
 
-    Without a chosen round, it follows the round with the smallest shares. Without any, it fails.
+    Without a chosen round, the round with the lowest `left` takes its place. If no round was tried, it fails.
     """
     if chosen is None:
         raise FairprobeError("no round was tried")

@@ -131,7 +131,7 @@ class Task:
 def _retrain(**arguments: Any) -> Retrained:
     """Retrain a model and warn of the result's remarks; this is the body of `retrain`, with its arguments by name.
 
-    An interruption or a failure keeps the rounds before it.
+    After an interruption, or a failure once a round was tried, the rounds before it are reported.
     """
     task = Task(arguments)
     reference = prepared(task)

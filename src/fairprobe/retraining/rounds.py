@@ -90,8 +90,8 @@ def decide(
 ) -> tuple[bool, str]:
     """Return True if the model of a round is accepted by the rule `settings.accept`, and the reason in words.
 
-    By either rule, the loss of accuracy must lie within the limit, and the accuracy must reach the smallest allowed
-    one.
+    By either rule ("shown" or "paper"), the loss of accuracy must lie within `max_accuracy_loss`, and the accuracy must
+    be at least `least_accuracy`.
     """
     is_lower, why = _is_lower(settings, changes)
     if not is_lower:
@@ -121,20 +121,23 @@ def _is_lower(settings: Settings, changes: dict[str, Comparison]) -> tuple[bool,
 def left_of(first: Assessment, new: Assessment) -> float:
     """Return the mean over populations of the new model's share divided by the first model's share.
 
-    Populations without a discriminatory input for the first model are left out; 1.0 if all are.
+    Populations in which the first model has no discriminatory input are left out; 1.0 if this is so in all.
     """
     kept = [new.shares[name].value / share.value for name, share in first.shares.items() if share.hits]
     return float(np.mean(kept)) if kept else 1.0
 
 
 def best_of(rounds: list[Round]) -> Round | None:
-    """Return the best accepted round, or None: lowest in `left`, in steps of `STEP`, then most accurate."""
+    """Return the best accepted round: lowest in `left`, in steps of `STEP`, then most accurate; None without any."""
     accepted = [each for each in rounds if each.accepted]
     return min(accepted, key=lambda each: (int(each.left / STEP), -each.accuracy, each.left), default=None)
 
 
 def front_of(rounds: list[Round]) -> list[Round]:
-    """Return the rounds that no other beats in both `left` (remaining share) and accuracy, lowest `left` first."""
+    """Return the rounds that no other beats in both `left` (remaining share) and accuracy, lowest `left` first.
+
+    Of rounds with equal figures one is kept. A round with the same `left` as another but lower accuracy is dropped.
+    """
     front: list[Round] = []
     for each in sorted(rounds, key=lambda each: (each.left, -each.accuracy)):
         if not front or each.accuracy > front[-1].accuracy:
@@ -241,9 +244,9 @@ def _is_perfect(tried: list[Round]) -> bool:
 
 
 def _next_try(tried: list[Round], done: set[Recipe]) -> list[Recipe]:
-    """Return a list with one untried neighbour (other amount) of the best recipe so far, or of the next best.
+    """Return a list with one untried neighbour (other amount) of the best recipe, or else of the next best one.
 
-    The list is empty if there is none, or if the best round cannot be improved.
+    The list is empty if no recipe has one, or if the best round cannot be improved.
     """
     if _is_perfect(tried):
         return []

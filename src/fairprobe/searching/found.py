@@ -60,9 +60,10 @@ class CaseTables:
 
     @cached_property
     def parameters(self) -> pd.Series:
-        """The smallest sets of sensitive parameters whose change alone gives each case, from the case shown.
+        """The smallest sets of sensitive parameters whose change alone gives each case, from the case shown, in words.
 
-        "sex" or "race" alone, "sex or race" where either does, "sex x race" where only both together do.
+        It is "sex" or "race" for that parameter alone, "sex or race" where either is enough, and "sex x race" where
+        only a change of both is.
         """
         import pandas as pd
 
@@ -182,7 +183,7 @@ class Found(CaseTables, Result):
 
     @cached_property
     def origins(self) -> pd.DataFrame | None:
-        """The start row nearest to each case: its index among the given rows, and the number of changed values.
+        """The start row of each case, by its index among the given rows, and the number of changed values.
 
         With `max_changes`, it is the row that was changed into the case. Otherwise it is the row with the smallest
         Gower `distance`, which is the mean of the distances in the columns. None if no rows were given.

@@ -65,7 +65,7 @@ class Hinter(Instead):
     def hints(self, members: Members) -> Hints | None:
         """Return the scores or gradients of families, asked for if necessary.
 
-        None for more than two classes, whose scores have no order.
+        None for scores of more than two classes, which have no order, and for a model that gives no gradients.
         """
         if self._with_gradients:
             return self._gradients(members)

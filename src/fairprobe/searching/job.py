@@ -48,7 +48,7 @@ class Job:
 
     @cached_property
     def region(self) -> Domain:
-        """The part of the domain that the search may visit: all of it, or what is plausible by the density."""
+        """The part of the domain that the search may visit: all of it or, with a density, the plausible inputs."""
         if self.density is None:
             return self.domain
         return Region.of(self.domain, self.density.within(self.domain), self.density.floor(self.min_plausibility))
@@ -131,7 +131,7 @@ class Trace:
     confirmed: Codes
     """Offsets of the hits that the model was asked about again, in order."""
     confirmed_rows: Codes
-    """Number of rows sent to ask again about the first 0, 1, 2, ... of the hits in `confirmed`."""
+    """Numbers of rows sent to confirm hits, cumulative: entry i is for the first i hits of `confirmed`, from 0 on."""
     n_sent: int
     """Number of rows that the shard sent to the model in all, including those of a failed batch."""
     is_new: Mask
@@ -156,14 +156,17 @@ class Trace:
     contradicted: Codes
     """Offsets of the hits that got other outputs when the model was asked again, in order."""
     contradicted_rows: Codes
-    """Some of the rows, as codes, whose output differed when the model was asked again."""
+    """Up to `ROWS_KEPT` of the rows, as codes, whose output differed when the model was asked again."""
     remarks: tuple[Remark, ...] = ()
     ended: StopReason | None = None
     """Reason why the shard ended early (a limit on queries or time, an interruption or a failure); otherwise None."""
     failure: FairprobeError | None = None
 
     def n_queries(self, n_judged: int) -> int:
-        """Return the number of rows sent until `n_judged` inputs of the shard were judged. A batch is sent whole."""
+        """Return the number of rows sent to judge the first `n_judged` inputs of the shard and to confirm their hits.
+
+        The last batch counts as a whole, because a batch is sent whole.
+        """
         if not n_judged:
             return 0
         batch = int(np.searchsorted(self.batch_ends, n_judged))

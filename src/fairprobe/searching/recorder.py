@@ -26,12 +26,13 @@ from fairprobe.standins import Screen
 from fairprobe.store import Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
-"""Largest number of rows kept whose output differed when asked again, to find the reason. Chosen."""
+"""Largest number of rows of a shard that are stored, of those whose output differed when asked again, to find the
+reason. Chosen."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Hits (inputs judged discriminatory) that are not yet known to be distinct, with the keys of their families.
+    """Hits (inputs judged discriminatory) that have not been counted as cases, with the keys of their families.
 
     The offset of a hit is the number of inputs judged before it.
     """
@@ -59,17 +60,17 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Answers about hits that the model was asked about again: the cases, the rows sent, and what was contradicted."""
+    """The result of asking the model again about hits: the cases, the rows sent, and the hits with other outputs."""
 
     cases: Waiting
     asked: Codes
     """Offsets of all hits that were asked about."""
     n_rows: Codes
-    """Number of rows that were sent to ask about each of these hits."""
+    """Number of rows that were sent to ask about each of these hits, by hit."""
     contradicted: Codes
     """Offsets of those hits that got other outputs this time, in order."""
     contradicted_rows: Codes
-    """Some of the rows, as codes, whose output differed from the first one."""
+    """Up to `ROWS_KEPT` of the rows, as codes, whose output differed from the first one."""
 
 
 def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirmation:
@@ -158,7 +159,7 @@ class Recorder:
     # From hits to cases
 
     def settle_all(self) -> Codes:
-        """Count all waiting hits as cases, except families already known, and return the offsets of these hits."""
+        """Count all waiting hits as cases, except those of known families; return the offsets of all waiting hits."""
         if not self.n_waiting:
             return np.empty(0, dtype=np.int64)
         joined = Waiting.join(self._waiting)
@@ -226,7 +227,7 @@ class Recorder:
     # All of it
 
     def trace(self, **more: Any) -> Trace:
-        """Return the record as a `Trace`; hits that still wait are unconfirmed, and `more` has the other fields."""
+        """Return the record as a `Trace`, whose other fields are `more`; hits that still wait are unconfirmed."""
         keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
         cases = Cases.join(self._cases) if self._cases else self._no_cases
         is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply
@@ -350,7 +351,7 @@ class Tally:
     def _cut(self, trace: Trace, offsets: Codes) -> tuple[int | None, StopReason | None]:
         """Return the number of the shard's inputs that count because a limit is then reached, and the stop reason.
 
-        Both are None if no limit is reached. `offsets` are those of the new cases. If two limits are reached at once,
+        (None, None) if no limit is reached. `offsets` are those of the new cases. If two limits are reached at once,
         the first one in this function counts.
         """
         limits, cuts = self._limits, list[tuple[int, StopReason]]()

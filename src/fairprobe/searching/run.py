@@ -118,7 +118,7 @@ class Run:
         return engine
 
     def _engine_name(self, n_shards: int | None) -> str:
-        """Return the name of the engine to use: "local" if other processes could not help."""
+        """Return the name of the engine to use: "local" if other processes could not help, else the requested one."""
         if adapter_for(self.job.model).connections:
             return "local"  # the limits of a service are for all its connections together
         if self.limits.max_queries is not None and self.job.costs_vary:
@@ -222,7 +222,8 @@ def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
 def confirmed(job: Job, found: Found, tally: Tally) -> Found:
     """Return the result of a search without cases that the model contradicts when asked again, with a remark.
 
-    If no hit was contradicted before, the result is unchanged and the model is not asked.
+    If no hit was contradicted before, the result is unchanged. If all contradictions are ties that rounding decides,
+    only a remark is added. Otherwise the model is asked about all cases twice more.
     """
     if not tally.n_contradicted:
         return found

@@ -82,7 +82,7 @@ batches are cheaper."""
 class Quota:
     """The limits of one shard on inputs, cases, inputs without a new case, queries and seconds; None is no limit.
 
-    A shard may do more than the run needs, which cuts off the rest, but never less.
+    A shard may exceed what the run needs, and the run cuts off the rest. It never does less.
     """
 
     n_inputs: int
@@ -165,7 +165,10 @@ class _Shard:
         return self.recorder.trace(shard=self.shard, n_sent=self.asker.n_queries, asked_once=asked_once, **told)
 
     def _guarded(self, work: Callable[[], None]) -> tuple[StopReason | None, FairprobeError | None]:
-        """Call a function; return the reason if something ended it early, and the error if a part failed, else None."""
+        """Call a function, and return the reason if something ended it early, and the error if it failed.
+
+        (None, None) if the function ran to its end.
+        """
         try:
             with interruptible(), self.asker.quiet():
                 work()
@@ -187,7 +190,7 @@ class _Shard:
     # The search
 
     def _rounds(self) -> None:
-        """Alternate global rounds, which judge sampled inputs, and local searches from their cases, without an end.
+        """Alternate global rounds, which judge sampled inputs, and local searches from their cases, until `_Done`.
 
         Given start rows are judged first. If they lead to no case, inputs are drawn, but never with `max_changes`.
         """
@@ -233,7 +236,10 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Walk from start cases: each walker (one current input) moves at most `n_local` times, and is judged."""
+        """Search locally from start cases, with `n_walkers` walkers (current inputs) moved in trials.
+
+        It ends after `n_local` inputs for each walker, or earlier if the strategy starts early or is spent.
+        """
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # if there are fewer than walkers, they are reused in turn
@@ -363,7 +369,8 @@ class _Shard:
     def _settle(self, clock: Clock | None = None) -> None:
         """Turn waiting hits into cases, after asking the model about them again where that is needed.
 
-        Confirmed hits are recorded before the model is asked about more. The work stops when the clock is over.
+        Confirmed hits are recorded before the model is asked about more. The work stops when no hit waits or `clock` is
+        over.
         """
         if self.screen is not None:
             self.screen.finish()
@@ -407,7 +414,7 @@ class _Shard:
         return recorder.has_covered_all()
 
     def _has_found(self, n: int) -> bool:
-        """Return True if n or more new cases were found. Duplicates are removed only once there are n hits."""
+        """Return True if `n` or more new cases were found. Waiting hits are settled only if `n` could be reached."""
         recorder = self.recorder
         if recorder.n_new + recorder.n_waiting < n:
             return False

@@ -49,8 +49,9 @@ class StartRows:
 def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     """Return the given rows that lie in the domain, as inputs to start a search from.
 
-    A row whose sensitive value is not compared gets the first value that is, with the linked columns changed along. A
-    number between two steps goes to the nearer one, unless values are to be kept.
+    A row whose sensitive value is not compared gets the first compared value that fits, with the linked columns changed
+    along. A number between two steps goes to the nearer one, unless `keep` is true. Rows with an unknown sensitive
+    value are left out.
     """
     given = domain.rows(rows, called={"X": "start"})
     frame, unknown = given.typed, ~given.known
@@ -89,11 +90,10 @@ def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame
 
 
 def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
-    """Return two arrays by case: the position of the row that differs in the fewest values, and their number.
+    """Return two arrays by case: the position of the row that differs in the fewest values, and how many these are.
 
-    Of several equally near rows, the first one counts.
-
-    Sensitive, derived and linked columns do not count, except for the roles of linked values.
+    If several rows are equally near, the first one counts. Sensitive and derived columns do not count; in linked
+    columns, roles are compared.
     """
     from scipy.spatial.distance import cdist
 

@@ -85,7 +85,7 @@ class StoredSearch:
     # For the engine
 
     def load(self, shard: int) -> Trace | None:
-        """Return the stored trace of a finished shard, or of a cut one if the limits are the same; otherwise None."""
+        """Return the stored trace of a finished shard, or of a cut one if the limits are the same; None otherwise."""
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         finished = self._read(name)
         if finished is not None and self._is_affordable(finished):
@@ -113,7 +113,10 @@ class StoredSearch:
         return sent + 2 * len(self._job.domain.families) * largest <= most
 
     def save(self, shard: int, result: Trace) -> None:
-        """Store the trace of a shard that is finished, or that a limit other than time cut short."""
+        """Store the trace of a shard that is finished, or that a limit other than time cut short; else store nothing.
+
+        A cut trace is stored with the limits, because it can be used under the same limits only.
+        """
         name, part = f"{shard:06d}", f"{shard:06d}.partial"
         self._n_sent[shard] = result.n_sent
         content = content_of(result, self._job.domain)

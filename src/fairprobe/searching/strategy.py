@@ -62,10 +62,12 @@ class Region(Domain):
         return np.asarray(self.density.log_chances(codes) >= self.floor)
 
     def takes(self, before: Floats, after: Floats, codes: Codes, rng: np.random.Generator) -> Mask:
-        """Return a mask of the moves to make, by Metropolis' rule on log probabilities `before` and `after` them.
+        """Return a mask of the moves to make, by Metropolis' rule.
 
-        A move to a less likely input is made only in proportion to its likelihood. Otherwise most walkers would end at
-        unlikely inputs, because there are more of them.
+        `before` and `after` are the log probabilities of the inputs before and after each move, and `codes` the inputs
+        after it. A move to a less likely input is made with the ratio of the two as its probability. Otherwise most
+        walkers would end at unlikely inputs, because there are more of them. No move leads to a forbidden input, or to
+        one below `floor`.
         """
         may = (after >= self.floor) & (after - before >= np.log(rng.random(len(after))))
         may[may] = self.whole.allows(codes[may])
@@ -87,9 +89,10 @@ class Hints:
 
 
 class Strategy(ABC):
-    """Base class of strategies, which propose inputs near start cases. The shard samples, judges, counts and stops.
+    """Base class of strategies, which propose inputs near start cases.
 
-    One object lives as long as a shard, so it keeps what it has learned from earlier start cases.
+    The shard samples, judges, counts and stops. One object lives as long as a shard, so it keeps what it has learned
+    from earlier start cases.
     """
 
     is_local = True
@@ -141,7 +144,8 @@ class Strategy(ABC):
     def redrawn(self, proposal: Codes, redraw: Callable[[Codes], Codes]) -> Codes:
         """Replace forbidden inputs of a proposal in place by new draws, and return the positions of the allowed inputs.
 
-        `redraw` takes positions in the proposal and returns new inputs for them.
+        `redraw` takes positions in the proposal and returns new inputs for them. It is called at most `MOST_RETRIES`
+        times.
         """
         every = np.arange(len(proposal))
         if not self.domain.is_restricted:

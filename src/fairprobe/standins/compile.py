@@ -74,9 +74,9 @@ class Columns:
 
 
 class Batch:
-    """A batch of inputs, with all their twins or without any, and its rows, computed when first needed.
+    """A batch of inputs, with all their twins or with none, and its rows, which are computed when first needed.
 
-    The members of a vote share these arrays.
+    All members of a vote use the same object, so that its arrays are computed once.
     """
 
     def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
@@ -103,7 +103,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class StandIn:
-    """A stand-in: it answers about inputs of a domain in place of a model, faster and meant to agree with it."""
+    """A stand-in: fast functions that answer about inputs of a domain in place of a model.
+
+    Its answers should equal the model's. Searches check this.
+    """
 
     name: str
     """Description of the model for messages."""
@@ -122,18 +125,23 @@ class StandIn:
         return answers.reshape(*batch.shape, *answers.shape[1:])
 
     def ask(self, codes: Codes) -> NDArray[Any]:
-        """Return one answer for each input, given as codes."""
+        """Return one answer for each input, given as codes; without its twins where `takes_rows`."""
         if self.takes_rows:
             return self.answer(Batch(self.columns, codes, with_twins=False))
         return self.ask_families(codes)[self.columns.domain.families.place(codes), np.arange(len(codes))]
 
     def giving(self, output: str) -> StandIn | None:
-        """Return a stand-in for another output of the model, such as "proba"; None if there is none."""
+        """Return a copy of this stand-in that answers with another output of the model, such as "proba".
+
+        None if the stand-in has no tables.
+        """
         return None if self.last is None else replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 
 def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: str | None = None) -> StandIn | None:
-    """Return a stand-in that gives the labels of a model for inputs and all their twins; None if none is faster.
+    """Return a stand-in that answers with a model's labels for inputs and all their twins.
+
+    None for another output than labels, for a model of unknown kind, and where a stand-in cannot be made.
 
     >>> from fairprobe.datasets import census_domain
     >>> compile_stand_in(lambda rows: rows[:, 0] > 5, census_domain()) is None
@@ -153,7 +161,7 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: s
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:
-    """Return fast functions for the answers of a model, or of a member of a vote; None if there are none."""
+    """Return fast functions for the answers of a model, or of a member of a vote; None if it cannot be compiled."""
     path = COMPILERS.get(known_kind(model) or "")
     if path is None:
         return None
@@ -162,7 +170,7 @@ def compiled_for(model: Any, columns: Columns) -> Compiled | None:
 
 
 def may_screen(model: Any) -> bool:
-    """Return True if a stand-in is likely to make a search of this model faster, by the model's kind."""
+    """Return True if a stand-in is likely to make a search of this model faster, by the kind of the model."""
     kind = known_kind(model)
     return kind in SCREENING or (kind in TABULATED and known_kind(last_step(model)) not in SLOW)
 
@@ -175,7 +183,10 @@ def quietly(method: Callable[[Any], Any], rows: Any) -> NDArray[Any]:
 
 
 def _columns_of(model: Any, domain: Domain) -> Columns | None:
-    """Return the columns of a model whose visible parameters are all numbers without missing values; else None."""
+    """Return the columns of a model's batches; None unless all its parameters are numbers without missing values.
+
+    None also if the model takes no arrays, or if its parameters are half or single precision.
+    """
     for parameter in domain.seen:
         if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
             return None

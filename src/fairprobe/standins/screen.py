@@ -47,7 +47,7 @@ class Instead:
 
 
 class Screen(Instead):
-    """Asker that answers about inputs and twins by a stand-in, and checks the first answers against the model."""
+    """Asker that answers about inputs and twins by a stand-in, and compares `CHECKED` answers with the model's."""
 
     def __init__(self, asker: Answering, stand_in: StandIn) -> None:
         super().__init__(asker)
@@ -113,7 +113,10 @@ class Screen(Instead):
 
 
 def quick_asker(model: Any, asker: Answering) -> Answering:
-    """Return a faster asker, by a stand-in that agrees with the model on random inputs; otherwise `asker` itself."""
+    """Return an asker that answers by a stand-in if the stand-in agrees with the model on `CHECKED` random inputs.
+
+    Otherwise it returns `asker` itself.
+    """
     stand_in = compile_stand_in(model, asker.domain, asker.output)
     if stand_in is None:
         return asker

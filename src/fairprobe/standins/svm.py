@@ -27,7 +27,7 @@ other threads on a busy machine took up to 70 times as long."""
 
 
 def machine(model: Any, columns: Columns) -> Compiled | None:
-    """Return a fast function for the labels of a two-class SVM with linear or radial kernel; None for others.
+    """Return a fast function for the labels of a two-class SVM with linear or radial kernel; None for any other SVM.
 
     libsvm gives a score of exactly 0 to the second class.
     """
@@ -56,7 +56,11 @@ def _linear(vectors: Floats, duals: Floats, weights: Floats, sizes: Floats, inte
 
 
 class RadialKernel:
-    """Computes labels of a machine with a radial kernel, from weights by support vector and sensitive combination."""
+    """Labels of an SVM with a radial kernel, computed for all twins together.
+
+    The part of the kernel that the sensitive columns give is a weight by support vector and combination of sensitive
+    values.
+    """
 
     def __init__(self, model: Any, columns: Columns) -> None:
         self._vectors = np.asarray(model.support_vectors_, dtype=np.float64)
@@ -79,7 +83,11 @@ class RadialKernel:
         self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)
 
     def places(self, batch: Batch) -> Mask:
-        """Return a mask of the rows of the second class, by the sign of the score."""
+        """Return a mask of the rows of the second class, by the sign of the score.
+
+        Scores are computed in single precision, in double precision where their error could change the sign, and as
+        libsvm does where it still could.
+        """
         n = batch.shape[1]
         rows = self._rows(batch.doubles[:n])
         scores, errors = self._scores(rows, *self._singles)

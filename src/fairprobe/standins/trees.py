@@ -26,9 +26,10 @@ def trees(model: Any, columns: Columns) -> Compiled | None:
 
 
 def vote(model: Any, columns: Columns) -> Compiled | None:
-    """Return fast functions for the answers of a fitted VotingClassifier; None if no member can be compiled.
+    """Return fast functions for the answers of a fitted VotingClassifier; None if it cannot be compiled.
 
-    Members that cannot be compiled are asked themselves.
+    Members that cannot be compiled are asked themselves. The result is None if no member compiles, the weights are
+    negative or all 0, members differ in their number of classes, or a soft vote has a member without probabilities.
     """
     n_classes, n_members = len(model.classes_), len(model.estimators_)
     weights = member_weights(model)

@@ -31,15 +31,18 @@ class Clustered(NamedTuple):
     n_groups: int
     """Number of groups of rows with a weight above 0; without groups, number of such rows."""
     effective_n: float
-    """Number of equally weighted, independent rows that would tell as much: Korn and Graubard (1998)."""
+    """Number of equally weighted, independent rows with the same information: Korn and Graubard (1998)."""
 
     @property
     def is_few(self) -> bool:
-        """Return True if there are too few groups or effective rows for an interval that can support a verdict."""
+        """True if there are fewer than `FEWEST_GROUPS` groups or `FEWEST_EFFECTIVE` effective rows.
+
+        The interval then cannot support a verdict.
+        """
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
     def remarks(self) -> Iterator[Remark]:
-        """Yield a remark if there are too few groups or effective rows to pass a limit."""
+        """Yield a remark if there are fewer than `FEWEST_GROUPS` groups or `FEWEST_EFFECTIVE` effective rows."""
         if self.is_few:
             told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
             fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"
@@ -49,14 +52,16 @@ class Clustered(NamedTuple):
 
 
 def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confidence: float) -> Clustered:
-    """Return the weighted share of rows, its two-sided interval and its one-sided bounds.
+    """Return the weighted share of hits among rows, its two-sided interval and its one-sided bounds.
 
-    `hits` is a mask by row, `weights` and `groups` are by row, or None for equal weights or no groups. Each group
-    contributes its weighted fraction of hits, a number from 0 to 1. Nothing is assumed about the similarity of its
-    rows. The upper bound is Gaffke's (2005) for the mean of such numbers: a Bayesian bootstrap over the groups and one
-    more group, all of whose rows are hits. The lower bound is that of the misses. For rows with equal weights these are
-    the bounds of Clopper and Pearson. Without hits, each group counts as one row with the group's weight. The interval
-    of Korn and Graubard estimates the similarity of rows from the hits, so it is far too short if there are few hits.
+    `hits` is a mask by row; `weights` and `groups` are by row, or None for equal weights or no groups. Rows of one
+    group may be similar in any way: a group contributes only its weighted fraction of hits, a number from 0 to 1.
+
+    The upper bound is Gaffke's (2005) for the mean of such numbers: a Bayesian bootstrap over the groups and one more
+    group, all of whose rows are hits. The lower bound is 1 minus the upper bound of the misses. For rows with equal
+    weights these are the bounds of Clopper and Pearson. Without hits, each group counts as one row with the group's
+    weight. The interval of Korn and Graubard is not used: it estimates the similarity of rows from the hits, so it is
+    far too short if there are few.
     """
     error = 1 - checked_confidence(confidence)
     weight = np.ones(len(hits)) if weights is None else weights
@@ -76,11 +81,12 @@ def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confiden
 
 
 def _most(of_hits: Floats, by_group: Floats, error: float) -> float:
-    """Return the one-sided upper bound, at `error`, of the share of hits, from each group's weight and weight of hits.
+    """Return the one-sided upper bound, at `error`, of the share of hits; 1.0 for fewer than two groups or no misses.
 
-    The additional group has the expected weight of a group that is drawn with probability proportional to its square.
-    With equal weights it weighs as much as each of them. With a few heavy groups it corrects for the skewness of the
-    estimate, as the bound of Clopper and Pearson does.
+    `by_group` has the weight of each group, `of_hits` the weight of its hits. The additional group of Gaffke's bound
+    weighs the sum of the cubes of the groups' weights, divided by the sum of their squares: with equal weights, as much
+    as one of them. With a few heavy groups this corrects for the skewness of the estimate, as the bound of Clopper and
+    Pearson does.
     """
     from scipy.optimize import brentq
 
@@ -95,10 +101,9 @@ def _most(of_hits: Floats, by_group: Floats, error: float) -> float:
 
 
 def _chance_above(factors: Floats) -> float:
-    """Return the probability that a weighted sum of independent standard exponential variables is positive.
+    """Return the probability that a sum of independent standard exponentials, weighted by `factors`, is positive.
 
-    The weights are `factors`. Lugannani and Rice (1980), by the saddle point of the sum; the relative error is below a
-    hundredth.
+    It is Lugannani and Rice's (1980) approximation by the saddle point of the sum, with a relative error below 1%.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtr

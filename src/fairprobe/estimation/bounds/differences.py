@@ -56,10 +56,11 @@ def paired_difference(b: int, c: int, n: int, confidence: float) -> tuple[float,
 
 
 def _least_difference(surplus: int, n: int, spread: float, error: float) -> float:
-    """Return a lower bound on the difference of two paired shares; it is too high with probability `error` at most.
+    """Return a lower bound on the difference of two paired shares, too high with a probability of at most `error`.
 
-    The search keeps the outer end, to 12 digits. It first divides the range into 17ths. Then it tries the middle, and
-    the point where the chord of the tail's logarithm, which is nearly straight, meets that of the error.
+    The bound lies outside the point where the tail probability equals `error`, by at most 1e-12 of `spread`. The search
+    first divides the range into 17 equal parts. Then it divides the part with the root at its middle and near the point
+    where the chord of the tail's logarithm, which is nearly straight, meets the logarithm of `error`.
     """
     ends, logs = np.array([-spread, spread]), np.log([_LEAST, 1.0])
     points = np.linspace(-spread, spread, 18)[1:-1]
@@ -77,9 +78,10 @@ def _least_difference(surplus: int, n: int, spread: float, error: float) -> floa
 
 
 def _worst_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """Return, for each difference of shares, an upper bound of P(b - c >= surplus) for any spread up to the given one.
+    """Return, by difference of shares, an upper bound of P(b - c >= surplus) for all spreads of at most `spread`.
 
-    The spread is the probability that an input is discriminatory for only one of the models.
+    The spread is the probability that an input is discriminatory for only one of the models. The bound is 1 where
+    `surplus` is not past the mode of b - c.
     """
     worst = np.ones(len(difference))
     past_mode = surplus > np.ceil((n - 1) * difference)
@@ -90,17 +92,18 @@ def _worst_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floa
 
 
 def _surplus_chernoff(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """Return, for each difference of shares, Chernoff's upper bound of P(b - c >= surplus)."""
+    """Return, by difference of shares, Chernoff's upper bound of P(b - c >= surplus) at the given spread."""
     up, down = (spread + difference) / 2, (spread - difference) / 2
     s = _saddle(surplus, n, up, down)
     return np.exp(n * np.log(1 - spread + up * np.exp(s) + down * np.exp(-s)) - s * surplus)
 
 
 def _surplus_tail(surplus: int, n: int, spread: float, difference: Floats) -> Floats:
-    """Return, for each difference of shares, P(b - c >= surplus), exact but for rounding, at a cost independent of n.
+    """Return, by difference of shares, P(b - c >= surplus) at the given spread, exact but for rounding.
 
-    The tail is an integral of the generating function over a circle; on the circle through the saddle point the
-    integrand is bell-shaped, and the trapezoidal rule is exact to the last digits with some 60 points.
+    The cost does not depend on n. The tail is an integral of the generating function over a circle; on the circle
+    through the saddle point the integrand is bell-shaped, and the trapezoidal rule is exact to the last digits with
+    some 60 points.
     """
     up, down = (spread + difference) / 2, (spread - difference) / 2
     deviation = np.sqrt(n * (spread - difference**2))
@@ -119,9 +122,9 @@ def _surplus_tail(surplus: int, n: int, spread: float, difference: Floats) -> Fl
 
 
 def _saddle(surplus: int, n: int, up: Floats, down: Floats) -> Floats:
-    """Return the saddle point s: the exponential tilt under which b - c has the mean `surplus`.
+    """Return the tilt s under which b - c, the net number of ups among `n` inputs, has the mean `surplus`.
 
-    exp(s) solves a quadratic equation.
+    Each input goes up or down with the probability `up` or `down`. exp(s) is the positive root of a quadratic equation.
     """
     a, b, c = up * (n - surplus) / n, (1 - up - down) * surplus / n, down * (n + surplus) / n
     root = np.sqrt(b * b + 4 * a * c)

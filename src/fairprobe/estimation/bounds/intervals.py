@@ -20,7 +20,7 @@ from fairprobe.errors import SettingError
 
 
 def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Any, Any]:
-    """Return the exact two-sided interval of a share, from `hits` of n inputs: Clopper and Pearson (1934).
+    """Return the exact two-sided interval of a share of n inputs with `hits` hits: Clopper and Pearson (1934).
 
     Without inputs, it is (0, 1).
 
@@ -33,20 +33,24 @@ def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[A
 
 
 def lower_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """Return the exact one-sided lower bound of a share, from `hits` discriminatory inputs of n."""
+    """Return the exact one-sided lower bound of a share of n inputs with `hits` hits; 0 for no hits."""
     return _plain(exact_lower(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
 def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
-    """Return the exact one-sided upper bound of a share, from `hits` of n inputs; about 3 / n for no hits at 95%."""
+    """Return the exact one-sided upper bound of a share of n inputs with `hits` hits.
+
+    Without hits, it is about 3 / n at a confidence of 95%.
+    """
     return _plain(exact_upper(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
 def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
-    """Return the paper's interval of the mean rate over K experiments: Student's t, clipped to [0, 1].
+    """Return the paper's interval of the mean of K experiments' rates: Student's t, clipped to [0, 1].
 
-    It is good for many experiments with several hits each. For rare hits it is not: K experiments without hits give (0,
-    0), and equal rates give a single point. One experiment, or none, has no information on the spread: (0, 1).
+    It is good for many experiments with a few hits or more in each. For rare hits it is too short: K experiments
+    without hits give (0, 0), and equal rates give a single point. Fewer than two experiments give (0, 1), as they show
+    no spread.
     """
     values = np.asarray(rates, dtype=np.float64)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
@@ -56,7 +60,10 @@ def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
 
 
 def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
-    """Return Student's interval of the mean of values: exact for normal values, else approximate for many values."""
+    """Return Student's interval of a mean: exact for normal values, otherwise approximate if there are many.
+
+    Fewer than two values give an infinite interval.
+    """
     error = 1 - checked_confidence(confidence)
     if len(values) < 2:
         return -math.inf, math.inf
@@ -107,7 +114,7 @@ def _plain(values: Floats) -> Any:
 
 
 def exact_lower(hits: Floats, n: Floats, error: float | Floats) -> Floats:
-    """Return the lower bound of a share: that at which `hits` or more of n have the chance `error`; 0 for no hits."""
+    """Return the share at which `hits` or more of n have the probability `error`: a lower bound; 0 for no hits."""
     from scipy.special import betainc, betaincinv
 
     low = _inverted(betainc, betaincinv, np.maximum(hits, 1.0), n - hits + 1, error, rises=True)
@@ -115,7 +122,7 @@ def exact_lower(hits: Floats, n: Floats, error: float | Floats) -> Floats:
 
 
 def exact_upper(hits: Floats, n: Floats, error: float | Floats) -> Floats:
-    """Return the upper bound of a share: that at which `hits` or fewer of n have the chance `error`; 1 for all hits."""
+    """Return the share at which `hits` or fewer of n have the probability `error`: an upper bound; 1 if all n hit."""
     from scipy.special import betaincc, betainccinv
 
     high = _inverted(betaincc, betainccinv, hits + 1, np.maximum(n - hits, 1.0), error, rises=False)

@@ -51,14 +51,14 @@ class ConfidenceSequence:
         self.low, self.high = 0.0, 1.0
 
     def update(self, hits: int, n: int) -> None:
-        """Add a batch of n judged inputs to the sample, `hits` of them discriminatory, and update the interval."""
+        """Add a batch of n judged inputs, `hits` of them discriminatory; then `low` and `high` are for all so far."""
         checked_counts(hits, n)
         self.hits += hits
         self.n += n
         self._narrow()
 
     def lose(self, n: int) -> None:
-        """Add `n` inputs with unknown results: `low` counts none of them as hits, `high` counts all of them.
+        """Add `n` inputs with unknown results: `low` counts all of them as misses, `high` counts all of them as hits.
 
         A further hit never lowers an end of the interval, and a further miss never raises one. The interval with the
         actual results therefore lies within.
@@ -72,7 +72,7 @@ class ConfidenceSequence:
         self.low, self.high = float(lows[0]), float(highs[1])
 
     def settles(self, limit: float) -> bool:
-        """Return True if the whole interval lies above the limit or none of it does, so that a comparison is decided.
+        """Return True if it is decided whether the share exceeds a limit: `low` is above it, or `high` is not.
 
         It may be asked at any time, as often as wanted, and for any limits: the probability that the interval is ever
         on the wrong side is at most 1 - confidence.
@@ -106,9 +106,9 @@ def time_uniform_interval(
 
 
 def _log_ratio(hits: Floats, n: Floats, a: float, b: float) -> Floats:
-    """Return the log of the mixture's likelihood (with prior Beta(a, b)) over that of the share hits / n; at most 0.
+    """Return the log of a likelihood ratio: `hits` in `n` under a Beta(a, b) mixture of shares, to the share hits / n.
 
-    Stirling's formula with its remainder: differences of log-gammas keep only two digits at n = 10^12.
+    The result is at most 0. It uses Stirling's formula, as differences of log-gammas keep only two digits at n = 10^12.
     """
     from scipy.special import betaln
 
@@ -142,11 +142,11 @@ def _stirling_rest(x: Floats) -> Floats:
 
 
 def _log_fall(hits: Floats, misses: Floats, budget: Floats) -> Floats:
-    """Return the log of the interval's lower end divided by the value, hits / n; -inf for no hits.
+    """Return the log of the interval's lower end divided by the estimate hits / n; -inf for no hits.
 
-    At the lower end, n times the Kullback-Leibler divergence from the value equals `budget`. Newton's method on a
-    convex function starts outside and approaches from there, so that an unfinished result is on the safe side. In the
-    log of the share, no digits are lost for rare or for common hits.
+    At the lower end, n times the Kullback-Leibler divergence from the estimate equals `budget`. Newton's method starts
+    outside the interval and, as the function is convex, approaches the end from there, so that an unfinished result is
+    on the safe side. It works with the log of the share, which loses no digits for rare or for common hits.
     """
     k = np.maximum(hits, 1.0)
     odds = k / np.maximum(misses, 1.0)

@@ -40,9 +40,10 @@ def is_linear(final: Any) -> bool:
 
 
 def solve_linear(seen: Seen, max_half: int) -> list[list[int]]:
-    """Return the number of inputs in discriminatory families, by label, then combination that gets the label.
+    """Return the number of discriminatory inputs, by label, then combination of sensitive values that gets the label.
 
-    `max_half` is the largest number of sums of either half of the parameters.
+    The free parameters are divided into two halves. `max_half` is the largest number of sums (combinations of levels)
+    of either half; above it, an UnfitError is raised.
     """
     sums, fixed, slack = _take_apart(seen)
     used = [column for column in seen.domain.free_columns if sums[column].any()]
@@ -74,8 +75,8 @@ def _take_apart(seen: Seen) -> tuple[list[Floats], Floats, float]:
     """Return the terms of a linear model's score, in three parts.
 
     They are the terms by parameter and level; the sum of the intercept and the sensitive terms, by combination of
-    sensitive values; and an error bound. The error bounds the difference between the
-    model's own sum and ours, for any order of the terms.
+    sensitive values; and the largest difference that rounding may cause between the model's sum and ours, for any order
+    of the terms.
     """
     domain, weights = seen.domain, np.asarray(seen.final.coef_).reshape(-1)
     used, dtype = weights != 0, np.result_type(seen.base.dtype, weights.dtype, np.float32)
@@ -121,7 +122,7 @@ def _check_linear(seen: Seen, sums: Sequence[Floats], constant: float, error: fl
 def balanced(sizes: dict[int, int], max_half: int) -> list[list[int]]:
     """Return two lists of parameters with about equally many combinations of levels, the larger first.
 
-    `sizes` is the number of levels by parameter. More than `max_half` combinations of a list are refused.
+    `sizes` is the number of levels by parameter. Raise an UnfitError if a list has more than `max_half` combinations.
     """
     halves: list[list[int]] = [[], []]
     n_combinations = [1, 1]
@@ -147,8 +148,9 @@ def _added_up(terms: list[Floats]) -> Floats:
 def _count_below(first: Floats, second: Floats, bounds: Floats, slack: float) -> tuple[list[int], Codes]:
     """Count the pairs whose sum, `first[i] + second[j]`, is at most each bound, and find those near a bound.
 
-    Returns the numbers by bound, and an array with a column (i, j) for each pair within `slack` of a bound. Only the
-    model can decide these. `first` must be sorted.
+    Returns the number of pairs by bound, and an array with a column (i, j) for each pair within `slack` of a bound: at
+    most `MAX_NEAR`, because only the model can decide these. `first` must be sorted. More than `MAX_LOOKUPS` look-ups
+    raise an UnfitError.
     """
     if len(second) * len(bounds) > MAX_LOOKUPS:
         n = len(second) * len(bounds)

@@ -48,7 +48,7 @@ class Axis:
     """For each run of levels (see `starts`), the number of the cell that it belongs to."""
 
     def cell(self, levels: Codes) -> Codes:
-        """Return, for each of these levels of the parameter, the number of the cell that it belongs to."""
+        """Return the number of the cell that holds each of these levels of the parameter."""
         return self.cells[np.searchsorted(self.starts, levels, side="right") - 1]
 
 
@@ -89,9 +89,9 @@ def make_axis(
 
 
 def _first_no(seen: Seen, parameter: int, nodes: Nodes, tests: Codes) -> Codes:
-    """Return the first level of a parameter at which each test (node) says no.
+    """Return, for each test (node), the first level of the parameter at which it says no.
 
-    If a test says no at no level, it is the number of known levels. It is found by bisection, because the tested
+    If it says yes at every known level, this is their number. The level is found by bisection, because the tested
     columns rise with the levels.
     """
     kind = seen.domain.parameters[parameter]
@@ -137,7 +137,7 @@ class Regions:
 class TreePlan:
     """All that a walk over trees needs: the nodes, the axes, and the tests of nodes as sets of cells.
 
-    Only nodes that test a free parameter cut boxes. Others are skipped, because the sensitive values decide them.
+    Only nodes that test a free parameter cut boxes. The sensitive values alone decide the tests of all other nodes.
     """
 
     domain: Domain
@@ -162,12 +162,15 @@ class TreePlan:
 
     @property
     def whole(self) -> Codes:
-        """The box that is the whole domain, as bits by box (one), then axis, then word."""
+        """The one box that is the whole domain: its cells as bits, by box, then axis, then word."""
         every = [packed(np.ones((1, len(axis.counts)), dtype=bool), self.n_words)[0] for axis in self.axes]
         return np.array(every, dtype=np.int64).reshape(1, len(self.axes), self.n_words)
 
     def volumes(self, cells: Codes, weights: NDArray[Any]) -> NDArray[Any]:
-        """Return the number of inputs in each box, from its cells, and its weight for each choice of levels."""
+        """Return the number of inputs in each box.
+
+        `cells` are those of the boxes; `weights` are their numbers of inputs for one choice of levels on the axes.
+        """
         for place, axis in enumerate(self.axes):
             weights = weights * (unpacked(cells[:, place], len(axis.counts)).astype(np.int64) @ axis.counts)
         return weights
@@ -180,7 +183,7 @@ class TreePlan:
         return codes
 
     def cells_of(self, codes: Codes) -> Codes:
-        """Return for each input the smallest box that holds it, as bits; no test cuts it."""
+        """Return, for each input, the cells (as bits) of the smallest box that holds it: one cell on each axis."""
         cells = np.repeat(self.whole, len(codes), axis=0)
         for place, axis in enumerate(self.axes):
             is_mine = axis.cell(codes[:, axis.parameter])[:, None] == np.arange(len(axis.counts))
@@ -188,9 +191,10 @@ class TreePlan:
         return cells
 
     def labels(self, nodes: Small) -> Small:
-        """Return by box, then combination, the position of the class that wins whatever leaves follow; -1 if unsure.
+        """Return, by box, then combination, the position of the class that wins whatever leaves follow.
 
-        `nodes` are the nodes reached, by box, then combination, then tree.
+        -1 if more than one class may win, or the sums are closer than rounding can tell. `nodes` are the nodes reached,
+        by box, then combination of sensitive values, then tree.
         """
         low = np.stack([values[nodes].sum(axis=2) for values in self.nodes.low])
         high = np.stack([values[nodes].sum(axis=2) for values in self.nodes.high])
@@ -238,9 +242,9 @@ def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
 
 
 def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
-    """Return the tables of all parameters, and for each of these model columns the parameter it is made of, or -1.
+    """Return a table for each parameter, and for each of these model columns the parameter it is made of; -1 for none.
 
-    A table holds the numbers that the estimator gets for each level of a parameter.
+    A table holds the numbers that the estimator gets for each level of a parameter, or only for the ends of a wide one.
     """
     wanted = np.zeros(len(seen.base), dtype=bool)
     wanted[columns] = True
@@ -263,7 +267,7 @@ def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
 
 
 def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
-    """Return the nodes whose tests no free parameter affects, and a mask by node, then combination: True for left."""
+    """Return the nodes that test no free parameter, and a mask by node, then combination: True for left."""
     constant = inner[owner < 0]
     answers = nodes.answers(constant, seen.base[None], np.arange(len(seen.base)))
     which, goes_left = [constant], [np.repeat(answers, len(seen.domain.families), axis=1)]
@@ -276,7 +280,7 @@ def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequenc
 
 
 def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
-    """Return by node, then combination, the first node on the way down that sensitive values do not decide."""
+    """Return, by node, then combination, the first node on the way down that the sensitive values do not decide."""
     n_combinations = goes_left.shape[1]
     ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
     ahead[fixed] = np.where(goes_left, nodes.left[fixed, None], nodes.right[fixed, None])
@@ -292,9 +296,9 @@ def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
 
 
 def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regions:
-    """Return the boxes of the domain that its rules allow (each part stands for a block of rules), for a walk.
+    """Return the boxes of the domain that its rules allow, for a walk; raise an UnfitError above `max_boxes`.
 
-    Without parts, it is one box, the whole domain.
+    Each of `parts` stands for a block of rules. Without parts, the whole domain is the one box.
     """
     families = plan.domain.families
     tested = {axis.parameter for axis in plan.axes}
@@ -323,9 +327,10 @@ def too_many(max_boxes: int) -> UnfitError:
 
 
 def _projected(part: Part, plan: TreePlan, dtype: Any) -> tuple[Codes, Mask, NDArray[Any]]:
-    """Return the boxes that one block of rules allows, in terms of a plan's axes, as three arrays by box.
+    """Return the boxes that one block of rules allows, cut along a plan's axes, as three arrays by box.
 
-    They are the cells as bits, the mask of allowed members, and the number of choices of untested parameters.
+    They are the cells as bits, the mask of allowed members, and the number of choices of the block's untested
+    parameters.
     """
     cells = np.repeat(plan.whole, len(part.boxes), axis=0)
     weights: NDArray[Any] = np.ones(len(part.boxes), dtype=dtype)

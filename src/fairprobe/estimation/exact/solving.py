@@ -40,7 +40,7 @@ sample of the default size; chosen."""
 
 @dataclass(frozen=True)
 class Solved:
-    """The exact counts of the inputs of a domain, as solved for a model."""
+    """Exact numbers of inputs of a domain, as counted for a model."""
 
     method: str
     """Kind of model that was solved: "tree", "ensemble" or "linear"."""

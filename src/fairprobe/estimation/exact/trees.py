@@ -46,7 +46,7 @@ class Nodes:
 
     @cached_property
     def spread(self) -> Floats:
-        """Return by node how much the leaves below differ: the largest range of a contribution over the classes.
+        """By node, the range of the contributions of the leaves below it, for the class where this range is largest.
 
         It is 0 at a leaf, and where all leaves below are alike.
         """

@@ -36,11 +36,11 @@ class _Boxes:
     cells: Codes
     """Cells in each box as bits, by box, then axis (tested parameter), then word."""
     weights: NDArray[Any]
-    """Number of inputs of each box for one choice of levels on the axes."""
+    """Number of allowed inputs of each box for one choice of levels on the axes."""
     nodes: Small
     """Node reached, by box, then combination, then tree."""
     who: Small
-    """Combinations of sensitive values by box: all allowed ones, or a single one that walks alone."""
+    """Numbers of the combinations of sensitive values followed in each box: all allowed ones, or a single one."""
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -76,7 +76,7 @@ class BoxWalk:
         self.n_boxes = 0
 
     def run(self) -> list[list[int]]:
-        """Walk until no box is left, and return the number of hits by label, then combination that gets the label."""
+        """Walk until no box is left, and return the numbers of hits by label, then combination that gets the label."""
         allowed, sizes = self._regions.allowed, self._regions.allowed.sum(axis=1)
         for size in np.unique(sizes[sizes > 1]).tolist():
             rows = np.flatnonzero(sizes == size)
@@ -88,21 +88,25 @@ class BoxWalk:
         return [[int(count) for count in counts] for counts in self._by_label]
 
     def _started(self, cells: Codes, weights: NDArray[Any], who: Codes) -> _Boxes:
-        """Return boxes of these cells, in which the combinations `who` have moved on from the trees' roots."""
+        """Return boxes of these cells, with the nodes that the combinations `who` reach from the trees' roots.
+
+        A combination moves on while a node's test has one answer in the whole box.
+        """
         nodes = self._plan.ahead[self._plan.nodes.roots, who[:, :, None]]
         boxes = _Boxes(cells, weights, nodes, who.astype(np.int32))
         return self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool))
 
     def n_inputs(self) -> tuple[int, int]:
-        """Return two numbers of allowed inputs: comparable ones, and ones whose twins are all forbidden."""
+        """Return the number of comparable inputs, and the number of allowed inputs whose twins are all forbidden."""
         volumes = self._plan.volumes(self._regions.cells, self._regions.weights)
         alone = self._regions.allowed.sum(axis=1) == 1
         return int(volumes[~alone].sum()), int(volumes[alone].sum())
 
     def confirm(self, domain: Domain) -> None:
-        """Raise a MismatchError unless the model gives the walk's labels to some counted and some random families.
+        """Raise a MismatchError unless the model gives the walk's labels in up to `_N_CONFIRMED` counted families.
 
-        Random families are also asked about with one parameter moved to the edge of a cell.
+        It is also asked about `N_RANDOM` random families, and about each with one parameter moved to the edge of a
+        cell.
         """
         for codes, who, labels in self._shown:
             answers = self._ask_families(codes, who) if len(codes) else labels
@@ -123,9 +127,9 @@ class BoxWalk:
             raise MismatchError("the model's labels of random inputs are not those that its trees, walked here, give")
 
     def _labels(self, codes: Codes) -> Small:
-        """Return the positions of the walk's labels among the classes, by input, then combination of sensitive values.
+        """Return the position among the classes of the walk's label, by input, then combination of sensitive values.
 
-        They are `UNDECIDED` where only the model can tell.
+        It is `UNDECIDED` where only the model can tell.
         """
         who = np.tile(np.arange(self._plan.ahead.shape[1]), (len(codes), 1))
         return self._plan.labels(self._started(self._plan.cells_of(codes), np.ones(len(codes)), who).nodes)
@@ -135,7 +139,7 @@ class BoxWalk:
             self._pending.append(boxes)
 
     def _next(self) -> _Boxes:
-        """Return the boxes for the next step: those that were queued last, up to the size of a block."""
+        """Return the boxes for the next step, at most a block: those queued last, all with as many combinations."""
         # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
         parts = [self._pending.pop()]
         n_members = parts[0].who.shape[1]
@@ -146,7 +150,10 @@ class BoxWalk:
         return boxes.take(slice(self._block))
 
     def _step(self, boxes: _Boxes) -> None:
-        """Take one step with some boxes: count those that are finished, and cut the others in two."""
+        """Take one step with some boxes: drop those without effect, count the finished ones, and cut the rest in two.
+
+        A box has no effect if the combination of sensitive values cannot change its label.
+        """
         plan = self._plan
         if not boxes.are_alone:
             apart = (boxes.nodes != boxes.nodes[:, :1]).any(axis=1)
@@ -164,10 +171,11 @@ class BoxWalk:
         self._cut(boxes, pull.reshape(len(boxes), -1) if len(boxes) else np.zeros((0, 1)))
 
     def _cut(self, boxes: _Boxes, pull: Floats) -> None:
-        """Cut each box in two by the test of the node that matters most, and queue both.
+        """Cut each box in two by the test of the node with the largest `pull`, and queue both halves.
 
-        `pull` is the importance of moving on, by box, then combination and tree. If all are zero, the trees' sums are
-        too close: the model is asked for the label.
+        `pull` is by box, then combination and tree: how much the node's leaves differ, or 0 if it does not matter.
+        Where all are 0, the trees' sums are too close, and the model is asked for the labels. Raise an UnfitError above
+        `max_boxes`.
         """
         stuck = pull.max(axis=1, initial=0) == 0
         if stuck.any():
@@ -188,9 +196,10 @@ class BoxWalk:
             self._push(self._advanced(_Boxes(cells, boxes.weights, boxes.nodes.copy(), boxes.who), affected))
 
     def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
-        """Return the boxes, whose combinations have moved on from each node with the same answer in the whole box.
+        """Move each combination on past all nodes whose test has one answer in the whole box, and return the boxes.
 
-        `affected` is a mask by box, combination and tree of the nodes to look at; their next nodes are looked at too.
+        `affected` is a mask by box, combination and tree of the nodes to look at; the nodes that follow are looked at
+        too. The array of nodes is changed in place.
         """
         plan = self._plan
         box, combination, tree = np.nonzero(affected)
@@ -210,8 +219,8 @@ class BoxWalk:
     def _count(self, boxes: _Boxes, labels: Small) -> Mask:
         """Count the finished boxes, and return a mask of them by box.
 
-        A box is finished if two combinations have different labels, or if a lone combination has one. Combinations
-        without a known label walk on alone.
+        A box is finished if two combinations have different labels, or if it follows a single one, whose label is
+        known. Each combination of a finished box without a known label is queued as a box that follows it alone.
         """
         known = labels != UNDECIDED
         is_counted = known[:, 0] if boxes.are_alone else _differ(labels, known)

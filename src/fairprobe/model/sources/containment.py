@@ -35,7 +35,7 @@ SECONDS = 0.2
 
 
 def shut_in() -> list[str]:
-    """Take from this process the network, new processes and writing to files; return, in words, what remains.
+    """Take from this process the network, new processes and writing to files; return in words what it still has.
 
     The process forks: the child returns from this function. The original process waits for the child, and kills it with
     all that it started once standard input is closed.

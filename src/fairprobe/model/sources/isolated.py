@@ -179,7 +179,7 @@ class IsolatedModel:
         raise ERRORS.get(str(said["error"]), RuntimeError)(_text(said.get("message")))
 
     def close(self) -> None:
-        """End the process, with all processes that it has started."""
+        """End the process of the model, with all processes that it has started; nothing happens if there is none."""
         process, self._process = self._process, None
         if process is not None:
             process.end()
@@ -276,7 +276,10 @@ class _Process:
         return said, data
 
     def end(self) -> None:
-        """Kill the process and all that it started, and wait for it; only the process that started it does so."""
+        """Kill the process and all that it started, and wait for it.
+
+        In a fork of this process, only the pipes are closed.
+        """
         is_owner = os.getpid() == self._owner
         with contextlib.suppress(OSError):
             if is_owner and self._popen.returncode is None:
@@ -299,9 +302,9 @@ class _Process:
         return bytes(parts)
 
     def _ending(self) -> str:
-        """Return in words how the process ended.
+        """Return in words how the process ended, after waiting for its end for up to a second.
 
-        It is not reaped here, so that no other process group gets its id before it is killed.
+        The process is not reaped here, so that its id goes to no other process group before the group is killed.
         """
         for _ in range(20):
             ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)

@@ -32,9 +32,8 @@ def must(holds: Any, rule: str) -> None:
 def check_nodes(left: NDArray[Any], right: NDArray[Any], column: NDArray[Any], n_columns: int) -> None:
     """Raise a DataError unless a tree's links form a tree; `left` and `right` are the children by node.
 
-    `left` is negative for leaves, and `column` is the number of the column that a node compares.
-
-    The children of a node must exist, none may be a child twice, and the root may be none.
+    `left` is negative for leaves, and `column` is the number of the column that a node compares. Each child must be an
+    existing node other than the root, and may have only one parent; each compared column must exist.
     """
     inner = left >= 0
     children = np.concatenate([left[inner], right[inner]])

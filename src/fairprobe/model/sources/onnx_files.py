@@ -47,7 +47,7 @@ def read(content: Content, permission: Permission) -> SavedModel:
 
 
 def _named_classes(model: Any) -> tuple[Any, ...]:
-    """Return the classes that the last operation naming some names; an empty tuple if none does."""
+    """Return the classes named by the last operation of an ONNX graph that names any; an empty tuple if none does."""
     classes: tuple[Any, ...] = ()
     for attribute in (each for node in model.graph.node for each in node.attribute):
         if attribute.name.startswith("classlabels_"):
@@ -209,9 +209,10 @@ def _width(shape: Any) -> int | None:
 
 
 def _classes(named: tuple[Any, ...], labels: Any, width: int | None) -> NDArray[Any] | None:
-    """Return the classes of a graph's labels: those that it names, if they fit; else None.
+    """Return the classes of a graph's labels: those that it names, if they fit the labels and the width; else None.
 
-    Without labels or named classes, they are the numbers from 0.
+    `width` is the number of columns of the output of numbers. Without labels and named classes, they are the numbers
+    from 0, if the width is known.
     """
     if not named or width not in (None, 1, len(named)):
         return np.arange(max(2, width)) if labels is None and width is not None else None

@@ -60,7 +60,7 @@ _COMPUTED: Final = "something whose name is computed as it is loaded"
 def knows(content: Content) -> bool:
     """Return True if a file's content is a pickle, compressed or not.
 
-    One of the oldest protocol begins with one of a few letters, and ends with a full stop.
+    A pickle of the oldest protocols is told by its first letter, one of four, and by a full stop at its end.
     """
     head = content.head
     if head.startswith(tuple(MAGICS)):
@@ -137,7 +137,7 @@ class _Bounded:
 
 
 class _Inert:
-    """Replaces any object that a pickle would make while it is scanned; all operations on it have no effect."""
+    """Stand-in for any object that a pickle would make while it is scanned; all operations on it have no effect."""
 
     name: ClassVar[str] = ""
 

@@ -68,8 +68,8 @@ class Anchored(Strategy):
 
     A case widens the reach along the moved parameter, and a miss narrows it. Parameters are moved in proportion to
     their reach. Parameters without influence near the walker are thus soon redrawn over their whole range, and cases
-    are both frequent and far apart. Few walkers begin. After they have learned they are copied until there are
-    `n_walkers`. They walk on beside the walkers of the next global round.
+    are both frequent and far apart. Few walkers begin in a round. Every `RENEW_EVERY` trials they are copied, until
+    there are `n_walkers`. They walk on beside the walkers that begin in the next global round.
     """
 
     is_eager = True
@@ -108,9 +108,10 @@ class Anchored(Strategy):
         self.is_spent = self.is_dry = False
 
     def _shares(self, n_seeds: int) -> tuple[int, int]:
-        """Return two numbers of walkers, those that begin and those that go on, by which start cases have equal shares.
+        """Return two numbers of walkers: those to begin at the new start cases, and those of earlier rounds to keep.
 
-        Otherwise the first few start cases would have nearly all walkers, and cases far from them would never be found.
+        They give all start cases so far equal numbers of walkers. Otherwise the first few start cases would have nearly
+        all walkers, and cases far from them would never be found.
         """
         n, n_before = self.settings.n_walkers, self._n_seeds
         self._n_seeds += n_seeds
@@ -121,7 +122,7 @@ class Anchored(Strategy):
         return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
 
     def take(self, walkers: Codes) -> None:
-        """Keep the walkers at these positions; one that is listed twice is copied."""
+        """Replace the walkers by those at the positions `walkers`; one whose position is listed twice is copied."""
         self.position = self.position[walkers]
         self.reach = self.reach.take(walkers, axis=1)
         self.misses = self.misses[walkers]
@@ -135,9 +136,11 @@ class Anchored(Strategy):
         self._likely = None
 
     def _renew(self) -> None:
-        """Move lost, crowded or repeating walkers to where others found a case.
+        """Move walkers that are lost to where another walker found a case in the last trial.
 
-        While there are fewer than `n_walkers`, all are copied.
+        A walker is lost after more than `MOST_MISSES` trials in a row without a case. With `diversify`, walkers at
+        visited inputs and, without a density, in crowded cells are moved too. Then all are copied, until there are
+        `n_walkers`.
         """
         leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
         if self.settings.diversify:
@@ -187,17 +190,17 @@ class Anchored(Strategy):
         return draws < 0.5
 
     def cells(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Return the flat positions, in a table by parameter, then walker, of each walker's chosen parameter."""
+        """Return, for each walker, the flat position of its chosen parameter in tables by parameter, then walker."""
         return chosen * len(self.position) + walkers
 
     def places(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Return the flat positions, in the array `position`, of each walker's chosen parameter."""
+        """Return, for each walker, the flat position of its chosen parameter in the array `position`."""
         return self.columns.take(chosen) + walkers * self.position.shape[1]
 
     def _retry(self, proposal: Codes) -> Codes:
-        """Return the inputs to judge, after new jumps were drawn for walkers whose jump is forbidden.
+        """Return the inputs to judge, after up to `REDRAWS` new jumps were drawn for walkers whose jump is forbidden.
 
-        A walker without an allowed jump is not asked about.
+        A walker without an allowed jump is not asked about. If no walker has one, all present inputs are judged again.
         """
         if isinstance(self.domain, Region) and self._likely is None:
             self._likely = self.domain.density.log_chances(self.position)
@@ -226,7 +229,8 @@ class Anchored(Strategy):
     def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> tuple[Mask, Floats]:
         """Return a mask of the walkers whose jump is allowed, and the log probability of the input it leads to.
 
-        The counts of allowed jumps by parameter are updated. Without a density, the log probabilities are 0.
+        `there` has that input for each walker. The counts of drawn and allowed jumps by parameter are updated. Without
+        a density, the log probabilities are 0.
         """
         if isinstance(self.domain, Region) and self._likely is not None:
             then = self.domain.density.log_chances(there)
@@ -265,9 +269,9 @@ class Anchored(Strategy):
             self._learn_together(jumps)
 
     def _learn_together(self, jumps: Jumps) -> None:
-        """Set the reach of new walkers of one start case, along each moved parameter, to the geometric mean.
+        """Give all new walkers of one start case the same reach along each parameter that at least one of them moved.
 
-        The mean is over the walkers that moved this parameter.
+        It is the geometric mean of the reaches of the walkers that moved this parameter.
         """
         n, new = self._n_together, self._new
         chosen = jumps[CHOSEN, 0, new]
@@ -281,16 +285,19 @@ class Anchored(Strategy):
 
 
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
-    """Return the codes after a step of each. A step past a bound is reflected; one still outside wraps around."""
+    """Return the codes after each walker's step.
+
+    A step past a bound is reflected; if still outside, it wraps around.
+    """
     after, reflected = before + steps, before - steps
     after = np.where((after < 0) | (after >= levels), reflected, after)
     return np.where((after < 0) | (after >= levels), (before + steps) % levels, after)
 
 
 class Visits:
-    """Memory of the inputs that walkers visited, with a count of the visits to each cell of a coarse grid.
+    """Memory of the inputs that walkers visited, and numbers of visits to the cells of a coarse grid, for a shard.
 
-    A cell is the lower or upper half of each parameter.
+    A cell is a combination of lower or upper halves of the parameters, as a number of `BITS` bits.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -302,10 +309,10 @@ class Visits:
         self._stood = np.full(N_PLACES, -1, dtype=np.int32)
 
     def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
-        """Count visits, and return three arrays by walker.
+        """Count a visit for each walker, and return three arrays by walker.
 
-        They are a mask of the walkers at an already visited input, a mask of those in a crowded cell, and the number of
-        visits to the walker's cell.
+        They are a mask of the walkers at an already visited input, a mask of those in a cell with more than `CROWDED`
+        times the mean number of visits, and the number of visits to the walker's cell so far.
         """
         cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))
@@ -313,7 +320,7 @@ class Visits:
         return ~self._are_first(codes), visits > CROWDED * self._counts[self._counts > 0].mean(), visits
 
     def _are_first(self, codes: Codes) -> Mask:
-        """Return a mask: True for a walker whose input no walker visited before, for one if several arrive there."""
+        """Return a mask: True for a walker whose input was never visited before; for one of them if several arrive."""
         places, each = self._keys.of(codes).sum(axis=1) % N_PLACES, np.arange(len(codes), dtype=np.int32)
         is_new = self._stood[places] == -1
         self._stood[places] = each

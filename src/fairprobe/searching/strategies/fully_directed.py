@@ -12,7 +12,7 @@ class FullyDirected(SemiDirected):
     """Walks in which a parameter whose move gave a case becomes more likely to be moved again."""
 
     def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
-        """Update the probabilities of directions and of parameters: sum the walkers' updates, then normalise once."""
+        """Add `delta_pr` to the probability of each hit's parameter, and normalise once; update the directions too."""
         super().learn(chosen, down, hits)
         if hits.any():
             gain = self.settings.delta_pr * np.bincount(chosen.compress(hits), minlength=len(self.choose))

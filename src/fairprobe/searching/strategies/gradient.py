@@ -42,7 +42,7 @@ class Gradient(Guided):
             )
 
     def take(self, walkers: Codes) -> None:
-        """Keep the walkers at these positions; one that is listed twice is copied."""
+        """Replace the walkers by those at the positions `walkers`; one whose position is listed twice is copied."""
         super().take(walkers)
         self.widening = self.widening.take(walkers, axis=1)
 

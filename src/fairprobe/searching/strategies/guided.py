@@ -28,10 +28,10 @@ TINY = 1e-12
 class Guided(Anchored):
     """Walkers that keep the centre of the twins' scores at the decision boundary.
 
-    Twins are treated differently if the boundary lies between their scores. By finite differences, a walker learns the
+    Twins get different labels if the boundary lies between their scores. By finite differences, a walker learns the
     effect of each parameter on the centre. From the cases it learns where the boundary lies, because labels need not
-    follow scores. Without scores it uses labels: a jump that left the region shows on which side of the boundary it
-    ended.
+    follow scores. Without scores it uses labels: after a jump without a case, the twins' label shows the side of the
+    boundary.
     """
 
     wants = "scores"
@@ -46,7 +46,7 @@ class Guided(Anchored):
         """Learned change of the centre of the twins' scores by one step up, by parameter, then walker."""
 
     def take(self, walkers: Codes) -> None:
-        """Keep the walkers at these positions; one that is listed twice is copied."""
+        """Replace the walkers by those at the positions `walkers`; one whose position is listed twice is copied."""
         super().take(walkers)
         self.centre, self.gap = self.centre[walkers], self.gap[walkers]
         self.slope = self.slope.take(walkers, axis=1)
@@ -63,9 +63,10 @@ class Guided(Anchored):
     # Aiming
 
     def draw(self, walkers: Codes) -> Jumps:
-        """Return two changes for each walker: a jump, and a step of another parameter that makes up for it.
+        """Return two changes for each walker: a jump, and a step of another parameter that makes up for its effect.
 
-        The step keeps the decision boundary between the twins' scores.
+        The step keeps the decision boundary between the twins' scores. It is 0 if the centre is near the boundary
+        anyway. Before a first case, or with one parameter, there is only the jump.
         """
         jumps = super().draw(walkers)
         if self.boundary is None or len(self.columns) == 1:
@@ -125,7 +126,7 @@ class Guided(Anchored):
     def _sides(self, judgement: Judgement) -> Floats | None:
         """Return 0 or 1 by member, then input, in place of scores: the side of the boundary, by the member's label.
 
-        The centre of a case is then 0.5. None for outputs that are no labels.
+        The centre of a case is then 0.5. A member that is absent gets NaN. None for outputs that are no labels.
         """
         outputs, present = judgement.outputs, judgement.present
         if outputs.ndim != 2:

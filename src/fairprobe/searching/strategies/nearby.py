@@ -11,11 +11,12 @@ from fairprobe.searching.limits import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 AGAIN = 0.5
-"""Probability that a walker changes its row in the columns that last gave a case, if any, instead of others. Chosen."""
+"""Probability that a walker with a case redraws the columns whose change last gave it a case, instead of random
+columns. Chosen."""
 
 
 class Nearby(Strategy):
-    """Walkers that each stay with their row and change up to `max_changes` columns of it, drawn anew in each trial."""
+    """Walkers that each keep their row and propose it with 1 to `max_changes` columns redrawn in each trial."""
 
     starts_anywhere = True
 
@@ -51,9 +52,9 @@ class Nearby(Strategy):
         return self.domain.allows(self.domain.completed(codes))
 
     def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
-        """Return the rows of these walkers with some columns changed, and the changed columns, by walker.
+        """Return a changed copy of the row of each walker (given by number), and the positions of the redrawn columns.
 
-        A column is given by its position in `columns`; -1 fills the places up to `max_changes`.
+        The positions, in `columns`, are by walker, filled up with -1. A redrawn value may equal the old one.
         """
         n, rng = len(walkers), self.rng
         # The columns with the highest weight times luck are a draw without replacement by the weights.
