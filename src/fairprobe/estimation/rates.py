@@ -97,7 +97,7 @@ def rates_table(rates: Sequence[Mapping[str, Any]], rated: str | None, is_last_c
     Each rate is drawn on one axis, so that their spread can be seen.
     """
     known = [each["rate"] for each in rates if each["rate"] is not None and not math.isnan(each["rate"])]
-    end = min(1.0, 1.25 * max(known, default=1.0)) or 1.0
+    end = min(1.0, max(0.05, math.ceil(22 * max(known, default=1.0)) / 20))  # a multiple of 5%
 
     def drawn(each: Mapping[str, Any]) -> Cell:
         return Interval(percent(each["rate"]), None, each["rate"], None, end) if each["n"] else percent(None)
