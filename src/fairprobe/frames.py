@@ -130,9 +130,9 @@ _STARTS = "[-=+@\uff0d\uff1d\uff0b\uff20]"
 _BLANK = r"(?:[^\S\t\r\n]|\ufeff)*"
 """Characters that a spreadsheet program may skip. At the beginning of a file, one is the mark of its encoding."""
 
-_FORMULA = rf"(?:\A(?='*{_BLANK}(?:[\t\r\n]|{_STARTS}))|(?<=[\t\r\n;])(?='*{_BLANK}{_STARTS}))"
+_FORMULA = rf"(?:\A(?='*(?:\ufeff|{_BLANK}(?:[\t\r\n]|{_STARTS})))|(?<=[\t\r\n;])(?='*{_BLANK}{_STARTS}))"
 """Pattern of the places in a text where a spreadsheet program might begin a formula. Where commas are decimal points,
-a semicolon separates cells."""
+a semicolon separates cells. A text that begins with the mark of an encoding is one too: readers would drop the mark."""
 
 _BARE, _MARKED = re.compile(_FORMULA), re.compile(_FORMULA.replace("(?='", "'(?='"))
 

@@ -8,7 +8,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairprobe.frames import restored, write_csv
@@ -56,6 +56,7 @@ def test_formulas_are_texts():
     assert frame["=a"].tolist() == texts  # what was given is as it was
 
 
+@example([";"], "\ufeff")  # which a reader takes for the mark of the file's encoding
 @given(st.lists(TEXT, min_size=1, max_size=5), TEXT)
 def test_what_is_read_back_is_what_was_written(texts, name):
     frame = pd.DataFrame({name: texts, "n": -1})
