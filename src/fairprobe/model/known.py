@@ -211,6 +211,9 @@ PACKAGES: Final = frozenset(
 _IMMUTABLE: Final = 1 << 8
 """Flag of classes whose attributes cannot be replaced: Py_TPFLAGS_IMMUTABLETYPE of Python's C API."""
 
+_WRITTEN: Final = 1 << 9
+"""Flag of classes that are made at run time, as all that are written in Python: Py_TPFLAGS_HEAPTYPE."""
+
 _DATA: Final = frozenset({bool, bytes, dict, float, int, str, type(None)})
 """Types of values that contain no function, so they need not be followed."""
 
@@ -269,12 +272,27 @@ def _is_foreign(value: Any, place: str, seen: set[Any]) -> bool:
     if isinstance(value, FunctionType):
         return not is_shipped(value, place) or any(_is_foreign(each, "", seen) for each in _called(value))
     if isinstance(value, type) or not (callable(value) or hasattr(value, "__get__")):
-        return isinstance(value, type) and package_of(value.__module__) not in PACKAGES
+        return isinstance(value, type) and not _is_class_shipped(value)
     is_misplaced = isinstance(value, BuiltinFunctionType) and not place.endswith(f".{value.__name__}")
     if is_misplaced or package_of(type(value).__module__) not in PACKAGES:
         return True
     inner = (getattr(value, name, None) for name in ("__func__", "__wrapped__", "fget", "fn", "func", "check"))
     return any(_is_foreign(each, "", seen) for each in inner if each is not None)
+
+
+def _is_class_shipped(cls: type) -> bool:
+    """Return True if a class belongs to one of `PACKAGES`.
+
+    Compiled modules of scikit-learn 1.7 name themselves without their package, as "_loss". Their classes are looked up
+    where they are; a class written in Python is none of them.
+    """
+    if package_of(cls.__module__) in PACKAGES:
+        return True
+    ending = f".{cls.__module__}"
+    return not cls.__flags__ & _WRITTEN and any(
+        name.endswith(ending) and package_of(name) in PACKAGES and getattr(module, cls.__name__, None) is cls
+        for name, module in list(sys.modules.items())
+    )
 
 
 def is_shipped(function: FunctionType, place: str) -> bool:
