@@ -81,9 +81,8 @@ def rates_of(
     for place, (words, rate) in enumerate(zip(answers.members, rates.tolist(), strict=True)):
         both = present[place] & present[best]
         only = good[place] & ~good[best] & both, good[best] & ~good[place] & both
-        lead = (
-            float((only[0] @ weight - only[1] @ weight) / max(float(both @ weight), 1e-300)) if both.any() else math.nan
-        )
+        whole = float(both @ weight)
+        lead = float(only[0] @ weight - only[1] @ weight) / whole if whole else math.nan
         low, high = (lead, lead) if place == best else (math.nan, math.nan)
         if place != best and both.any() and not is_count:
             low, high = _paired(only[0][both], only[1][both], each, _some(weights, both), _some(groups, both))
@@ -127,6 +126,7 @@ def rates_table(rates: Sequence[Mapping[str, Any]], rated: str | None, is_last_c
 
 
 def _some(values: Any, rows: Mask) -> Any:
+    """Return the values of some rows; None for None."""
     return None if values is None else values[rows]
 
 

@@ -136,6 +136,9 @@ class Verdict(Result):
 
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
+TRAINED = "the model was trained on these rows, so they cannot show that a limit is kept"
+"""Reason why rows that the model was trained on never pass."""
+
 UNTRAINED = "if the model was not trained on these rows"
 """Condition of a pass on rows of unknown role."""
 
@@ -238,7 +241,7 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
     if low > limit or (limit == 0 and share.hits):
         return Outcome.VIOLATED, ""
     if share.is_count:
-        return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
+        return Outcome.INCONCLUSIVE, TRAINED
     if high <= limit and share.has("few-groups"):
         return (
             Outcome.INCONCLUSIVE,
@@ -263,7 +266,7 @@ def matched_against(found: Matched, limit: float, min_comparable: float) -> tupl
     if low > limit:
         return Outcome.VIOLATED, ""
     if found.is_count:
-        return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
+        return Outcome.INCONCLUSIVE, TRAINED
     if found.comparable < min_comparable:
         return Outcome.INCONCLUSIVE, f"only {percent(found.comparable)} of the people have an allowed matched twin"
     if high <= limit and (found.has("weak-tests") or found.has("small-group")):

@@ -20,14 +20,14 @@ def head(content: Content) -> Iterator[Block]:
         text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."
         yield Sentence(text, "Interrupted")
     yield Sentence(capital(closed(verdict["why"])), outcome_words(verdict))
-    said = [*verdict["details"], *(side["sentence"] for side in verdict["directions"]), *worse_off_words(content)]
+    said = [*verdict["details"], *(side["sentence"] for side in verdict["directions"]), *_worse_off(content)]
     for told in content["matched"]:
         said += [told["sentence"], told["keep_words"]]
     if said:
         yield Items(tuple(closed(capital(each)) for each in said))
-    yield from rates_of(content)
+    yield from _rates(content)
     yield Table.of_facts(_facts(content))
-    yield Sentence(next_step(content), "Next")
+    yield Sentence(_next_step(content), "Next")
 
 
 def _facts(content: Content) -> Iterator[tuple[str, str]]:
@@ -46,7 +46,7 @@ def _facts(content: Content) -> Iterator[tuple[str, str]]:
     yield "Seed", str(about["seed"])
 
 
-def next_step(content: Content) -> str:
+def _next_step(content: Content) -> str:
     """Return a sentence on what the reader should do next, which follows from the verdict."""
     verdict, about = content["verdict"], content["about"]
     if about["interrupted"]:
@@ -55,8 +55,9 @@ def next_step(content: Content) -> str:
         return "Read who is affected and where, then compare the ways that would end it."
     if verdict["outcome"] == "no-limit":
         return "Name the largest share that you allow (max_share), so that the audit has a verdict."
-    is_count = about["data"]["role"] == "training" and verdict["outcome"] == "inconclusive"
-    if verdict["condition"] or is_count:
+    if about["data"]["role"] == "training":
+        return "Give rows that the model was not trained on: only held-out rows represent other people."
+    if verdict["condition"]:
         return "Say what the rows are to the model (rows_are): only held-out rows represent other people."
     if verdict["outcome"] == "passed":
         return "Keep this report. Repeat the audit when the model or the people change."
@@ -65,7 +66,7 @@ def next_step(content: Content) -> str:
     return "Read the reason above and the remarks: they say what would settle the verdict."
 
 
-def worse_off_words(content: Content) -> Iterator[str]:
+def _worse_off(content: Content) -> Iterator[str]:
     """Yield a sentence on who is worse off for each share that the limit binds, if the share says so."""
     for share in content["shares"]:
         if share["id"] not in content["verdict"]["bound"] or not share["worse_off"]:
@@ -78,7 +79,7 @@ def worse_off_words(content: Content) -> Iterator[str]:
         yield f"{said}{of}"
 
 
-def rates_of(content: Content) -> Iterator[Table]:
+def _rates(content: Content) -> Iterator[Table]:
     """Yield a table of the rates for one share, if any has them: one that the limit binds, or else the first."""
     bound = content["verdict"]["bound"]
     told = sorted((share for share in content["shares"] if share["rates"]), key=lambda each: each["id"] not in bound)
