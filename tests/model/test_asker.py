@@ -98,6 +98,18 @@ def test_the_first_bad_row_is_named(row, bad, good, output, message):
         ask(at_row(row, bad, good), output)
 
 
+@pytest.mark.parametrize("bad", [(1.5, -0.5), (0.2, -3.0), (7.0, 0.5)])
+def test_a_probability_is_a_number_from_0_to_1(bad):
+    def model(X):
+        answers = np.full((len(X), 2), 0.5)
+        answers[3] = bad
+        return answers
+
+    with pytest.raises(ModelError, match=r"a probability from 0 to 1 for every class, got .* for age="):
+        ask(model, "proba")
+    assert ask(lambda X: np.full((len(X), 2), (1 + 1e-9, -1e-9)), "proba").max() > 1
+
+
 @pytest.mark.parametrize("population", [None, ROWS], ids=["domain", "rows"])
 @pytest.mark.parametrize(
     "make", [lambda sex: (1, sex), lambda sex: [sex], lambda sex: {sex}, lambda sex: np.array([sex, 1])]

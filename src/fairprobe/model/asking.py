@@ -38,6 +38,9 @@ EXACT = 2**53
 """Largest magnitude of whole-number answers that are converted to float. Derived: a 64-bit float tells all whole
 numbers up to 2**53 apart."""
 
+BEYOND = 1e-6
+"""Largest distance of a probability from the range of 0 to 1 that counts as rounding. Chosen."""
+
 LOOKED_AT = 5000
 """Number of labels, the first that an asker gets, that are checked for being names. Chosen."""
 MOST_LABELS, MOST_FRACTIONS = 100, 10
@@ -319,6 +322,8 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
     else:
         answer = _as_numbers(answer, output, describe)
         bad, rule = ~np.isfinite(answer), "a finite number for every row"
+        if output == "proba" and not bad.any():
+            bad, rule = np.abs(answer - 0.5) > 0.5 + BEYOND, "a probability from 0 to 1 for every class"
     if bad.any():
         first = int(np.argmax(bad.reshape(n_rows, -1).any(axis=1)))
         raise ModelError(f"the model must give {rule}, got {answer[first]} for {describe(first)}")
