@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, Ordinal, Real, Rule
-from fairprobe.domain.allowed import Block, TooManyError
+from fairprobe.domain.allowed import Block
 from fairprobe.domain.constraints import parse, text_of
 from fairprobe.domain.expressions import names_in
 from fairprobe.errors import DataError, DomainError
@@ -119,17 +119,6 @@ def test_another_hash_seed_gives_the_same_inputs(capsys):
     )
     assert there.stdout == here
     assert len(here.split()) == 301
-
-
-# Who is allowed, box by box
-
-
-def test_values_that_lead_to_the_same_are_one_box():
-    domain = SMALL.with_constraints(["`capital-gain` == 0 or age < 20"])
-    (part,) = domain.families.parts(2)
-    assert len(part.boxes) == 2
-    with pytest.raises(TooManyError):
-        domain.families.parts(1)
 
 
 def test_a_block_too_large_for_a_table_is_sampled_by_rejection():

@@ -5,10 +5,6 @@ remain once the values chosen so far are put into them. Two ways with the same r
 that compare parameters with constants need only a handful of states, however many inputs there are. In each step, the
 values of a parameter that lead to the same next state from every state form one atom (capital-gain: 0, above 0).
 
-The allowed inputs are a union of boxes. A box is a set of levels for each free parameter. Where rules also name
-sensitive parameters, the sensitive values are put in first. The remaining rules of all combinations are then walked
-side by side, so that within a box the same members of every family are allowed.
-
 A block that needs too many states (a comparison of two wide numbers) is sampled by rejection instead, alone.
 """
 
@@ -144,11 +140,6 @@ class Step:
         """Return the number of the atom (group of levels that no rule tells apart) of each of the given levels."""
         return self.atom.take(self.variable.cells(levels))
 
-    @property
-    def starts(self) -> Codes:
-        """The first level of each run of a parameter's levels that belong to the same atom."""
-        return self.variable.starts[np.diff(self.atom, prepend=-1) != 0]
-
     @cached_property
     def weights(self) -> list[int]:
         """Return the number of a parameter's levels in each atom (group of levels that no rule tells apart)."""
@@ -253,51 +244,6 @@ class Block:
             self._known_ends[place, state] = np.array(ends if exact else [end / ends[-1] for end in ends])
         return self._known_ends[place, state]
 
-    # For many cases: the ways through the table
-
-    def ways(self, most: int) -> tuple[list[Mask], Codes, Codes]:
-        """Return all ways through the table that leave the rules unbroken in some case: (sets of atoms, boxes, ends).
-
-        Values that lead to one state share a way. The first part has, for each step, a boolean mask by set of atoms,
-        then atom. The second has the number of the set, by way, then step. The third has the number of the end state,
-        by way.
-
-        Raises:
-            TooManyError: there are more than `most` ways.
-        """
-        alive = [self._alive]
-        for step in reversed(self.steps):
-            alive.insert(0, np.any(alive[0][step.table], axis=1))
-        sets: list[Mask] = []
-        state = np.zeros(int(alive[0][0]), dtype=np.int64)
-        chosen = np.zeros((len(state), 0), dtype=np.int64)
-        for step, leads_on in zip(self.steps, alive[1:], strict=True):
-            atoms, source, target = _edges(step.table, leads_on)
-            firsts, ends = (np.searchsorted(source, state, side=side) for side in ("left", "right"))
-            if (ends - firsts).sum() > most:  # every way so far leads to one end at least
-                raise TooManyError
-            way = np.repeat(np.arange(len(state)), ends - firsts)
-            edge = np.arange(len(way)) - np.repeat(np.cumsum(ends - firsts) - ends, ends - firsts)
-            sets.append(atoms)
-            chosen, state = np.column_stack([chosen[way], edge]), target[edge]
-        return sets, chosen, state
-
-
-def _edges(table: Codes, leads_on: Mask) -> tuple[Mask, Codes, Codes]:
-    """Return the edges of one step of a table: pairs of a state and a next state that leads on to an allowed end.
-
-    `leads_on` is a mask of these next states. The result has three arrays by edge, sorted by state: a boolean mask of
-    the atoms whose values lead along it, the state, and the next state. Raise a TooManyError for more than
-    `MOST_ENTRIES` entries.
-    """
-    source, atom = np.nonzero(leads_on[table])
-    pairs, numbers = np.unique(source * len(leads_on) + table[source, atom], return_inverse=True)
-    if len(pairs) * table.shape[1] > MOST_ENTRIES:
-        raise TooManyError
-    atoms = np.zeros((len(pairs), table.shape[1]), dtype=bool)
-    atoms[numbers.reshape(-1), atom] = True
-    return atoms, *np.divmod(pairs, len(leads_on))
-
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[Step, list[State]]:
     """Return a parameter's part of a table, made for the states before it, and the list of states after it.
@@ -371,41 +317,3 @@ def _left(
         if rest is not True:
             left.add(rest)
     return frozenset(left)
-
-
-# Boxes of allowed inputs
-
-
-@dataclass(frozen=True)
-class Part:
-    """The inputs that the rules of one block of parameters allow, as boxes that do not overlap."""
-
-    steps: list[Step]
-    """For each non-sensitive parameter of the block: its atoms (groups of levels that no rule tells apart)."""
-    sets: list[Mask]
-    """For each non-sensitive parameter, the sets of atoms that boxes take of it: boolean masks by set, then atom."""
-    boxes: Codes
-    """Number of the set of atoms that a box takes of each non-sensitive parameter, by box, then parameter."""
-    allowed: Mask
-    """Boolean mask by box of inputs, then combination of sensitive values: True where allowed. Each box allows at least
-    one."""
-
-
-def make_part(
-    variables: Sequence[Variable], rules: Sequence[Formula], sensitive: Sequence[int], combinations: Codes, most: int
-) -> Part:
-    """Return the inputs that the rules of one block allow, as boxes of its non-sensitive parameters.
-
-    `variables` are the block's parameters, `sensitive` the positions of sensitive parameters. `combinations` are the
-    codes of all combinations of their values, one row each.
-
-    Raises:
-        TooManyError: there are more than `most` boxes, or a table would be too large.
-    """
-    first = Block([variable for variable in variables if variable.column in sensitive], (frozenset(rules),))
-    cases = tuple(end[0] for end in first.ends)
-    rest = Block([variable for variable in variables if variable.column not in sensitive], cases)
-    sets, boxes, ends = rest.ways(most)
-    holds = np.array([[case is not None for case in end] for end in rest.ends])
-    allowed = holds[ends][:, first.end(combinations)]
-    return Part(rest.steps, sets, boxes, allowed)

@@ -30,7 +30,6 @@ from fairprobe.domain.values import in_dtype
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.domain.allowed import Part
     from fairprobe.domain.domain import Domain
 
 
@@ -76,23 +75,6 @@ class Families:
         changed |= {column for column, source in self._domain.derived if source in changed}
         others = [name for column, name in enumerate(self._domain.names) if column in changed]
         return tuple(dict.fromkeys([*self._domain.sensitive, *others]))
-
-    @property
-    def is_in_boxes(self) -> bool:
-        """Return True if `parts` can list the allowed members: nothing is forbidden, or tables exist for all rules."""
-        is_uniform = self.is_plain and not self._domain.hidden and not self._domain.derived
-        return is_uniform and self._domain.restrictions.n is not None
-
-    def parts(self, most: int) -> list[Part]:
-        """Return, for each block of rules, boxes of inputs and the members of a family that are allowed in each box.
-
-        A block is a set of parameters that rules tie together. A box is a set of levels of each non-sensitive parameter
-        of the block. Parameters that no rule names are left out. A member is allowed if every block allows it.
-
-        Raises:
-            TooManyError: a block needs more than `most` boxes, or its boxes cannot be computed.
-        """
-        return self._domain.restrictions.parts(self._sensitive, self.combinations, most)
 
     def __len__(self) -> int:
         """The number of members of each family, allowed or not."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask, uniform_rows
-from fairprobe.domain.allowed import Block, Part, TooManyError, make_part, make_variable
+from fairprobe.domain.allowed import Block, TooManyError, make_variable
 from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.expressions import Formula, evaluate, names_in, operand
 from fairprobe.domain.parameters import Parameter
@@ -82,22 +82,6 @@ class Restrictions:
             return Block([make_variable(column, self._parameters, rules) for column in columns], (frozenset(rules),))
         except TooManyError:
             return _Rejecting(Restrictions(self._parameters, rules, ()), columns)
-
-    def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
-        """Return, for each block of rules, boxes (sets of levels) of its non-sensitive parameters.
-
-        In a box, the same combinations of sensitive values are allowed everywhere. `sensitive` has the positions of the
-        sensitive parameters, `combinations` the codes of their combinations.
-
-        Raises:
-            TooManyError: a block has more than `most` boxes, or its table would be too large.
-        """
-        codes = np.zeros((len(combinations), len(self._parameters)), dtype=np.int64)
-        codes[:, list(sensitive)] = combinations
-        return [
-            make_part([make_variable(each, self._parameters, rules) for each in columns], rules, sensitive, codes, most)
-            for columns, rules in self._tied(self._rules)
-        ]
 
     def allows(self, codes: Codes, decode: Callable[[Codes], pd.DataFrame]) -> Mask:
         """Return a boolean mask of the inputs, as codes, that all rules and callables allow.

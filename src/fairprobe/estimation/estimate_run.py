@@ -189,7 +189,7 @@ class EstimateRun:
             f"with {percent(settings.confidence)} confidence it answers otherwise on fewer than {most}"
         )
         for count, each in zip(survey.counts, found, strict=True):
-            count.n, count.hits, count.n_not_comparable = each.n, each.hits, each.n_not_comparable
+            count.n, count.hits = domain.size, each.hits
             by_label = each.by_label.items()
             count.by_outcome = Counter({(place, label): n for label, by in by_label for place, n in enumerate(by)})
         shares = survey.shares("exact")

@@ -23,9 +23,10 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Domain, Integer, Real, estimate
+from chance import SURPRISING
+from fairprobe import Derived, Domain, Integer, Real, estimate
 from fairprobe.errors import HealthWarning, ModelError
-from fairprobe.estimation.exact import NotSolved, Solved, linear, plan, solve, solving, trees, walk
+from fairprobe.estimation.exact import NotSolved, Solved, linear, plan, solve, solving, trees
 from fairprobe.model import tables
 
 DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
@@ -268,13 +269,32 @@ def test_a_model_that_answers_otherwise_is_sampled_with_a_remark(final, monkeypa
     assert 0.1 < share.value < 0.6
 
 
-def test_rules_leave_random_families_to_compare(monkeypatch):
-    """Only allowed members are asked about: a model that fails on the others is solved all the same."""
-    domain = WIDE.with_constraints(["s == 0 or x < 20000", "y < 0.8"])
-    X, y = training_rows(WIDE, 3, n=500)
-    model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(X.to_numpy(dtype=np.float64), y)
-    solved = solve(model, domain)
-    assert not isinstance(solved, NotSolved)
-    read = walk.BoxWalk._labels
-    monkeypatch.setattr(walk.BoxWalk, "_labels", lambda self, codes: 1 - read(self, codes))
-    assert solve(model, domain).contradicts
+# What only sampling can follow
+
+BASE = Domain([Integer("x", 0, 99), Integer("y", 0, 99), Integer("s", 0, 1)], ["s"])
+DERIVED = Domain([Integer("x", 0, 9), Derived("y", "x", {x: x // 3 for x in range(10)}), Integer("s", 0, 1)], ["s"])
+FORBIDDEN = "constraints, links or hidden parameters"
+
+
+@pytest.mark.parametrize(
+    ("domain", "what"),
+    [
+        (BASE.with_constraints(["x > 3"]), FORBIDDEN),
+        (BASE.with_constraints(["x > 3", lambda frame: frame["y"] > 1]), FORBIDDEN),
+        (DERIVED, "derived parameters"),
+        (DERIVED.with_constraints(["y > 0"]), "derived parameters"),
+    ],
+)
+def test_domains_that_are_not_solved(domain, what):
+    assert reason(fitted(DecisionTreeClassifier()), domain) == f"the domain has {what}, which only sampling can follow"
+
+
+def test_a_tree_under_rules_is_enumerated_if_small_and_otherwise_sampled_with_a_remark():
+    domain = BASE.with_constraints(["x <= y or s == 0", "x != 5"])
+    model = fitted(DecisionTreeClassifier(max_leaf_nodes=60, random_state=0), BASE)
+    exact = estimate(model, domain, "valid", method="exact")
+    assert (exact.method, exact.n + exact.n_not_comparable) == ("exact", domain.n_valid)
+    with pytest.warns(HealthWarning, match="not-exact: the domain has constraints, .* only sampling can follow; sampl"):
+        sampled = estimate(model, domain, "valid", method="exact", exact_limit=100, confidence=1 - SURPRISING)
+    assert sampled.method == "sample"
+    assert sampled.low <= exact.value <= sampled.high

@@ -1,6 +1,6 @@
 """The plan of an exact walk over trees: each parameter's cells, and the next node after each node's test.
 
-An axis has the levels of one parameter, grouped into cells that no test of a tree and no rule of the domain separates.
+An axis has the levels of one parameter, grouped into cells that no test of a tree separates.
 A box is a part of the domain: a set of cells of every axis, as bits in words of 64, so that many are cut at a time.
 """
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import shown
-from fairprobe.domain.allowed import Part, Step
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.exact.trees import Nodes, Small
 from fairprobe.model.tables import Seen, Table, UnfitError
@@ -52,24 +51,20 @@ class Axis:
         return self.cells[np.searchsorted(self.starts, levels, side="right") - 1]
 
 
-def make_axis(
-    seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table, step: Step | None = None
-) -> tuple[Axis, Mask]:
+def make_axis(seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table) -> tuple[Axis, Mask]:
     """Return a parameter's axis (its levels in cells), and a mask by node and cell: True where the test says yes.
 
-    `tests` are the nodes that test the parameter. With `step`, each atom of the parameter (group of levels that no
-    rule of the domain separates) is a union of cells.
+    `tests` are the nodes that test the parameter.
     """
     n_levels = seen.domain.parameters[parameter].levels
     if not seen.is_searchable(parameter):
         starts, rows = np.arange(n_levels), table.values
     else:
-        more = np.zeros(0, dtype=np.int64) if step is None else step.starts
-        starts = np.unique(np.concatenate([[0, n_levels - 1], _first_no(seen, parameter, nodes, tests), more]))
+        starts = np.unique(np.concatenate([[0, n_levels - 1], _first_no(seen, parameter, nodes, tests)]))
         starts = starts[starts < n_levels]
         rows = seen.at(parameter, starts)[:, table.columns]
     # Levels are one cell if in every column the same thresholds lie below them.
-    cells = np.zeros(len(starts), dtype=np.int64) if step is None else step.of(starts)
+    cells = np.zeros(len(starts), dtype=np.int64)
     for column, numbers in zip(table.columns, rows.T.astype(np.float64), strict=True):
         thresholds = np.unique(nodes.threshold[tests][nodes.column[tests] == column])
         rank = np.where(np.isnan(numbers), len(thresholds) + 1, np.searchsorted(thresholds, numbers))
@@ -118,22 +113,6 @@ def unpacked(words: Codes, n: int) -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True)
-class Regions:
-    """Boxes (parts of the domain) that do not overlap, and together hold all allowed inputs.
-
-    In all families of a box the same members are allowed, at least one.
-    """
-
-    cells: Codes
-    """Cells in each box as bits, by box, then axis (tested parameter), then word."""
-    allowed: Mask
-    """Boolean mask by box, then combination of sensitive values: True if the box's inputs are allowed with it."""
-    weights: NDArray[Any]
-    """Number of allowed inputs, by box, for one choice of levels on the axes: members times levels of untested
-    parameters."""
-
-
-@dataclass(frozen=True)
 class TreePlan:
     """All that a walk over trees needs: the nodes, the axes, and the tests of nodes as sets of cells.
 
@@ -166,11 +145,16 @@ class TreePlan:
         every = [packed(np.ones((1, len(axis.counts)), dtype=bool), self.n_words)[0] for axis in self.axes]
         return np.array(every, dtype=np.int64).reshape(1, len(self.axes), self.n_words)
 
-    def volumes(self, cells: Codes, weights: NDArray[Any]) -> NDArray[Any]:
-        """Return the number of inputs in each box.
+    @property
+    def weight(self) -> NDArray[Any]:
+        """The number of inputs of a box for one choice of levels on the axes: members times untested levels."""
+        size, n_cut = self.domain.size, prod(int(axis.counts.sum()) for axis in self.axes)
+        # Machine integers, if they are wide enough for all inputs; else Python's.
+        return np.array(size // n_cut, dtype=np.int64 if size < 2**63 else object)
 
-        `cells` are those of the boxes; `weights` are their numbers of inputs for one choice of levels on the axes.
-        """
+    def volumes(self, cells: Codes) -> NDArray[Any]:
+        """Return the number of inputs in each box, given by its cells."""
+        weights = np.repeat(self.weight, len(cells))
         for place, axis in enumerate(self.axes):
             weights = weights * (unpacked(cells[:, place], len(axis.counts)).astype(np.int64) @ axis.counts)
         return weights
@@ -204,11 +188,8 @@ class TreePlan:
         return np.where(margin > self.nodes.tolerance, first[0], UNDECIDED).astype(np.int32)
 
 
-def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
-    """Return the plan of a walk over the nodes of a model's trees.
-
-    `parts` are what the rules of the domain allow; cells are made so small that no rule separates the levels of one.
-    """
+def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
+    """Return the plan of a walk over the nodes of a model's trees."""
     n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
     if n_nodes * n_combinations > MAX_ENTRIES:
         raise UnfitError(
@@ -220,14 +201,13 @@ def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = ()) -> TreePlan:
 
     # Nodes that test a free parameter are cut by; all others are decided by the combination alone.
     axis, test = np.full((2, n_nodes), -1, dtype=np.int32)
-    steps = {step.variable.column: step for part in parts for step in part.steps}
     axes: list[Axis] = []
     answers: list[Mask] = []
     for position, parameter in enumerate(np.intersect1d(owner, seen.domain.free_columns).tolist()):
         mine = inner[owner == parameter]
         first, number = _distinct(nodes, mine)
         axis[mine], test[mine] = position, number + sum(map(len, answers))
-        made, yes = make_axis(seen, parameter, nodes, mine[first], tables[parameter], steps.get(parameter))
+        made, yes = make_axis(seen, parameter, nodes, mine[first], tables[parameter])
         axes.append(made)
         answers.append(yes)
     n_words = max((-(-yes.shape[1] // WORD) for yes in answers), default=1)
@@ -290,60 +270,3 @@ def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
         if (further == ahead).all():
             return ahead
         ahead = further
-
-
-# The boxes that the rules of a domain leave, for a walk to start from
-
-
-def make_regions(plan: TreePlan, parts: Sequence[Part], max_boxes: int) -> Regions:
-    """Return the boxes of the domain that its rules allow, for a walk; raise an UnfitError above `max_boxes`.
-
-    Each of `parts` stands for a block of rules. Without parts, the whole domain is the one box.
-    """
-    families = plan.domain.families
-    tested = {axis.parameter for axis in plan.axes}
-    tied = [step.variable for part in parts for step in part.steps]
-    n_tied = prod(variable.n_levels for variable in tied if variable.column not in tested)
-    n_tested = prod(int(axis.counts.sum()) for axis in plan.axes)
-    # Machine integers, if they are wide enough for all inputs; else Python's.
-    dtype = np.int64 if families.n_keys * len(families) < 2**63 else object
-    cells, allowed = plan.whole, np.ones((1, len(families)), dtype=bool)
-    weights: NDArray[Any] = np.array([families.n_keys // (n_tested * n_tied)], dtype=dtype)
-    for part in parts:
-        mine, who, weighs = _projected(part, plan, dtype)
-        if len(cells) * len(mine) > max_boxes:
-            raise too_many(max_boxes)
-        one, other = np.repeat(np.arange(len(cells)), len(mine)), np.tile(np.arange(len(mine)), len(cells))
-        both = allowed[one] & who[other]
-        kept = both.any(axis=1)
-        one, other, allowed = one[kept], other[kept], both[kept]
-        cells, weights = cells[one] & mine[other], weights[one] * weighs[other]
-    return Regions(cells, allowed, weights * allowed.sum(axis=1))
-
-
-def too_many(max_boxes: int) -> UnfitError:
-    """Return the error that the rules of a domain leave more than `max_boxes` boxes."""
-    return UnfitError(f"the boxes that the constraints leave of the domain exceed the limit of {max_boxes:,}")
-
-
-def _projected(part: Part, plan: TreePlan, dtype: Any) -> tuple[Codes, Mask, NDArray[Any]]:
-    """Return the boxes that one block of rules allows, cut along a plan's axes, as three arrays by box.
-
-    They are the cells as bits, the mask of allowed members, and the number of choices of the block's untested
-    parameters.
-    """
-    cells = np.repeat(plan.whole, len(part.boxes), axis=0)
-    weights: NDArray[Any] = np.ones(len(part.boxes), dtype=dtype)
-    places = {axis.parameter: place for place, axis in enumerate(plan.axes)}
-    for step, sets, mine in zip(part.steps, part.sets, part.boxes.T, strict=True):
-        if step.variable.column in places:
-            place = places[step.variable.column]
-            cells[:, place] = packed(sets[:, step.of(plan.axes[place].levels)], plan.n_words)[mine]
-        else:
-            weights = weights * (sets @ np.array(step.weights))[mine]
-    # Boxes that differ in untested parameters only are one.
-    keys = np.column_stack([cells.reshape(len(cells), -1), part.allowed])
-    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    total: NDArray[Any] = np.zeros(len(first), dtype=dtype)
-    np.add.at(total, same.reshape(-1), weights)
-    return cells[first], part.allowed[first], total

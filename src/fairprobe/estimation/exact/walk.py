@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.estimation.exact.plan import UNDECIDED, Regions, TreePlan
+from fairprobe.estimation.exact.plan import UNDECIDED, TreePlan
 from fairprobe.estimation.exact.trees import Small
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import N_RANDOM, MismatchError, UnfitError
@@ -35,12 +35,10 @@ class _Boxes:
 
     cells: Codes
     """Cells in each box as bits, by box, then axis (tested parameter), then word."""
-    weights: NDArray[Any]
-    """Number of allowed inputs of each box for one choice of levels on the axes."""
     nodes: Small
     """Node reached, by box, then combination, then tree."""
     who: Small
-    """Numbers of the combinations of sensitive values followed in each box: all allowed ones, or a single one."""
+    """Numbers of the combinations of sensitive values followed in each box: all of them, or a single one."""
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -58,9 +56,9 @@ class _Boxes:
 
 
 class BoxWalk:
-    """Exact count of the inputs in discriminatory families, by cutting the regions of a plan into boxes."""
+    """Exact count of the inputs in discriminatory families, by cutting the domain of a plan into boxes."""
 
-    def __init__(self, plan: TreePlan, regions: Regions, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
+    def __init__(self, plan: TreePlan, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
         self._plan = plan
         self._asker = asker
         self._classes = classes
@@ -69,38 +67,28 @@ class BoxWalk:
         n_numbers = n_combinations * n_trees * len(classes) + len(plan.axes) * plan.n_words
         self._block = max(64, _BLOCK_NUMBERS // n_numbers)
         self._pending: list[_Boxes] = []
-        self._regions = regions
-        self._by_label = np.zeros((len(classes), n_combinations), dtype=regions.weights.dtype)
+        self._by_label = np.zeros((len(classes), n_combinations), dtype=plan.weight.dtype)
         self._shown: list[tuple[Codes, Small, Small]] = []
         self.hits = 0
         self.n_boxes = 0
 
     def run(self) -> list[list[int]]:
         """Walk until no box is left, and return the numbers of hits by label, then combination that gets the label."""
-        allowed, sizes = self._regions.allowed, self._regions.allowed.sum(axis=1)
-        for size in np.unique(sizes[sizes > 1]).tolist():
-            rows = np.flatnonzero(sizes == size)
-            who = np.nonzero(allowed[rows])[1].reshape(len(rows), size)
-            self.n_boxes += len(rows)
-            self._push(self._started(self._regions.cells[rows], self._regions.weights[rows], who))
+        self.n_boxes += 1
+        self._push(self._started(self._plan.whole))
         while self._pending:
             self._step(self._next())
         return [[int(count) for count in counts] for counts in self._by_label]
 
-    def _started(self, cells: Codes, weights: NDArray[Any], who: Codes) -> _Boxes:
-        """Return boxes of these cells, with the nodes that the combinations `who` reach from the trees' roots.
+    def _started(self, cells: Codes) -> _Boxes:
+        """Return boxes of these cells, with the nodes that all combinations reach from the trees' roots.
 
         A combination moves on while a node's test has one answer in the whole box.
         """
+        who = np.tile(np.arange(self._plan.ahead.shape[1]), (len(cells), 1))
         nodes = self._plan.ahead[self._plan.nodes.roots, who[:, :, None]]
-        boxes = _Boxes(cells, weights, nodes, who.astype(np.int32))
+        boxes = _Boxes(cells, nodes, who.astype(np.int32))
         return self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool))
-
-    def n_inputs(self) -> tuple[int, int]:
-        """Return the number of comparable inputs, and the number of allowed inputs whose twins are all forbidden."""
-        volumes = self._plan.volumes(self._regions.cells, self._regions.weights)
-        alone = self._regions.allowed.sum(axis=1) == 1
-        return int(volumes[~alone].sum()), int(volumes[alone].sum())
 
     def confirm(self, domain: Domain) -> None:
         """Raise a MismatchError unless the model gives the walk's labels in up to `_N_CONFIRMED` counted families.
@@ -121,8 +109,8 @@ class BoxWalk:
             row[axis.parameter] = max(0, rng.choice(axis.levels) - rng.integers(2))
         members = domain.families.of(np.concatenate([codes, edges]))
         blocks = np.split(members.codes, range(self._block, len(members), self._block))
-        labels = np.concatenate([*map(self._labels, blocks)]).T[members.allowed]
-        answers = self._numbers(self._asker.ask(members.rows[members.allowed.ravel()]))
+        labels = np.concatenate([*map(self._labels, blocks)]).T.ravel()
+        answers = self._numbers(self._asker.ask(members.rows))
         if ((answers != labels) & (labels != UNDECIDED)).any():
             raise MismatchError("the model's labels of random inputs are not those that its trees, walked here, give")
 
@@ -131,8 +119,7 @@ class BoxWalk:
 
         It is `UNDECIDED` where only the model can tell.
         """
-        who = np.tile(np.arange(self._plan.ahead.shape[1]), (len(codes), 1))
-        return self._plan.labels(self._started(self._plan.cells_of(codes), np.ones(len(codes)), who).nodes)
+        return self._plan.labels(self._started(self._plan.cells_of(codes)).nodes)
 
     def _push(self, boxes: _Boxes) -> None:
         if len(boxes):
@@ -193,7 +180,7 @@ class BoxWalk:
         for half in (mask, ~mask):
             cells = boxes.cells.copy()
             cells[every, axis] &= half
-            self._push(self._advanced(_Boxes(cells, boxes.weights, boxes.nodes.copy(), boxes.who), affected))
+            self._push(self._advanced(_Boxes(cells, boxes.nodes.copy(), boxes.who), affected))
 
     def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
         """Move each combination on past all nodes whose test has one answer in the whole box, and return the boxes.
@@ -225,7 +212,7 @@ class BoxWalk:
         known = labels != UNDECIDED
         is_counted = known[:, 0] if boxes.are_alone else _differ(labels, known)
         boxes, labels, known = boxes.take(is_counted), labels[is_counted], known[is_counted]
-        volumes = self._plan.volumes(boxes.cells, boxes.weights)
+        volumes = self._plan.volumes(boxes.cells)
         if not boxes.are_alone:
             self.hits += int(volumes.sum())
             n_more = max(0, _N_CONFIRMED - sum(len(codes) for codes, _, _ in self._shown))
@@ -234,7 +221,7 @@ class BoxWalk:
         np.add.at(self._by_label, (labels[rows, places], boxes.who[rows, places]), volumes[rows])
         rows, places = np.nonzero(~known)
         nodes, who = boxes.nodes[rows, places][:, None], boxes.who[rows, places][:, None]
-        self._push(_Boxes(boxes.cells[rows], boxes.weights[rows], nodes, who))
+        self._push(_Boxes(boxes.cells[rows], nodes, who))
         return is_counted
 
     def _ask_families(self, codes: Codes, who: Small) -> Small:
