@@ -129,3 +129,20 @@ def test_together_and_alone_are_of_one_value():
         f"town {table.loc['town', 'auc']:.2f} (of c, all together {table.loc['town', 'together']:.2f})"
         in found.sentence()
     )
+
+
+def with_a_rare_value(seed, n=1600, n_rare=24):
+    """`speech` tells two common values apart; a third has few rows, and no column tells it."""
+    rng = np.random.default_rng([7, seed])
+    group = rng.choice(["a", "b"], n, p=[0.7, 0.3]).astype(object)
+    X = pd.DataFrame({"speech": rng.normal(size=n) + 0.6 * (group == "b")})
+    group[rng.choice(n, n_rare, replace=False)] = "rare"
+    towns = {f"town {place}": rng.integers(0, 30, n).astype(str) for place in range(6)}
+    return X.assign(**towns, group=group)
+
+
+def test_a_rare_value_does_not_hide_a_proxy_for_a_common_one():
+    """Its AUC by chance is often the largest, and its statistics are farther from the mean than those of the proxy."""
+    rows = [proxies(with_a_rare_value(seed), ["group"], seed=seed).table.set_index("column") for seed in range(8)]
+    assert sum(table.loc["speech", "low"] > 0.5 for table in rows) >= 7
+    assert all(table.loc["speech", "value"] != "rare" for table in rows if table.loc["speech", "low"] > 0.5)

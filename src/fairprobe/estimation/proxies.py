@@ -53,7 +53,8 @@ class Proxies(Result):
     table: pd.DataFrame
     """Table with a row for each sensitive column and each other `column`, and for all other columns together.
 
-    `value` is the sensitive value that the column predicts best, and `auc` how well: the probability that of two
+    `value` is the sensitive value that the column predicts best, among those that it is shown to predict if there are
+    any, and `auc` how well: the probability that of two
     people, one with the value and one without, the first gets the higher score. 0.5 is guessing. `low` to `high` is its
     interval; `low` is above 0.5 only if the column is shown to predict the value. `together` is the AUC of all columns
     for the same value. The rows of a sensitive column are sorted by `auc`, highest first."""
@@ -243,7 +244,9 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
     """Return a mask by column, then target: True if the column's scores predict the target better than chance.
 
     `scores` are by column, target and row, `ones` by target and row. If no column predicts any target, the probability
-    of any True is at most `error`. The permutation test of Westfall and Young (1993), on the largest of all statistics.
+    of any True is at most `error`, which is split over the targets. For each target, the permutation test of Westfall
+    and Young (1993) is used, on the largest statistic of all columns. Statistics of a rare value have heavy tails, so
+    one test for all targets would hide the columns that predict a common value.
     """
     ranks = np.stack([[_rank(score, score) * len(score) + 0.5 for score in column] for column in scores])
     n_targets, n = ones.shape
@@ -255,15 +258,15 @@ def _beat_chance(scores: Floats, ones: Mask, error: float, rng: np.random.Genera
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.nan_to_num((sums - n_ones * (n + 1) / 2) / deviation, nan=0.0, posinf=0.0, neginf=0.0)
 
-    n_permutations = min(MOST_PERMUTATIONS, math.ceil(BEYOND / error))
+    n_permutations = min(MOST_PERMUTATIONS, math.ceil(BEYOND * n_targets / error))
     labels, by_target = ones.T.astype(np.float32), ranks.transpose(1, 2, 0).astype(np.float32)
     farthest: list[Floats] = []
     for first in range(0, n_permutations, size := max(1, CELLS // n)):
         orders = rng.permuted(np.tile(np.arange(n), (min(size, n_permutations - first), 1)), axis=1)
         sums = np.stack([labels[:, place][orders] @ by_target[place] for place in range(n_targets)], axis=-1)
-        farthest += [each.max() for each in far(sums)]
-    beaten_by = (np.array(farthest)[:, None, None] >= far((ranks * ones).sum(axis=2)) - 1e-3).sum(axis=0)
-    return np.asarray((1 + beaten_by) / (1 + n_permutations) <= error)
+        farthest += [each.max(axis=0) for each in far(sums)]
+    beaten_by = (np.array(farthest)[:, None] >= far((ranks * ones).sum(axis=2)) - 1e-3).sum(axis=0)
+    return np.asarray((1 + beaten_by) / (1 + n_permutations) <= error / n_targets)
 
 
 def _best(
@@ -271,16 +274,19 @@ def _best(
 ) -> tuple[str, float, float, float, float]:
     """Return the value that a column predicts best, its AUC and interval, and the AUC of all columns for that value.
 
-    The error of the interval is split over the values. If the column is not `shown` to predict it, `low` is at most
-    0.5.
+    A value that the column is shown to predict comes before all others, because the AUC of a rare value may be large by
+    chance. The error of the interval is split over the values. If the column is not `shown` to predict the value, `low`
+    is at most 0.5.
     """
     from scipy.special import ndtri
 
-    told = [auc_of(score, is_one) for score, is_one in zip(scores[column], ones, strict=True)]
-    place = max(range(len(told)), key=lambda each: told[each][0])
-    low, high = wilson(*told[place], -float(ndtri(error / len(values) / 2)))
-    low = low if shown[place] else min(low, 0.5)
-    return values[place], told[place][0], low, high, auc_of(scores[-1, place], ones[place])[0]
+    told = []
+    for place, (score, is_one) in enumerate(zip(scores[column], ones, strict=True)):
+        auc, n = auc_of(score, is_one)
+        low, high = wilson(auc, n, -float(ndtri(error / len(values) / 2)))
+        told.append((shown[place] and low > 0.5, auc, low if shown[place] else min(low, 0.5), high, place))
+    _, auc, low, high, place = max(told)
+    return values[place], auc, low, high, auc_of(scores[-1, place], ones[place])[0]
 
 
 def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
