@@ -202,7 +202,7 @@ def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable
     known = [name for name in arguments if name not in set(but)]
     for name in todays:
         if name not in known:
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{nearest(name, known)}")
+            raise TypeError(_unexpected(function, name, known))
     return {name: arguments[name].default for name in known if arguments[name].default is not REQUIRED} | todays
 
 
@@ -226,6 +226,9 @@ def done_by(work: Callable[..., R], **old: str) -> Callable[[Callable[P, R]], Ca
 
         @functools.wraps(declaration)
         def call(*arguments: P.args, **given: P.kwargs) -> R:
+            unknown = next((name for name in renamed(given, old) if name not in signature.parameters), None)
+            if unknown is not None:
+                raise TypeError(_unexpected(declaration, unknown, signature.parameters))
             try:
                 bound = signature.bind(*arguments, **renamed(given, old))
             except TypeError as error:
@@ -237,6 +240,11 @@ def done_by(work: Callable[..., R], **old: str) -> Callable[[Callable[P, R]], Ca
         return call
 
     return decorate
+
+
+def _unexpected(function: Callable[..., Any], name: str, known: Iterable[str]) -> str:
+    """Return the message that a function does not take an argument, with the known name that is most like it."""
+    return f"{function.__name__}() got an unexpected keyword argument {name!r}{nearest(name, known)}"
 
 
 def old_name(today: str) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairprobe.errors import SettingError
+from fairprobe.checks import checked_choice
 from fairprobe.wording import unmarked, value
 
 if TYPE_CHECKING:
@@ -197,9 +197,7 @@ def entry_of(registry: Mapping[str, str], argument: str, name: str) -> Callable[
 
     An unknown name raises a SettingError about `argument`, the argument that named it.
     """
-    if name not in registry:
-        raise SettingError.about(argument, f"must be one of {', '.join(registry)}; got {name!r}")
-    module, function = registry[name].split(":")
+    module, function = registry[checked_choice(argument, name, registry)].split(":")
     made: Callable[[Any], Any] = getattr(import_module(module), function)
     return made
 

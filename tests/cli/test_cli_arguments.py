@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 import warnings
+from dataclasses import is_dataclass
 from importlib import import_module
 
 import numpy as np
@@ -17,7 +18,8 @@ from fairprobe.cli.app import COMMANDS, _made
 from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
 from fairprobe.cli.init import KEYS, config_text
-from fairprobe.cli.options import NOT_SETTINGS, declared_name
+from fairprobe.cli.options import NOT_SETTINGS, Printed, declared_name
+from fairprobe.cli.search import Start
 from fairprobe.cli.words import flag, help_of
 from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
@@ -36,10 +38,22 @@ FUNCTIONS = {
 }
 """By command, the function that it calls, and the arguments that the command decides on or has from another one."""
 
+OWN = {"demo", "domain", "init", "runs", "selfcheck"}
+"""Commands that call no public function with arguments: their own `run` declares what they take."""
+
+LOADING = (fairprobe.load_model, connect, Source)
+
+OWN = {"demo", "domain", "init", "runs", "selfcheck"}
+"""Commands that call no public function with arguments: their own `run` declares what they take."""
+
 LOADING = (fairprobe.load_model, connect, Source)
 
 OF_THE_COMMAND_LINE = {"min_plausibility", "population"}
 """Arguments that the command line gives another meaning: it fits the density itself, and takes several populations."""
+
+
+def test_every_command_is_held_to_its_declaration():
+    assert set(COMMANDS) == FUNCTIONS.keys() | OWN
 
 
 def options_of(command):
@@ -55,22 +69,30 @@ def test_every_argument_that_a_text_can_give_is_an_option(command):
             assert name in called, name
 
 
-@pytest.mark.parametrize("command", FUNCTIONS)
+def declarations(command):
+    """The arguments of everything that a command's options may be read from, each with its home."""
+    module = import_module(f"fairprobe.cli.{command}")
+    own = [each for each in vars(module).values() if is_dataclass(each) and isinstance(each, type)]
+    functions = [FUNCTIONS[command][0]] if command in FUNCTIONS else []
+    functions += [fairprobe.search, Start] if command == "explain" else []
+    homes = {Printed, module.run, *own, *functions, *LOADING}
+    return {(name, argument.help): argument for home in homes for name, argument in arguments_of(home).items()}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_options_are_as_their_arguments(command):
-    function, _ = FUNCTIONS[command]
-    also = [fairprobe.search] if command == "explain" else []
-    homes = [arguments_of(each) for each in (*LOADING, function, *also)]
-    declared = {argument.help: argument for home in homes for argument in home.values() if argument.kind is not None}
+    declared = declarations(command)
     parameters = {parameter.name: parameter for parameter in _made(command).params}
+    assert parameters.keys() == options_of(command).keys()
     for name, option in options_of(command).items():
         assert parameters[name].help == help_of(option.argument)
-        argument = declared.get(option.argument.help)
-        if argument is None:
-            known = arguments_of(function).get(declared_name(option))
-            assert name in OF_THE_COMMAND_LINE or known is None or known.kind is None, name
-            continue
-        assert option.argument.kind == argument.kind
-        assert option.argument.default == argument.default or argument.default is REQUIRED
+        names = (declared_name(option), name)
+        argument = next(
+            declared[each, option.argument.help] for each in names if (each, option.argument.help) in declared
+        )
+        assert option.argument.kind == argument.kind is not None
+        # A command may need what a function can do without.
+        assert option.argument.default in (argument.default, REQUIRED) or argument.default is REQUIRED
         is_told = argument.default is True or type(argument.default) in (int, float, str)
         assert ("Default: " in parameters[name].help) == is_told
 
@@ -144,7 +166,7 @@ def test_work_gets_all_arguments_of_its_declaration():
     assert declared("tree", mask="x") == {"model": "tree", "max_cases": 10, "mask": "x"}
     assert declared.__doc__ == described.__doc__
     for wrong, rule in (
-        ({"model": 0, "max_case": 1}, "unexpected keyword argument 'max_case'"),
+        ({"model": 0, "max_case": 1}, "unexpected keyword argument 'max_case': did you mean 'max_cases'"),
         ({}, "missing .* 'model'"),
     ):
         with pytest.raises(TypeError, match=rf"described\(\) .*{rule}"):

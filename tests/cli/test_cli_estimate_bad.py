@@ -16,7 +16,7 @@ ROWS = ("--data", "rows.csv", "--label", "income")
         (["--confidence", "95"], ["--confidence must be", "got 95"]),
         (["--max-share", "1"], ["--max-share must", "got 1"]),
         (["--max-share", "5%"], ["--max-share", "'5%'"]),
-        (["--method", "guess"], ["--method must be auto, sample or exact", "'guess'"]),
+        (["--method", "guess"], ["--method must be one of auto, sample, exact", "'guess'"]),
         (["--population", "people"], ["--population must be one of domain, valid, rows", "people"]),
         (["--population", ","], ["--population must be one of", "got ''"]),
         (["--population", "rows"], ["--population rows needs --data"]),

@@ -18,6 +18,15 @@ INPUTS = ["age", "sex", "pay"]
 FEW = ("--augment", "flip,twins")
 
 
+NEIGHBOURS = """
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+model = make_pipeline(StandardScaler(), KNeighborsClassifier(15, algorithm="kd_tree"))
+"""
+
+
 def content_of(outcome):
     content = json.loads(outcome.out)
     if "dry_run" in content:
@@ -162,6 +171,19 @@ def test_how_to_load_the_model(retrain, folder, capsys):
     assert (python, option) == ("python", "-c")
     exec(code, {})
     assert capsys.readouterr().out == "DecisionTreeClassifier(max_depth=6, random_state=0)\n"
+    assert "As options of other commands:\n  --model new.skops\n" in outcome.out
+
+
+def test_the_types_that_its_own_file_needs_to_be_trusted_are_named(fairprobe, retrain, folder, capsys):
+    """Whoever copies what is printed can load it; a tree of neighbours is not known to be harmless."""
+    (folder / "near.py").write_text(NEIGHBOURS)
+    outcome = retrain("--augment", "flip,twins", "--max-accuracy-loss", 1, "--out", "new.skops", model="near:model")
+    code, options = (outcome.out.split(title)[1].splitlines()[1].strip() for title in ("load the model:", "commands:"))
+    assert options.count("--trust=sklearn.") == 2
+    exec(shlex.split(code)[2], {})
+    assert "KNeighborsClassifier" in capsys.readouterr().out
+    (folder / "one.csv").write_text("age,sex,pay\n30,0,20\n30,1,20\n")
+    fairprobe("estimate", *shlex.split(options), "--data", "one.csv", "--sensitive", "sex").says()
 
 
 # No round accepted

@@ -202,7 +202,7 @@ BAD = {
     "n_samples must be a whole number of at least 1, got": [("n_samples", value) for value in (0, 10.5)],
     "n_experiments must be a whole number of at least 1, got": [("n_experiments", value) for value in (0, -1)],
     "exact_limit must": [("exact_limit", "all")],
-    "method must be auto, sample or exact, got": [("method", value) for value in ("guess", None)],
+    "method must be one of auto, sample, exact; got": [("method", value) for value in ("guess", None)],
     "population must be 'domain', 'valid', a frame of rows or a Density, got": [
         ("population", value) for value in ("everyone", "density", "rows")
     ],

@@ -1,5 +1,7 @@
 """Asking: counts, threads, checks of the answers, and errors that name the first bad row."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,6 +173,7 @@ def test_the_row_it_raises_on_is_named(row):
         (DecisionTreeClassifier(), "must be fitted, got an unfitted DecisionTreeClassifier: call fit first"),
         (DecisionTreeClassifier, "must be an instance, got the class DecisionTreeClassifier: create and fit"),
         *((model, "a model must have predict or be callable, got") for model in (5, "model", None, object())),
+        (SimpleNamespace(predict_proba=len), r"it has predict_proba alone: give a function, .* output='score'"),
     ],
 )
 def test_what_is_no_model(model, message):

@@ -18,7 +18,7 @@ from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimation.favourable import favourable_label
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.sources.load import SUBJECT
-from fairprobe.model.sources.skops_files import SUFFIXES, check_writable, loading_line, write_model
+from fairprobe.model.sources.skops_files import SUFFIXES, check_writable, loading_lines, write_model
 from fairprobe.retraining import Retrained, retrain
 from fairprobe.retraining.judging import USUAL
 from fairprobe.retraining.retraining import Settings, plan
@@ -173,7 +173,8 @@ class Retrain(Command):
         if result is not None and out is not None and not result.accepted:
             blocks.append(Sentence(f"Nothing is written to {out.name}, as no round was accepted."))
         if "out" in self.written:
-            blocks.append(Code(loading_line(self.written["out"]), "To load the model"))
+            in_python, as_options = loading_lines(self.written["out"])
+            blocks += [Code(in_python, "To load the model"), Code(as_options, "As options of other commands")]
         return blocks
 
     def again(self) -> Code | None:

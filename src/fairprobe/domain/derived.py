@@ -278,7 +278,8 @@ def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[
     listed = Ordinal(parameter.name, [value for value in values if not is_missing(value)])
     outside = [value for value, code in zip(listed.values, parameter.encode(listed.values), strict=True) if code < 0]
     if outside:
-        raise DomainError(f"the values to compare must lie in the domain of {parameter.name!r}, got {outside}")
+        near = nearest(outside[0], getattr(parameter, "values", ()))
+        raise DomainError(f"the values to compare must lie in the domain of {parameter.name!r}, got {outside}{near}")
     if isinstance(parameter, (Category, Ordinal)):
         every = parameter.categories or parameter.values
         return replace(parameter, values=listed.values, categories=every, missing=missing, moves=(-1, 1))

@@ -60,6 +60,9 @@ class Link:
     per: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        for what in ("column", "sensitive"):
+            named = getattr(self, what)
+            self.hold_to(isinstance(named, str), f"must have one name as {what}, got {named!r}: make a link for each")
         said = [name for name in ("roles", "shift", "per") if getattr(self, name) is not None]
         got = " and ".join(said) or "none"
         self.hold_to(len(said) == 1, f"must have one of roles, shift and per, got {got}")
@@ -102,6 +105,8 @@ class Link:
             isinstance(given, Mapping) and len(given) > 0 and all(isinstance(role, Mapping) for role in given.values())
         )
         self.hold_to(is_table, f"must have a mapping of sensitive values to values for each role, got {self.roles!r}")
+        for key, cell in (each for role in given.values() for each in role.items()):
+            self.hold_to(not _is_several(cell), f"must have one value in each cell of a role, got {cell!r} for {key!r}")
         roles = {
             str(name): {plain_or_none(key): plain(value) for key, value in role.items() if not _is_empty(value)}
             for name, role in given.items()
@@ -127,6 +132,10 @@ class Link:
 
 def _is_empty(cell: Any) -> bool:
     return is_missing(cell) or (isinstance(cell, str) and not cell)
+
+
+def _is_several(cell: Any) -> bool:
+    return not isinstance(cell, str) and isinstance(cell, Iterable)
 
 
 def _role_name(role: Any) -> str:

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairprobe.arguments import Column, Flag, Outcome, WrittenFolder, arguments_of, done_by, filled
-from fairprobe.checks import check_above_0, checked_count, checked_fraction, is_number
+from fairprobe.checks import check_above_0, checked_choice, checked_count, checked_fraction, is_number
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import HealthWarning, SettingError
@@ -70,8 +70,7 @@ class Settings(SimpleNamespace):
         if self.n_experiments is not None:
             checked_count("n_experiments", self.n_experiments)
         checked_count("exact_limit", self.exact_limit, at_least=0)
-        if self.method not in ("auto", "sample", "exact"):
-            raise SettingError.about("method", f"must be auto, sample or exact, got {self.method!r}")
+        checked_choice("method", self.method, ("auto", "sample", "exact"))
         if self.width is not None:
             checked_fraction("width", self.width)
         if self.max_share is not None:

@@ -72,7 +72,8 @@ class Gate:
         name = self.population or next((name for name in GATES if name in populations), None)
         if name is None or name not in populations:
             known = ", ".join(populations) or "none"
-            raise SettingError.about("gate", f"must be one of the populations {known}; got {name!r}")
+            rule = f"must be one of the populations {known}; got {name!r}{nearest(name, populations)}"
+            raise SettingError.about("gate", rule)
         return name
 
     def bound(self, share: Share) -> list[Share]:

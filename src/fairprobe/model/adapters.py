@@ -138,7 +138,11 @@ def adapter_for(model: Any) -> Adapter:
         kind: type[Adapter] = resolve_name(path)
         if kind.accepts(model):
             return kind(model)
-    raise SettingError(f"a model must have predict or be callable, got {type(model).__name__}: {model!r:.80}")
+    advice = ""
+    if callable(getattr(model, "predict_proba", None)):
+        ask = "lambda rows: model.predict_proba(rows)[:, 1]"
+        advice = f"; it has predict_proba alone: give a function, such as `{ask}` with output='score' and a threshold"
+    raise SettingError(f"a model must have predict or be callable, got {type(model).__name__}: {model!r:.80}{advice}")
 
 
 def columns_of(model: Any, domain: Domain) -> list[str] | None:

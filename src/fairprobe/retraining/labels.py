@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.checks import nearest
 from fairprobe.domain.domain import Domain
 from fairprobe.engine.base import Skipped, checked_jobs, make_engine
 from fairprobe.errors import DataError, ModelError, SettingError
@@ -162,7 +163,8 @@ def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
 def check_choice(labels: Any, committee: Any) -> None:
     """Raise a SettingError if the arguments `labels` and `committee` of `retrain` are invalid."""
     if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
-        rule = f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
+        near = nearest(labels, NAMES)
+        rule = f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}{near}"
         raise SettingError.about("labels", rule)
     if committee is not None and labels != "vote":
         raise SettingError(f"a committee is for labels='vote', got labels={labels!r}")

@@ -104,9 +104,8 @@ def read(content: Content, permission: Permission) -> Any:
 
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
         _check_sizes(archive, len(content.data))
-    types = skops.io.get_untrusted_types(data=content.data)  # no type is made or imported to be known
     allowed = sorted(HARMLESS.union(permission.trust))
-    strange = [name for name in types if name not in allowed]
+    strange = [name for name in strange_types(content.data) if name not in allowed]
     if strange:
         shown = ", ".join(strange[:SHOWN]) + (f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else "")
         advice = "if you trust whoever made it, and only then, name them by trust (--trust TYPE, once for each)"
@@ -117,6 +116,13 @@ def read(content: Content, permission: Permission) -> Any:
     quieten(model)
     check_model(model)
     return model
+
+
+def strange_types(data: bytes) -> list[str]:
+    """Return the names of the types in a skops file that are not known to be harmless; none is made or imported."""
+    import skops.io
+
+    return [name for name in skops.io.get_untrusted_types(data=data) if name not in HARMLESS]
 
 
 def _check_sizes(archive: zipfile.ZipFile, n_bytes: int) -> None:
@@ -218,7 +224,12 @@ def _with_lists(value: Any, done: dict[int, Any]) -> Any:
     return done[id(value)]
 
 
-def loading_line(name: str) -> str:
-    """Return a shell command that loads a skops file by its name and prints the model in it."""
-    code = f"import skops.io as s; f = {json.dumps(name)}; print(s.load(f, trusted=s.get_untrusted_types(file=f)))"
-    return f"python -c {shlex.quote(code)}"
+def loading_lines(path: str) -> tuple[str, str]:
+    """Return how to load a skops file: a shell command that prints the model in it, and options of a command.
+
+    Both name the types in the file that are not known to be harmless, which must be trusted.
+    """
+    types = strange_types(Path(path).read_bytes())
+    trust = f", trust={types}" if types else ""
+    code = f"import fairprobe; print(fairprobe.load_model({json.dumps(path)}{trust}))"
+    return f"python -c {shlex.quote(code)}", shlex.join(["--model", path, *(f"--trust={name}" for name in types)])
