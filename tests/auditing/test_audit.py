@@ -300,7 +300,7 @@ def test_rows_that_move_and_rows_whose_label_changes_are_both_told(output):
     rows = pd.DataFrame({"x": np.arange(60).repeat(2), "sex": [0, 1] * 60})
     asked = {"output": output, "threshold": 0.1, "populations": ["rows"], **SMALL}
     made = fairprobe.audit(Model(), rows, sensitive=["sex"], **asked).content
-    words = "80 real rows would get an answer more than 0.1 away"
+    words = "80 real rows would get an answer that moves by more than 0.1"
     if output == "value":
         assert flips_words(made) == words
         assert made["rows"]["n_relabelled"] is made["why"]["severity"]["n_relabelled"] is None

@@ -111,6 +111,18 @@ def test_sorting(browser):
     assert f"age {youngest}" in browser.rows()[0]
 
 
+def test_people_are_shown_once_and_sorted_by_a_press(browser):
+    browser.open(content())
+    assert browser.said("flips") == "1 to 15 of 15 (of 45 in all) rows"  # the kind of twins of the first
+    browser.press("Person", name="flips")
+    people = [row.split("\t")[1] for row in browser.rows("flips")]
+    assert (
+        people == sorted(people, key=lambda who: ["White", "Black", "Asian-Pac-Islander"].index(who.split()[-1]))[::-1]
+    )
+    label = browser.run("return document.querySelector('#flips-list .matrix').ariaLabel")
+    assert label == "Another answer as Female White, Female Black, Female Asian-Pac-Islander"
+
+
 def test_filtering_and_paging(browser):
     made = content()
     browser.open(made)

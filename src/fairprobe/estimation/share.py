@@ -228,9 +228,11 @@ class Share(Result):
 
     def _flip(self) -> str:
         """Return the change that makes an input a hit, in words, such as "get another outcome when sex changes"."""
-        outcome = f"an output more than {self.threshold:g} away" if self.threshold else "another outcome"
+        change = (
+            f"have an output that moves by more than {self.threshold:g}" if self.threshold else "get another outcome"
+        )
         along = f" and {' and '.join(self.linked)} with it" if self.linked else ""
-        return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
+        return f"{change} when {' or '.join(self.sensitive)} changes{along}"
 
     def _aside(self) -> list[str]:
         """Return a sentence for each kind of inputs that do not count (left out, not comparable, lost)."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairprobe.blocks import Block, Column, Figure, Interval, Sentence, Table
-from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, percent, value
+from fairprobe.estimation.rates import rates_table
+from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, figure, percent, value
 
 Content = Mapping[str, Any]
 Columns = dict[str, Column]
@@ -63,18 +64,40 @@ def held_of(content: Content) -> list[Mapping[str, Any]]:
     verdict, limit = content["verdict"], content["question"]["max_share"]
     sides = verdict["directions"]
     if sides:
-        return [{**side, "who": f"{value(side['combination'])} worse off"} for side in sides]
+        return [{**side, "who": f"{value(side['combination'])} worse off, {side['twins']} twins"} for side in sides]
     bound = (share for share in content["shares"] if share["id"] in verdict["bound"])
-    return [{**share, "who": names(share["sensitive"]), "limit": limit} for share in bound]
+    return [{**share, "who": compared_words(content, share), "limit": limit} for share in bound]
+
+
+def compared_words(content: Content, share: Mapping[str, Any]) -> str:
+    """Return words on what differs in the twins of a share, such as "sex alone" or "sex, with linked columns"."""
+    if not content["domain"]["links"]:
+        return names(share["sensitive"])
+    return f"{names(share['sensitive'])}{', with linked columns' if share['twins'] == 'linked' else ' alone'}"
 
 
 def scale_of(content: Content) -> float:
     """Return the end of the axis on which shares are drawn: a round fraction beyond all intervals and limits."""
     held = held_of(content)
-    ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
-    most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
+    measured = (each for each in (*content["shares"], *held, *content["matched"]) if each["n"])
+    return round_end(
+        [
+            *(each["value" if each["high"] is None else "high"] for each in measured),
+            *(1.2 * (each["limit"] or 0) for each in held),
+        ]
+    )
+
+
+def round_end(fractions: Iterable[float]) -> float:
+    """Return the end of an axis for fractions: a round fraction, at most 1, that is no less than any of them."""
+    most = max([*fractions, 1e-6])
     size = 10.0 ** math.floor(math.log10(most))
     return min(1.0, next(step * size for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))
+
+
+def rates_of(share: Mapping[str, Any]) -> Table:
+    """Return the table of a share's rates, by combination of sensitive values."""
+    return rates_table(share["rates"], share["rated"], share["is_last_class"])
 
 
 def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -> Interval:
@@ -125,15 +148,21 @@ def same_words(case: Mapping[str, Any]) -> str:
     return ", ".join(f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"])
 
 
+def change_words(content: Content, *, is_plural: bool = False) -> str:
+    """Return words on what a person gets whose sensitive value is changed, such as "gets another answer"."""
+    get, question = "get" if is_plural else "gets", content["question"]
+    if question["output"] == "label":
+        return f"{get} another answer"
+    return f"{get} an answer that moves by more than {figure(question['threshold'])}"
+
+
 def flips_words(content: Content) -> str:
     """Return words on how many real rows get another answer.
 
-    If numbers are compared, it is the number of rows whose answer moves by more than the threshold.
+    If numbers are compared, it is the number of rows whose answer moves by more than the threshold, followed by the
+    number of rows whose label changes.
     """
-    rows, question = content["rows"], content["question"]
-    told = f"{counted(rows['n_flipped'], 'real row')} would get "
-    if question["output"] == "label":
-        return f"{told}another answer"
+    rows = content["rows"]
     n = rows.get("n_relabelled")
     labels = "" if n is None else f", and {counted(n, 'real row')} another label,"
-    return f"{told}an answer more than {question['threshold']:g} away{labels}"
+    return f"{counted(rows['n_flipped'], 'real row')} would {change_words(content, is_plural=True)}{labels}"

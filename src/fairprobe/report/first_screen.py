@@ -1,33 +1,81 @@
-"""The first screen of a report: verdict, shares in words, rates, who is worse off, facts and the next step."""
+"""The first screen of a report: verdict, who is worse off, shares against the limit, rates, next step and facts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, NamedTuple
 
-from fairprobe.blocks import Block, Items, Sentence, Table
-from fairprobe.estimation.rates import rates_table
-from fairprobe.report.content import Content
-from fairprobe.wording import ROLES, capital, closed, counted, figure, magnitude, outcome_words, percent, value
+from fairprobe.blocks import Block, Interval, Items, Sentence, Table
+from fairprobe.report import content as parts
+from fairprobe.report.content import Columns, Content, compared_words, interval_of
+from fairprobe.wording import ROLES, between, capital, closed, counted, figure, magnitude, outcome_words, percent, value
+
+MOST_BARS = 6
+"""Largest number of shares drawn on the first screen; chosen to fit it. The table of shares has all of them."""
 
 
-def head(content: Content) -> Iterator[Block]:
-    """Yield the blocks at the top of a report: verdict, shares in words, rates, who is worse off, facts, next step.
+class Bar(NamedTuple):
+    """A share that is drawn beside the verdict: what was compared, the share in percent, and its interval."""
 
-    A note comes first if the audit was interrupted.
-    """
-    interrupted, verdict = content["about"]["interrupted"], content["verdict"]
-    if interrupted:
-        text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."
-        yield Sentence(text, "Interrupted")
-    yield Sentence(capital(closed(verdict["why"])), outcome_words(verdict))
-    said = [*verdict["details"], *(side["sentence"] for side in verdict["directions"]), *_worse_off(content)]
-    for told in content["matched"]:
-        said += [told["sentence"], told["keep_words"]]
-    if said:
-        yield Items(tuple(closed(capital(each)) for each in said))
-    yield from _rates(content)
-    yield Table.of_facts(_facts(content))
-    yield Sentence(_next_step(content), "Next")
+    label: str
+    share: str
+    interval: Interval
+
+
+class FirstScreen(NamedTuple):
+    """The parts of the first screen. A page draws the bars; other forms have their figures in sentences."""
+
+    interrupted: Sentence | None
+    verdict: Sentence
+    worse_off: Items
+    following: Sentence
+    rates: Table | None
+    facts: Table
+    details: Items
+    caption: str
+    bars: list[Bar]
+
+    def blocks(self) -> list[Block]:
+        """Return the parts that have words as blocks, in the order in which they are read."""
+        every = (self.interrupted, self.verdict, self.worse_off, self.following, self.rates, self.facts, self.details)
+        return [block for block in every if block is not None and block != Items(())]
+
+
+def first_screen(content: Content) -> FirstScreen:
+    """Return the parts of the first screen of a report; a sentence comes first if the audit was interrupted."""
+    stopped, verdict = content["about"]["interrupted"], content["verdict"]
+    text = f"The audit stopped in this phase: {closed(stopped or '')} The report shows what was known by then."
+    matched = chain.from_iterable((told["sentence"], told["keep_words"]) for told in content["matched"])
+    details = [*verdict["details"], *(side["sentence"] for side in verdict["directions"])]
+    return FirstScreen(
+        Sentence(text, "Interrupted") if stopped else None,
+        Sentence(capital(closed(verdict["why"])), outcome_words(verdict)),
+        _list([*_worse_off(content), *(each for each in matched if each not in details)]),
+        Sentence(_next_step(content), "Next"),
+        _rates(content),
+        Table.of_facts(_facts(content)),
+        _list(details),
+        f"{parts.population_title(verdict)}: share that {parts.change_words(content)}",
+        [*_bars(content)][:MOST_BARS],
+    )
+
+
+def _list(sentences: list[str]) -> Items:
+    return Items(tuple(closed(capital(each)) for each in sentences))
+
+
+def _bars(content: Content) -> Iterator[Bar]:
+    """Yield the bars of the shares that the limit binds, then of those by matched twins, as far as measured."""
+    end, bound, limit = parts.scale_of(content), content["verdict"]["bound"], content["question"]["max_share"]
+    told = [(each["who"], each, each["limit"]) for each in parts.held_of(content)]
+    for each in content["matched"]:
+        name = each["attribute"]
+        told.append((f"matched twins of the other {value(name)}", each, limit if f"matched/{name}" in bound else None))
+    for label, each, limit_of in told:
+        if each["n"]:
+            drawn = interval_of({**each, "method": None}, end, limit_of)
+            yield Bar(label, percent(each["value"], limit_of), drawn)
 
 
 def _facts(content: Content) -> Iterator[tuple[str, str]]:
@@ -62,7 +110,7 @@ def _next_step(content: Content) -> str:
     if verdict["outcome"] == "passed":
         return "Keep this report. Repeat the audit when the model or the people change."
     if content["matched"]:
-        return "Read the matched twins, and say which columns stay (keep): the model does not take the attribute."
+        return 'Decide which columns stay in matched twins (keep). Then gate="matched" holds them against the limit.'
     return "Read the reason above and the remarks: they say what would settle the verdict."
 
 
@@ -71,17 +119,29 @@ def _worse_off(content: Content) -> Iterator[str]:
     for share in content["shares"]:
         if share["id"] not in content["verdict"]["bound"] or not share["worse_off"]:
             continue
-        favourable = str(content["question"]["favourable"])
-        got = {each["combination"]: each.get(favourable) for each in share["outcomes"] or []}
-        said = f"Most often worse off ({share['twins']} twins) is {value(share['worse_off'])}"
-        n = got.get(share["worse_off"])
-        of = "" if n is None else f": {value(favourable)} in {magnitude(n)} of the {counted(share['hits'], 'case')}"
-        yield f"{said}{of}"
+        counts = {each["combination"]: each for each in share["outcomes"] or []}.get(share["worse_off"], {})
+        n_good = counts.get(str(content["question"]["favourable"]))
+        n = sum(each for name, each in counts.items() if name != "combination")
+        cases = "" if n_good is None else f", in {magnitude(n - n_good)} of {counted(n, 'case')}"
+        compared = f" ({compared_words(content, share)})" if content["domain"]["links"] else ""
+        yield f"Most often worse off is {value(share['worse_off'])}{cases}{compared}"
 
 
-def _rates(content: Content) -> Iterator[Table]:
-    """Yield a table of the rates for one share, if any has them: one that the limit binds, or else the first."""
+def _rates(content: Content) -> Table | None:
+    """Return a table of the rates for one share, one that the limit binds if there is one; else of matched twins."""
     bound = content["verdict"]["bound"]
-    told = sorted((share for share in content["shares"] if share["rates"]), key=lambda each: each["id"] not in bound)
-    for share in told[:1]:
-        yield rates_table(share["rates"], share["rated"], share["is_last_class"])
+    shares = sorted((share for share in content["shares"] if share["rates"]), key=lambda each: each["id"] not in bound)
+    if shares:
+        return parts.rates_of(shares[0])
+    return next((_observed(told) for told in content["matched"] if told["outcome"] is not None), None)
+
+
+def _observed(told: Mapping[str, Any]) -> Table:
+    """Return a table of the observed rates by group that stand beside a share by matched twins."""
+    end = parts.round_end(each["high"] for each in told["rates"])
+    columns: Columns = {
+        "Observed of": ("group", value),
+        "Rate": lambda each: Interval(percent(each["rate"]), None, each["rate"], None, end),
+        "Interval": lambda each: between(each["low"], each["high"]),
+    }
+    return Table.of_records(told["rates"], columns, f"Rate of {value(told['outcome'])}")

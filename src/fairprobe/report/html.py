@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -19,18 +18,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fairprobe import wording
-from fairprobe.blocks import Block, Interval, Table
+from fairprobe.blocks import Block, Interval
 from fairprobe.checks import is_number
-from fairprobe.report.content import Content, changes_of, held_of, interval_of, population_title, scale_of
-from fairprobe.report.first_screen import head
+from fairprobe.report.content import Content, changes_of
+from fairprobe.report.first_screen import first_screen
 from fairprobe.report.sections import ASKED_BY, TAGS, chapters
 from fairprobe.wording import TWINS, answer, counted, shown
 
 LARGEST = 2**53
 """Bound below which JavaScript holds whole numbers exactly: 2 to the 53, the precision of its numbers."""
-
-MOST_HELD = 6
-"""Largest number of shares drawn beside the verdict; chosen to fit a screen. The table below has all of them."""
 
 
 def html(content: Content) -> str:
@@ -41,20 +37,14 @@ def html(content: Content) -> str:
     """
     style, script = (files("fairprobe.report").joinpath("templates", f"report.{kind}") for kind in ("css", "js"))
     texts = {"style": style.read_text(encoding="utf-8"), "script": script.read_text(encoding="utf-8")}
-    scale = scale_of(content)
-    first = [*head(content)]
-    rates = next((block for block in first if isinstance(block, Table) and block.columns), None)
-    each = [] if rates is None else [row[1] for row in rates.rows if isinstance(row[1], Interval)]
+    first = first_screen(content)
+    rates = [] if first.rates is None else [row[1] for row in first.rates.rows if isinstance(row[1], Interval)]
     return _rendered(
         "report.html",
         content=content,
         chapters=[*chapters(content)],
-        head=first,
-        rates=rates,
-        rates_ends=[pick(each, key=lambda rate: rate.value or 0.0) for pick in (min, max) if each],
-        held=[_held(each, scale) for each in held_of(content)[:MOST_HELD]],
-        population=population_title(content["verdict"]),
-        scale=scale,
+        first=first,
+        rates_ends=[pick(rates, key=lambda rate: rate.value or 0.0) for pick in (min, max) if rates],
         policy=_policy(**texts),
         data=_lists(content),
         **texts,
@@ -78,15 +68,6 @@ def text(of: object) -> Markup:
 def _attribute(of: str) -> Markup:
     """Return a text, escaped, as the value of an HTML attribute, which cannot hold elements."""
     return Markup(escape(wording.said(wording.unmarked(of))))
-
-
-def _held(of: Mapping[str, Any], end: float) -> dict[str, Any]:
-    """Return a dict of `held_of` (a share with a limit) with its interval as a drawing beside the verdict.
-
-    `end` is the end of the drawing's axis.
-    """
-    drawn = interval_of({**of, "method": None}, end, of["limit"])
-    return {**of, "interval": replace(drawn, text=f"{wording.percent(of['value'], of['limit'])}, {drawn.text}")}
 
 
 def _policy(style: str, script: str) -> str:

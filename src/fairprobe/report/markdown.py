@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fairprobe.blocks import Block, Code, Figure, Items, Remark, Section, Sentence, Table
 from fairprobe.report.content import Content, part_of_why
-from fairprobe.report.first_screen import head
+from fairprobe.report.first_screen import first_screen
 from fairprobe.report.sections import chapters, identity, limitations, shares_table
 from fairprobe.wording import DIRECTIONAL, closed, parted, percent, value
 
@@ -31,7 +31,9 @@ def markdown(content: Content) -> str:
     Args:
         content: the object in `audit.json`.
     """
-    return f"# {text(content['title'])}\n\n{written([*head(content), *chapters(content, but=LEFT_OUT)])}"
+    return (
+        f"# {text(content['title'])}\n\n{written([*first_screen(content).blocks(), *chapters(content, but=LEFT_OUT)])}"
+    )
 
 
 def model_card(content: Content) -> str:
@@ -44,7 +46,7 @@ def model_card(content: Content) -> str:
     limit_words = "no limit was given" if limit is None else f"the limit is {percent(limit)}"
     names = " or ".join(map(value, content["question"]["sensitive"]))
     text = f"The share of a population whose answer changes with {names} and what is linked to it; {limit_words}."
-    blocks = [*head(content), Sentence(text)]
+    blocks = [*first_screen(content).blocks(), Sentence(text)]
     blocks += shares_table(content, [share for share in content["shares"] if share["is_main"]])
     directions = part_of_why(content, "directions").get("sentences")
     blocks += [Sentence(" ".join(directions), "Who is worse off")] if directions else []

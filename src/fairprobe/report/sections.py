@@ -14,7 +14,6 @@ from typing import Any
 from fairprobe import wording
 from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
 from fairprobe.estimation.matched_result import matched_blocks
-from fairprobe.estimation.rates import rates_table
 from fairprobe.report import content as parts
 from fairprobe.report.content import Columns, Content, changes_words, part_of_why, plots_in, table_of
 from fairprobe.wording import between, closed, counted, figure, magnitude, percent, value
@@ -37,9 +36,9 @@ MOST_REMEDIES = 16
 
 def rows(content: Content) -> Iterator[Block]:
     """Yield the section on real rows that get another answer if a sensitive value changes."""
-    flips, is_linked = content["rows"]["flips"], content["domain"]["links"]
-    changed = "a sensitive value and what is linked to it were" if is_linked else "only a sensitive value was"
-    text = f"{parts.flips_words(content)} if {changed} another."
+    flips, along = content["rows"]["flips"], ", with or without what is linked to it" * bool(content["domain"]["links"])
+    names = " or ".join(map(value, content["question"]["sensitive"]))
+    text = f"{parts.flips_words(content)} if {names} were another{along}."
     if len(flips) < content["rows"]["n_flipped"]:
         text += f" The report has {magnitude(len(flips))} of them."
     if not content["about"]["shows_rows"]:
@@ -64,14 +63,12 @@ def shares(content: Content) -> Iterator[Block]:
     text += f" The limit is {percent(limit)}; the last column marks the shares that it binds." if limit else ""
     yield from shares_table(content, content["shares"], text)
     for share in content["shares"]:
-        if share["is_main"]:
-            worse_off = f" Most often worse off: {value(share['worse_off'])}." if share["worse_off"] else ""
-            title = f"{parts.population_title(share)}, {share['twins']} twins"
-            yield Sentence(closed(share["sentence"]) + worse_off, title)
+        if share["is_main"] and (share["n_not_comparable"] or share["n_left_out"]):
+            title = f"{parts.population_title(share)}, {parts.compared_words(content, share)}"
+            yield Sentence(closed(share["sentence"]), title)
     for share in content["shares"]:
         if share["rates"]:
-            told = rates_table(share["rates"], share["rated"], share["is_last_class"])
-            yield Section(f"Rates, {share['twins']} twins", (told,))
+            yield Section(f"Rates, {parts.compared_words(content, share)}", (parts.rates_of(share),))
     columns: Columns = {"Worse off": "combination", "Twins": "twins", "#Limit": ("limit", percent)}
     columns |= {**_figures(end, itemgetter("limit")), "Verdict": parts.outcome_of}
     sides = tuple(table_of(content["verdict"]["directions"], columns))
@@ -88,6 +85,8 @@ def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str
     bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
     columns: Columns = {"Population": parts.population_title, "Twins": "twins", "Sensitive": ("sensitive", parts.names)}
     columns |= {**_figures(end, lambda share: bound.get(share["id"])), "#Hits": hits_words}
+    if any(share["worse_off"] for share in shown):
+        columns["Worse off"] = lambda share: value(share["worse_off"]) if share["worse_off"] else ""
     marks: Columns = {"Limit": lambda share: "bound" if share["id"] in bound else ""} if bound else {}
     yield from table_of(shown, columns | marks, text)
 
@@ -449,10 +448,11 @@ TAGS = {
 """Short name and full name of each regulation that asks for sections of a report. See `docs/report-fields.md`."""
 
 CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
-    "What was found": {
+    "People": {
         "rows": ("Real rows that get another answer", rows, "ai-act nist ecoa"),
-        "shares": ("How common it is", shares, "ai-act nist sr-11-7 ecoa"),
         "matched": ("Matched twins: the model does not take the attribute", matched, "ai-act nist ecoa"),
+    },
+    "Where": {
         "regions": ("Where it happens most", regions, "nist sr-11-7"),
         "cases": ("Cases, before and after", cases, "ai-act ecoa"),
     },
@@ -462,16 +462,17 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
         "inside": ("Inside the model", inside, ""),
         "proxies": ("Which columns reveal the sensitive parameters", proxies, "nist ecoa"),
     },
-    "What would change it": {
-        "remedies": ("What would end it, simulated", remedies, "nist"),
+    "What would end it": {
+        "remedies": ("Other decisions, simulated", remedies, "nist"),
         "retraining": ("Retraining", retraining, "nist sr-11-7"),
-        "sensitivity": ("What the verdict depends on", sensitivity, "sr-11-7"),
     },
     "How it was measured": {
+        "shares": ("How common it is", shares, "ai-act nist sr-11-7 ecoa"),
+        "sensitivity": ("What the verdict depends on", sensitivity, "sr-11-7"),
+        "impact": ("Impact ratios", impact, "nist ecoa"),
         "question": ("What was asked", question, "ai-act sr-11-7"),
         "sampling": ("What was sampled", sampling, "ai-act sr-11-7"),
         "convergence": ("Convergence", convergence, "sr-11-7"),
-        "impact": ("Impact ratios", impact, "nist ecoa"),
         "health": ("Remarks", health, "sr-11-7"),
         "limitations": ("Limitations", limitations, "ai-act sr-11-7"),
     },

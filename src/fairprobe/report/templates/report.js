@@ -44,6 +44,7 @@
       this.n = this.data.labels.length;
       this.columns = this.data.columns.map((name, place) => this.column(name, this.data.rows.map((row) => row[place])));
       this.measures = this.told(this.data.measures);
+      this.orders = this.data.selves ? this.ordersOfPeople() : {};
       this.filters = [];
       const values = this.data.values ?? [];
       const n = values.reduce((product, each) => product * each.length, 1);
@@ -68,6 +69,14 @@
         .filter(({ values }) => distinct(values).length > 1 && !seen.has(String(values)) && seen.add(String(values)));
     }
 
+    // Numbers to sort people by, by title of a column of the table: who they are, what they get, how many other selves
+    // get something else.
+    ordersOfPeople() {
+      const { own, selves, others } = this.data;
+      const gets = own.map((self, place) => (self < 0 ? -1 : selves[place][self]));
+      return { Person: own, Gets: gets, "Other selves": others.map((each) => each.reduce((sum, other) => sum + other, 0)) };
+    }
+
     // What is shown: the places of the entries that pass all filters, in order
 
     chosen() {
@@ -86,6 +95,7 @@
       const [kind, place] = this.sort.by.split(" ");
       const unknown = this.sort.down ? -Infinity : Infinity; // what is not known comes last
       if (kind === "column") return Float64Array.from(this.columns[place].codes, (each) => (each < 0 ? unknown : each));
+      if (kind === "order") return Object.values(this.orders)[place];
       if (kind !== "measure") return null;
       return Float64Array.from(this.measures[place].values, (each) => each ?? unknown);
     }
@@ -116,6 +126,7 @@
       if (this.columns.length) controls.append(...this.valueFilter());
       const options = [["given", "As listed"]];
       this.measures.forEach((each, place) => options.push([`measure ${place}`, each.name]));
+      Object.keys(this.orders).forEach((name, place) => options.push([`order ${place}`, name]));
       this.columns.forEach((each, place) => options.push([`column ${place}`, each.name]));
       if (options.length > 1) controls.append(...this.sorting(options));
       return controls;
@@ -145,6 +156,8 @@
       if (known.length < 2) return [];
       const select = choice([["", "all"], ...known.map((text, place) => [place, text])]);
       select.dataset.control = "group";
+      // A person may be listed once for each kind of twins: one kind is shown at first.
+      if (this.data.selves) select.value = known.indexOf(texts[0][0]);
       this.filters.push(() => {
         if (select.value === "") return null;
         const wanted = known[Number(select.value)];
@@ -213,25 +226,29 @@
       this.heads = [];
       const isCases = this.root.dataset.list === "cases";
       const titles = isCases ? ["Case", "What differs", "The model answers"] : ["Row", "Person", "Gets", "Other selves"];
-      const heads = titles.map((text) => make("th", "", text));
-      this.measures.forEach((each, place) => {
-        const button = make("button", "", each.name, make("span", "way"));
-        button.type = "button";
-        const by = `measure ${place}`;
-        button.addEventListener("click", () => this.order(by, this.sort.by === by ? !this.sort.down : true));
-        const head = make("th", "number", button);
-        this.heads.push([by, head]);
-        heads.push(head);
-      });
+      const orders = Object.keys(this.orders);
+      const heads = titles.map((text) => (text in this.orders ? this.head(text, `order ${orders.indexOf(text)}`) : make("th", "", text)));
+      this.measures.forEach((each, place) => heads.push(this.head(each.name, `measure ${place}`, "number")));
       heads.forEach((each) => each.setAttribute("scope", "col"));
       this.body = make("tbody");
       const table = make("table", "", make("thead", "", make("tr", "", ...heads)), this.body);
-      table.setAttribute("aria-label", isCases ? "Cases" : "Real rows that flip");
+      table.setAttribute("aria-label", isCases ? "Cases" : "Real rows that get another answer");
       return table;
     }
 
+    // The head of a column that can be sorted by: a press sorts, the next turns the order around.
+    head(text, by, name = "") {
+      const button = make("button", "", text, make("span", "way"));
+      button.type = "button";
+      button.addEventListener("click", () => this.order(by, this.sort.by === by ? !this.sort.down : true));
+      const head = make("th", name, button);
+      this.heads.push([by, head]);
+      return head;
+    }
+
     row(place) {
-      const label = make("td", "label", bdi(this.data.labels[place]));
+      const label = make("th", "label", bdi(this.data.labels[place]));
+      label.setAttribute("scope", "row");
       label.dataset.name = this.root.dataset.list === "cases" ? "Case" : "Row";
       const cells = this.data.selves ? [label, ...this.person(place)] : [label, this.pair(place), this.answers(place)];
       this.measures.forEach((each) => {
@@ -288,10 +305,10 @@
       gets.dataset.name = "Gets";
       const all = selves[place].map((_, self) => self).filter((self) => selves[place][self] >= 0);
       const said = all.map((self) => `${this.valuesOf(self).join(", ")}: ${answer(self)}`);
+      const other = all.filter((self) => others[place][self] && self !== mine);
       const cell = make("td", "selves");
-      if (this.hasMatrix) cell.append(this.matrix(place, said.join("; ")));
+      if (this.hasMatrix) cell.append(this.matrix(place, `Another answer as ${other.map((self) => this.valuesOf(self).join(" ")).join(", ") || "nobody"}`));
       else {
-        const other = all.filter((self) => others[place][self] && self !== mine);
         const shown = other.slice(0, 4).map((self) => `${this.valuesOf(self).join(", ")}: ${answer(self)}`);
         if (other.length > shown.length) shown.push(`and ${other.length - shown.length} more`);
         cell.append(Object.assign(bdi(shown.join("; ")), { title: said.join("\n") }));
