@@ -7,7 +7,7 @@ above the threshold. `domain.families` decides who its twins are.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -361,6 +361,16 @@ def checked_threshold(threshold: float | None, output: str) -> float:
     if output in largest and threshold >= 1:
         raise SettingError.about("threshold", f"must be below 1 for {largest[output]}, got {threshold!r}")
     return float(threshold)
+
+
+def remarks_on_threshold(threshold: float, output: str) -> Iterator[Remark]:
+    """Yield a remark if a threshold above 0 is given for labels, for which it changes nothing."""
+    if output == "label" and threshold > 0:
+        text = (
+            f"a threshold of {threshold:g} changes nothing for labels, whose gap is 0 or 1: leave it out, or compare "
+            "numbers by output='score', 'proba' or 'value'"
+        )
+        yield Remark("threshold-of-labels", text)
 
 
 def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> Floats:

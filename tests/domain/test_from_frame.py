@@ -277,6 +277,45 @@ def test_single_valued():
     assert said.startswith("single-valued: column 'country' has one value, US:")
 
 
+def test_values_that_differ_in_case_or_spaces_alone():
+    job = PEOPLE["job"].where(PEOPLE.index % 50 > 0, PEOPLE["job"].str.upper() + " ")
+    said = the_remark(PEOPLE.assign(job=job))
+    assert said.startswith(
+        "same-but-for-spelling: column 'job' holds values that differ in case or spaces alone: 'baker'"
+    )
+    assert "(8 of 400 rows have the rarer spelling)" in said
+    frame = PEOPLE.assign(sex=PEOPLE["sex"].replace("f", " F"))  # one spelling for each value
+    assert remarks(frame) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "sensitive", "rule"),
+    [
+        (
+            [f"zip {place}" for place in range(200)],
+            "sex",
+            "column 'zip' has 200 values in 400 rows, 200 of them in fewer",
+        ),
+        ([f"zip {place}" for place in range(200)], "zip", "the sensitive parameter 'zip' has 200 values in 400 rows"),
+        (range(1000, 1200), "zip", "each input is compared with 199 twins, and one flip among them makes it a case"),
+        (range(1000, 1200), "sex", None),  # a number, which has an order
+        ([f"zip {place}" for place in range(100)], "zip", None),
+    ],
+)
+def test_very_many_values(values, sensitive, rule):
+    frame = PEOPLE.assign(zip=np.resize(list(values), N))
+    said = [each for each in remarks(frame, [sensitive]) if each.startswith("many-values: ")]
+    assert len(said) == (rule is not None)
+    assert rule is None or rule in said[0]
+
+
+def test_a_list_of_values_to_compare_is_few():
+    frame = PEOPLE.assign(zip=np.arange(N) % 200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Domain.from_frame(frame, sensitive={"zip": [3, 7]})
+
+
 def test_determined_column():
     levels = {"baker": 3, "cook": 3, "nurse": 7}
     said = the_remark(PEOPLE.assign(level=PEOPLE["job"].map(levels)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairprobe import Domain, Integer
-from fairprobe.errors import SettingError
+from fairprobe import Domain, Integer, estimate, search
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 
@@ -66,3 +66,15 @@ def test_a_family_of_one_allowed_member_has_no_gap():
     assert judgement.gaps.tolist() == [0, 0]
     assert not judgement.hits.any()
     assert oracle.asker.n_queries == 2
+
+
+def halves(X):
+    return (X[:, 0] + X[:, 1]) // 5
+
+
+@pytest.mark.parametrize(("work", "settings"), [(estimate, {"n_experiments": 2}), (search, {"max_judged": 500})])
+def test_a_threshold_that_changes_nothing_for_labels_is_remarked(work, settings):
+    with pytest.warns(HealthWarning, match="threshold-of-labels: a threshold of 0.5 changes nothing for labels"):
+        result = work(halves, PAIR, threshold=0.5, seed=0, **settings)
+    assert "threshold-of-labels" in dict(result.health)
+    assert "threshold-of-labels" not in dict(work(halves, PAIR, threshold=0.0, seed=0, **settings).health)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import REQUIRED, Column, DataFile, Flag, ModelSource, WrittenFile
-from fairprobe.blocks import Code, Sentence
+from fairprobe.blocks import Code, Items, Section, Sentence
+from fairprobe.checks import checked_choice
 from fairprobe.cli import options as o
 from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
 from fairprobe.cli.config import OWN, danger_of
 from fairprobe.cli.files import Destination, read_frame
 from fairprobe.cli.words import reworded, say_blocks
-from fairprobe.errors import DataError
+from fairprobe.domain.health import LABELS, LABELS_OF_TWO, MOST_LABELS
 from fairprobe.estimation.share import ROLES
 
 if TYPE_CHECKING:
@@ -50,12 +51,19 @@ HINTS = {
 SENSITIVE = r"sex|gender|race|ethnic\w*|religion|disab\w*|nationality|native.?country|birth.?place|colou?r|orientation"
 """Pattern of words in names of columns that are probably sensitive. The user must add any other sensitive column."""
 
-ALSO = r"age|marital.?status|pregnan\w*"
+ALSO = r"age|marital.?status|pregnan\w*|foreign\w*|citizen\w*"
 """Pattern of words in names of columns that are mentioned only in a comment.
 
 They are sensitive by law in places, but often permitted or with many values."""
 
-LABEL = r"label|target|class|outcome|y|income|approved|default|decision"
+
+TO_SAY = {
+    "model": "a file of it, module:attribute or an address",
+    "sensitive": "the columns that must not change the outcome; no column has a name that tells",
+    "label": "the column to predict, if the table has one: else the audit takes it for an input of the model",
+    "rows_are": "held-out if the model was not fitted to these rows, else training",
+}
+"""What to say for each setting that `init` could not guess, by its name."""
 
 
 def run(
@@ -67,21 +75,22 @@ def run(
 ) -> int:
     """Write a commented config of an audit, from a data file.
 
-    Sensitive columns are guessed by their names, and so is the label: look at them. Then: fairprobe audit.
+    Sensitive columns are guessed by their names, the label by its name, place and number of values: look at them. What
+    could not be guessed is listed.
 
     Args:
         data: a table of rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
         model: the model: module:attribute, or a file.
-        label: the column to predict; by default guessed by its name.
+        label: the column to predict; by default guessed.
         out: the config file to write; by default fairprobe.toml.
         overwrite: overwrite the file if it exists.
     """
     name = str(out or OWN)
     target = Destination.of(name, (".toml",), "--out", overwrite=overwrite)
     rows = read_frame(data)
-    if label is not None and label not in rows.columns:
-        raise DataError(f"--label must be one of the columns {', '.join(rows.columns)}; got {label!r}")
-    label = label or next(reversed(named(LABEL, rows.columns)), None)
+    if label is not None:
+        checked_choice("label", label, rows.columns)
+    label, why = (label, "as you said") if label else guessed_label(rows)
     sensitive = [column for column in named(SENSITIVE, rows.columns) if column != label]
     known = {
         "model": place(model, name) if model and Path(model).exists() else model or "package.module:model",
@@ -94,13 +103,37 @@ def run(
     }
     trust = " --trust-config" if danger_of(KEYS["model"], known["model"], Path(name)) else ""
     target.write_text(config_text(known, rows, f"fairprobe audit {Path(name).name}{trust}"))
-    guessed = f"sensitive: {', '.join(sensitive) or 'none found'}; label: {label or 'none found'}"
-    looked_at = Sentence(f"{name} is written. Look at what was guessed by name: {guessed}.")
-    say_blocks([looked_at, Code(f"fairprobe audit {name}{trust}", "Then")])
+    guessed = [f"sensitive: {', '.join(sensitive)}, by name"] if sensitive else []
+    guessed += [f"label: {label}, {why}"] if label else []
+    said = {"model": model, "sensitive": sensitive, "label": label}
+    todo = [f"{name}: {text}" for name, text in TO_SAY.items() if not said.get(name)]
+    looked_at = f"Look at what was guessed: {'; '.join(guessed)}." if guessed else "No column was guessed."
+    say_blocks(
+        [
+            Sentence(f"{name} is written. {looked_at}"),
+            Section("Not guessed, so say it in the file", (Items(tuple(todo)),)),
+            Code(f"fairprobe audit {name}{trust}", "Then"),
+        ]
+    )
     return 0
 
 
 OPTIONS = o.options_of(run, panel=o.WHAT, positional=("data",))
+
+
+def guessed_label(rows: pd.DataFrame) -> tuple[str | None, str]:
+    """Return the column that seems to be the label, and the reason in words; None if no column does.
+
+    It is the last column with the name of a label and few values, else the last column of the table if it has two
+    values and no sensitive name.
+    """
+    n_values = {str(name): rows[name].nunique() for name in rows.columns}
+    for name in reversed(named(f"{LABELS}|{LABELS_OF_TWO}", n_values)):
+        if 2 <= n_values[name] <= MOST_LABELS:
+            return name, f"by its name and its {n_values[name]} values"
+    last = next(reversed(n_values))
+    is_input = n_values[last] != 2 or named(f"{SENSITIVE}|{ALSO}", [last])
+    return (None, "") if is_input else (last, "as it is the last column and has 2 values")
 
 
 def place(name: str, config: str) -> str:
@@ -127,11 +160,11 @@ def config_text(known: dict[str, Any], rows: pd.DataFrame, command: str) -> str:
     label = known["label"]
     also = [name for name in named(ALSO, rows.columns) if name not in (*known["sensitive"], label)]
     labels = [] if label is None else sorted(rows[label].dropna().unique().tolist(), key=str)
-    examples = {**EXAMPLES, "favourable": labels[-1] if 0 < len(labels) <= 20 else "yes"}
+    examples = {**EXAMPLES, "favourable": labels[-1] if 0 < len(labels) <= MOST_LABELS else "yes"}
     lines = [
         f"# An audit by fairprobe. Run it: {command}",
         "# A model that is run (module:attribute, command:PROGRAM) or asked (https://...) needs --trust-config.",
-        "# Columns were guessed by their names: look at them.",
+        "# Columns were guessed by their names and values: look at them.",
         *([f"# Maybe sensitive, too: {', '.join(also)}"] if also else []),
     ]
     for name in dict.fromkeys([*FIRST, *KEYS]):

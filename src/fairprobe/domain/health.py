@@ -50,14 +50,18 @@ DATE = re.compile(
 MOST_DATES = 200
 """Largest number of different values of a column that are checked to recognise dates, roughly; chosen."""
 
-LABELS = frozenset({"label", "labels", "target", "targets", "y", "y_true", "ground_truth", "outcome"})
-"""Names, in lower case, that columns of labels often have; chosen."""
-LABELS_OF_TWO = frozenset(
-    {"class", "income", "approved", "default", "decision", "result", "churn", "survived", "hired"}
+LABELS = "label|labels|target|targets|y|y_true|ground_truth|outcome"
+"""Pattern of names that columns of labels often have; chosen."""
+LABELS_OF_TWO = (
+    "class|income|approved|admitted|default|decision|result|churn|survived|hired|risk|recid|recidivism|loan_status"
 )
-"""Names, in lower case, that columns of labels have if they have two values; chosen."""
+"""Pattern of names that columns of labels have if they have two values; chosen."""
 MOST_LABELS = 20
 """Largest number of different values of a column that may be the label; chosen."""
+
+MANY_VALUES = 120
+"""Smallest number of different values of a category, or of a sensitive parameter, that a remark calls many; chosen to
+be above the ages of people."""
 
 MOST_VALUES = 1000
 """Largest number of different values of a column that is checked for dependences; chosen."""
@@ -90,8 +94,10 @@ def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
         if isinstance(parameter, Derived):
             continue
         remarks += _of_values(frame[parameter.name], parameter)
-        remarks += _of_kind(rows[parameter.name], parameter)
-        if parameter.name in domain.sensitive:
+        of_kind = list(_of_kind(rows[parameter.name], parameter))
+        is_sensitive = parameter.name in domain.sensitive
+        remarks += of_kind or _of_many_values(frame[parameter.name], parameter, is_sensitive=is_sensitive)
+        if is_sensitive:
             remarks += unseen_remarks(frame, parameter)
     return remarks + _determined_columns(rows, domain)
 
@@ -153,12 +159,53 @@ def _of_values(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]
                 f"column {parameter.name!r} holds {value!r} in {n:,} of {len(column):,} rows: if that stands for no "
                 f"value, say so by --missing '{value.strip()}', or in Python by na_values=[{value!r}] of read_csv",
             )
+    yield from _of_spellings(column, parameter)
     if parameter.levels == 1:
         value = parameter.decode(np.zeros(1, dtype=np.int64))[0]
         yield Remark(
             "single-valued",
             f"column {parameter.name!r} has one value, {value}: a model may answer otherwise for others, which are not "
             "in the domain; give the parameter its bounds, or leave the column out",
+        )
+
+
+def _of_spellings(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
+    """Yield a remark on the most frequent values of a column that differ from each other in case or spaces alone."""
+    alike: dict[str, list[str]] = {}
+    for value in _texts(parameter):
+        alike.setdefault(" ".join(value.casefold().split()), []).append(value)
+    counts = column.value_counts()
+    groups = [sorted(group, key=lambda value: -counts.get(value, 0)) for group in alike.values() if len(group) > 1]
+    if groups:
+        n = sum(int(counts.get(value, 0)) for group in groups for value in group[1:])
+        more = f", and {len(groups) - MOST_PAIRS} more such groups" if len(groups) > MOST_PAIRS else ""
+        shown = "; ".join(" and ".join(map(repr, group)) for group in groups[:MOST_PAIRS])
+        yield Remark(
+            "same-but-for-spelling",
+            f"column {parameter.name!r} holds values that differ in case or spaces alone: {shown}{more}. They count as "
+            f"different values ({n:,} of {len(column):,} rows have the rarer spelling): if they mean one thing, write "
+            "them alike, here and where the model is fitted",
+        )
+
+
+def _of_many_values(column: pd.Series[Any], parameter: Parameter, *, is_sensitive: bool) -> Iterator[Remark]:
+    """Yield a remark on a category, or a sensitive parameter, with very many values for the rows of its column."""
+    n_values, n = parameter.levels - parameter.missing, int(column.count())
+    if n_values < MANY_VALUES or not (is_sensitive or bool(getattr(parameter, "values", ()))):
+        return
+    few = int((column.value_counts() < LEAST_ROWS).sum())
+    has = f"{parameter.name!r} has {n_values:,} values in {n:,} rows, {few:,} of them in fewer than {LEAST_ROWS} rows"
+    if is_sensitive:
+        yield Remark(
+            "many-values",
+            f"the sensitive parameter {has}: each input is compared with {n_values - 1:,} twins, and one flip among "
+            "them makes it a case. List the values to compare, or group them into few before the model is asked",
+        )
+    elif n < LEAST_ROWS * n_values:
+        yield Remark(
+            "many-values",
+            f"column {has}: inputs of the domain have any of them, so few are like real rows, and density, links and "
+            "matched twins learn little about them. Group them into fewer, or judge by the rows alone",
         )
 
 
@@ -177,8 +224,8 @@ def _of_kind(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
             f"column {parameter.name!r} has {column.nunique():,} different values in {n:,} rows, as an id has: as an "
             "input it can only be noise; leave it out, here and when the model is fitted",
         )
-    name = parameter.name.strip().lower()
-    if (name in LABELS and 2 <= n_values <= MOST_LABELS) or (name in LABELS_OF_TWO and n_values == 2):
+    known = LABELS if n_values != 2 else f"{LABELS}|{LABELS_OF_TWO}"
+    if 2 <= n_values <= MOST_LABELS and re.fullmatch(known, parameter.name.strip(), re.IGNORECASE):
         yield Remark(
             "label-among-inputs",
             f"column {parameter.name!r} is among the inputs, with {n_values} values: if it is what the model predicts, "

@@ -19,7 +19,7 @@ from fairprobe.model import Model
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
-from fairprobe.oracle import checked_threshold
+from fairprobe.oracle import checked_threshold, remarks_on_threshold
 from fairprobe.progress import Progress, teller
 from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job
@@ -83,7 +83,7 @@ def _search(**arguments: Any) -> Found:
     )
     if not job.is_repeatable and limits.max_queries is not None:  # without it, it is asked when all found is safe
         remarks += unsteadiness(asker, limits.max_queries)
-    remarks += _health_of_budget(job, limits, its.engine)
+    remarks += [*remarks_on_threshold(job.threshold, job.output), *_health_of_budget(job, limits, its.engine)]
     run = Run(job, limits, start, remarks, n_jobs, its.engine, teller(its.progress), asker)
     if its.store is None:
         found = run.found()
