@@ -142,17 +142,6 @@ def pickled(folder):
     return written_by(folder, pickle.dumps(model), model, X)
 
 
-def mlflow_folder(folder):
-    made = pickled(folder)
-    (folder / "mlflow").mkdir()
-    made.path.rename(folder / "mlflow" / "model.pkl")
-    (folder / "mlflow" / "MLmodel").write_text(
-        "flavors:\n  python_function:\n    loader_module: mlflow.sklearn\n    python_version: 3.11.7\n"
-        "  sklearn:\n    pickled_model: model.pkl\n    serialization_format: pickle\nmodel_uuid: 0\n"
-    )
-    return Written(folder / "mlflow", made.original, made.rows)
-
-
 def skops_histogram(folder):
     model = HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype", random_state=0)
     return written_by_skops(model, folder, *categorical())
@@ -170,4 +159,4 @@ SAFE = {
     "xgboost-ubj": lambda folder: boosted_by_xgboost(folder, *categorical(), "ubj"),
     "torch": torch_weights,
 }
-UNSAFE = {"pickle": pickled, "mlflow": mlflow_folder}
+UNSAFE = {"pickle": pickled}

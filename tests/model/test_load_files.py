@@ -177,7 +177,7 @@ def test_extras_that_messages_name_exist():
     named = set()
     for file in (root / "src/fairprobe/model").rglob("*.py"):
         named |= set(re.findall(r'imported\(\s*"[\w.]+", "(\w+)"', file.read_text()))
-    assert named == {"lightgbm", "mlflow", "onnx", "torch", "xgboost"}
+    assert named == {"lightgbm", "onnx", "torch", "xgboost"}
     assert named <= set(extras)
 
 

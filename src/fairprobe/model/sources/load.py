@@ -34,7 +34,7 @@ SCHEMES: dict[str, str] = {
 """Function that loads a source, as "module:function", by the text before the source's first colon. It gets the text
 after the colon; for an address, the whole text."""
 
-EXAMPLES = "module:attribute (as in package.module:model), a file, a folder, https://... or command:..."
+EXAMPLES = "module:attribute (as in package.module:model), a file, https://... or command:..."
 
 
 def load_model(
@@ -53,7 +53,7 @@ def load_model(
 
     Args:
         source: `module:attribute`; a file of skops, ONNX, XGBoost (JSON or UBJ) or LightGBM (text); with
-            `allow_unsafe_load` a pickle, a joblib file or a folder of MLflow; `subject:name`; an address, `https://...`;
+            `allow_unsafe_load` a pickle or a joblib file; `subject:name`; an address, `https://...`;
             or `command:` and a program with its arguments.
         trust: names of types in a skops file that are allowed although they are not known to be harmless.
         allow_unsafe_load: allow files that run code when they are loaded. Their author's code then runs with all your
@@ -109,7 +109,7 @@ def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> 
     for name, value, what in (
         ("weights", weights is not None, "a torch module named as module:attribute"),
         ("trust", permission is not None and permission.trust, "skops files"),
-        ("allow_unsafe_load", permission is not None and permission.unsafe, "pickles and MLflow folders"),
+        ("allow_unsafe_load", permission is not None and permission.unsafe, "pickles"),
     ):
         if value:
             raise SettingError.about(name, f"is for {what}, got {shown_source(str(source))!r}")

@@ -45,15 +45,6 @@ limit."""
 LONGEST: Final = 300
 """Largest number of characters of another package's error that a message quotes. Chosen."""
 
-MLFLOW: Final = "MLmodel"
-"""Name of the file in a folder of MLflow that names the file of the model."""
-
-MOST_MLFLOW: Final = 2**16
-"""Largest size in bytes of the file MLmodel. Measured: YAML of this size is read in a second at most."""
-
-FLAVORS: Final = {"sklearn": "pickled_model", "xgboost": "data", "lightgbm": "data", "onnx": "data"}
-"""Key in the file MLmodel under which a flavor names the model's file, by flavor."""
-
 ADVICE: Final = "; if the file is broken, save or copy it anew"
 
 
@@ -76,22 +67,17 @@ class Permission:
 
 
 class Content:
-    """The bytes of a regular file, read only once, so that exactly the bytes that were checked are loaded.
-
-    A folder has a path and no bytes.
-    """
+    """The bytes of a regular file, read only once, so that exactly the bytes that were checked are loaded."""
 
     def __init__(self, path: Path, what: str = "a model") -> None:
-        self.path, self.head = path, b""
-        if path.is_dir():
-            self.data = b""
-            return
+        self.path = path
         try:
             self._file = opened_regular(path, MOST_BYTES)
             weakref.finalize(self, self._file.close)
             self.head = self._file.read(HEAD)
         except OSError as error:
-            raise DataError(f"{what} must be a file that can be read, got {error.strerror}: {path}") from None
+            advice = "; of a folder, name the model's file in it" if path.is_dir() else ""
+            raise DataError(f"{what} must be a file that can be read, got {error.strerror}: {path}{advice}") from None
 
     @cached_property
     def data(self) -> bytes:
@@ -103,11 +89,10 @@ class Content:
 
 
 def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> Any:
-    """Return the model in a file or folder; with `isolate`, loaded in a process of its own."""
-    is_folder = (path / MLFLOW).is_file()
-    content = _file_of_mlflow(path, permission) if is_folder else Content(path)
+    """Return the model in a file; with `isolate`, loaded in a process of its own."""
+    content = Content(path)
     module = kind_of(content)
-    if permission.trust and not is_folder and module != FILES["skops"]:
+    if permission.trust and module != FILES["skops"]:
         raise SettingError.about("trust", f"is for skops files, got another kind of file: {path}")
     if not isolate:
         return read_content(module, content, permission)
@@ -115,37 +100,6 @@ def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> A
 
     job = {"module": module, "content": content, "permission": permission}
     return isolated(job, len(content.data))
-
-
-def _file_of_mlflow(folder: Path, permission: Permission) -> Content:
-    """Return the content of the model's file in a folder of MLflow, if the permission allows its code to run.
-
-    The folder is read without MLflow: its file MLmodel names the file of the model.
-    """
-    yaml = imported("yaml", "mlflow", "a folder of MLflow")
-    try:
-        with opened_regular(folder / MLFLOW, MOST_MLFLOW) as file:
-            flavors = dict(yaml.safe_load(file.read().decode())["flavors"])
-    except Exception as error:
-        raise DataError(f"{MLFLOW} must list the model's flavors in YAML, got {shortened(error)}: {folder}") from None
-    flavor = next((name for name in FLAVORS if name in flavors), None)
-    if flavor is None:
-        known, got = ", ".join(FLAVORS), ", ".join(map(str, flavors)) or "none"
-        raise DataError(f"a folder of MLflow must have one of the flavors {known}; got {got}: {folder}")
-    told, key = flavors[flavor], FLAVORS[flavor]
-    name = told.get(key) if isinstance(told, dict) else None
-    if not isinstance(name, str):
-        raise DataError(f"the flavor {flavor} must name its file as {key}, got {name!r}: {folder}")
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
-        raise DataError(f"the file of a flavor must be in the folder of MLflow, got {name!r}: {folder}")
-    content = Content(path)
-    if not permission.unsafe:
-        if (kind := kind_of(content)) == FILES["pickle or joblib"]:
-            import_module(kind).read(content, permission)  # which says what it would import
-        got = f"{folder}: better, name the file of the model itself, {path}, which is read without running any"
-        raise SettingError(f"a folder of MLflow may hold code to be run, so allow_unsafe_load must allow it, got {got}")
-    return content
 
 
 def read_content(module: str, content: Content, permission: Permission) -> Any:
@@ -170,7 +124,7 @@ def kind_of(content: Content) -> str:
         if import_module(module).knows(content):
             return module
     got = f"none of these{_hint(content)}: {content.path}"
-    raise DataError(f"a model must be one of the files {'; '.join(FILES)}; MLflow (a folder); got {got}")
+    raise DataError(f"a model must be one of the files {'; '.join(FILES)}; got {got}")
 
 
 def _hint(content: Content) -> str:
