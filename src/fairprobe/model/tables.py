@@ -18,21 +18,16 @@ from numpy.typing import DTypeLike, NDArray
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import shown
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Integer, Real
 from fairprobe.domain.values import is_missing
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
 
-MAX_TABLE = 10_000_000
-"""Largest number of levels of a parameter for which a table is made. Chosen."""
+MAX_TABLE = 2_000_000
+"""Largest number of levels of a parameter for which a table is made. Chosen: a sample asks about as many rows."""
 
 MAX_CELLS = 50_000_000
 """Largest number of entries (levels times columns) in a table. Chosen: 400 MB."""
-
-WIDE = 50_000
-"""Number of levels of a numeric parameter above which no table of all levels is needed: exact solvers find the relevant
-levels by bisection, if the preprocessing keeps their order. Chosen."""
 
 COLUMNWISE = ("columnwise", "identity", "monotone")
 """Kinds of transformers (see `known.KINDS`) that compute each output column from one input column."""
@@ -93,7 +88,6 @@ class Seen:
         self.steps, self.final = split(model)
         self.order = list(adapter_for(model).columns or domain.names)
         self._dtype = dtype
-        self._searchable: dict[int, bool] = {}
         for part in (part for step in self.steps for part in parts_of(step)):
             if known_kind(part) not in COLUMNWISE:
                 raise UnfitError(f"the preprocessing by {type(part).__name__} is not known column by column")
@@ -161,13 +155,8 @@ class Seen:
     def table(self, parameter: int, wanted: Mask) -> Table:
         """Return the preprocessed values of each level of a parameter, in those columns of `wanted` that it changes.
 
-        Raise an UnfitError if it has more than `MAX_TABLE` levels, or if the table has too many entries. For a
-        searchable parameter that changes none of these columns, the table is empty.
+        Raise an UnfitError if it has more than `MAX_TABLE` levels, or if the table has too many entries.
         """
-        if self.is_searchable(parameter):
-            outline = self.outline(parameter, wanted)
-            if not len(outline.columns):
-                return outline
         name, n_levels = self.domain.names[parameter], self.domain.parameters[parameter].levels
         if n_levels > MAX_TABLE:
             most = f"over the {shown(MAX_TABLE)} that can be looked at one by one"
@@ -200,51 +189,11 @@ class Seen:
         parts = np.split(self.rows(codes), ends[1:-1])
         return {parameter: self._table(rows, wanted) for parameter, rows in zip(parameters, parts, strict=False)}
 
-    def outline(self, parameter: int, wanted: Mask) -> Table:
-        """Return the preprocessed values of a parameter's first, last known and missing level, in columns it changes.
-
-        They are enough for a parameter whose preprocessing keeps order; see `is_searchable`.
-        """
-        kind = self.domain.parameters[parameter]
-        ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
-        return self._table(self.at(parameter, ends), wanted)
-
     def sensitive_columns(self) -> set[int]:
         """Return the numbers of the preprocessed columns that depend on a sensitive parameter."""
         levels = ((i, np.arange(self.domain.parameters[i].levels)) for i in self.domain.sensitive_columns)
         rows = [self.at(parameter, codes) for parameter, codes in levels]
         return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
-
-    def is_searchable(self, parameter: int) -> bool:
-        """Return True if a parameter has more than `WIDE` numeric levels and no column falls when the level rises.
-
-        The level of a missing value is not considered.
-        """
-        if parameter not in self._searchable:
-            self._searchable[parameter] = self._is_ordered(parameter) and self._rises(parameter)
-        return self._searchable[parameter]
-
-    def _rises(self, parameter: int) -> bool:
-        """Return True if no preprocessed column falls from the parameter's first level to its last.
-
-        A negative weight of a transformer makes a column fall.
-        """
-        kind = self.domain.parameters[parameter]
-        first, last = self.at(parameter, np.array([0, kind.levels - 1 - kind.missing]))
-        return bool(((first <= last) | _equal(first, last)).all())
-
-    def _is_ordered(self, parameter: int) -> bool:
-        """Return True if a parameter has more than `WIDE` numeric levels and its transformers keep their order.
-
-        A negative weight may reverse the order; `_rises` checks this.
-        """
-        kind = self.domain.parameters[parameter]
-        if not isinstance(kind, (Integer, Real)) or kind.levels <= WIDE:
-            return False
-        # Behind the first step its columns may be anywhere, so all parts must keep their order.
-        column = self.order.index(kind.name)
-        met = [part for i, step in enumerate(self.steps) for part in parts_of(step, None if i else column)]
-        return all(map(keeps_order, met))
 
     def _table(self, rows: NDArray[Any], wanted: Mask) -> Table:
         changed = np.flatnonzero(self._changed(rows) & wanted)
@@ -283,13 +232,13 @@ def passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
-def parts_of(step: Any, column: int | None = None) -> Iterator[Any]:
-    """Yield the innermost transformers of a pipeline step; with `column`, only those that get this input column."""
+def parts_of(step: Any) -> Iterator[Any]:
+    """Yield the innermost transformers of a pipeline step."""
     if passes(step):
         return
     kind = own_kind(step)
     if kind == "columns":
-        made = [part for _, part, mine in step.transformers_ if column is None or column in positions(step, mine)]
+        made = [part for _, part, _ in step.transformers_]
     elif kind in ("pipeline", "union"):
         made = [part for _, part in (step.steps if kind == "pipeline" else step.transformer_list)]
     else:

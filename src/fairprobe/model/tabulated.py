@@ -23,11 +23,14 @@ from fairprobe.domain.parameters import Integer, Parameter, Real
 from fairprobe.model.categories import category_places
 from fairprobe.model.forms import FrameForm
 from fairprobe.model.known import own_kind
-from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, keeps_order, parts_of, passes, positions
+from fairprobe.model.tables import NARROW, Seen, Table, UnfitError, keeps_order, parts_of, passes, positions
 
 TRIED: Final = 256
 """Number of random inputs on which tables and preprocessing must agree bit by bit. Also the number of levels of a
 number that are tried to find the columns that it fills. Chosen."""
+
+MOST_TABULATED: Final = 50_000
+"""Largest number of levels of a parameter that are sent through all preprocessing steps. Chosen."""
 
 LOOKED_UP: Final = 200_000
 """Largest number of levels of a numeric parameter that are looked up in a table; with more, values are computed.
@@ -196,7 +199,7 @@ def _slots(seen: Seen) -> list[Slot]:
             continue
         if kind.levels > NARROW and isinstance(kind, Integer | Real) and is_plain:
             found[parameter] = _numbers(seen, parameter)
-        elif kind.levels > WIDE:
+        elif kind.levels > MOST_TABULATED:
             got = f"the {kind.levels:,} levels of {kind.name!r}"
             raise UnfitError(f"what is made of {got} is not known number by number")
         else:

@@ -73,11 +73,11 @@ def test_scores_near_zero_are_asked_for_unless_they_are_too_many(monkeypatch):
 
 
 def test_a_parameter_without_weight_only_multiplies():
-    wide = [Integer("id", 0, 10**11), Integer("zip", 0, 10**6)]
+    wide = [Integer("id", 0, 10**5), Integer("zip", 0, 10**6)]
     domain = Domain([*wide, Integer("x", 0, 99), Integer("s", 0, 1)], sensitive=["s"])
     solved = solve(Sum([0, 0, 0.3, 1.7], -10), domain)
     above = [{x for x in range(100) if 0.3 * x + 1.7 * s - 10 > 0} for s in (0, 1)]
-    assert solved.hits == 2 * len(above[1] - above[0]) * (10**11 + 1) * (10**6 + 1)
+    assert solved.hits == 2 * len(above[1] - above[0]) * (10**5 + 1) * (10**6 + 1)
 
 
 def test_halves_of_millions(monkeypatch):

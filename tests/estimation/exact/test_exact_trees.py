@@ -87,13 +87,14 @@ def test_gradient_boosting(domain, seed, n_stages, init, n_classes):
 
 @pytest.fixture(scope="module")
 def wide():
-    """A domain of more than 2^63 inputs, with a parameter of 10^12 levels, and rows of it."""
+    """A domain of more than 2^63 inputs, and rows of it."""
     domain = Domain(
         [
-            Real("amount", 0, 999_999, 1e-6, missing=True),
+            Real("amount", 0, 999_999, 1, missing=True),
             SEX,
             Integer("income", 0, 3 * 10**6, 3),
             Integer("zip", 0, 99_999),
+            *(Integer(name, 0, 99) for name in ("a", "b", "c")),
             Real("rate", 0, 1, 0.001, missing=True),
         ],
         sensitive=["sex"],
@@ -119,12 +120,15 @@ def test_a_wide_domain_is_counted_beyond_machine_integers(wide, preparing):
 
 
 def test_a_tree_rounds_its_inputs_and_so_does_the_count():
-    domain = Domain([Integer("x", 0, 10**9 - 1), Integer("sex", 0, 1), Integer("y", 0, 9)], sensitive=["sex"])
-    X = np.array([[x, sex, y] for x in (0, 2e8, 3e8, 1e9) for sex in (0, 1) for y in range(5)])
-    model = DecisionTreeClassifier(random_state=0).fit(X, (X[:, 0] > 2.5e8) & (X[:, 1] == 1))
-    around = np.arange(250_000_000 - 100, 250_000_000 + 100)
-    n_above = 10 * (10**9 - around[0] - int((around.astype(np.float32) <= 2.5e8).sum()))
-    assert n_above != 7_500_000_000 - 10  # 2.5e8 and its next eight neighbours are the same to the tree
+    first = 10**9
+    levels = first + np.arange(10**6)
+    domain = Domain([Integer("x", first, int(levels[-1])), Integer("sex", 0, 1), Integer("y", 0, 9)], sensitive=["sex"])
+    some = levels[[0, 204_800, 307_200, -1]]
+    X = np.array([[x, sex, y] for x in some for sex in (0, 1) for y in range(5)], dtype=np.float64)
+    model = DecisionTreeClassifier(random_state=0).fit(X, (X[:, 0] > some[1]) & (X[:, 1] == 1))
+    threshold = model.tree_.threshold[model.tree_.feature == 0]
+    n_above = 10 * int((levels.astype(np.float32) > threshold).sum())
+    assert n_above != 10 * int((levels > threshold).sum())  # its next neighbours are the same to the tree
     solved = solve(model, domain)
     assert solved.hits == 2 * n_above
     assert solved.by_label == {False: [2 * n_above, 0], True: [0, 2 * n_above]}

@@ -192,8 +192,7 @@ BINS = KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
 @pytest.mark.parametrize(
     ("scaler", "columns"), [(BINS, [1]), *((StandardScaler(), columns) for columns in (*NUMBERS, *NAMES))]
 )
-def test_columns_of_a_transformer(scaler, columns, monkeypatch):
-    monkeypatch.setattr(tables, "WIDE", 4)
+def test_columns_of_a_transformer(scaler, columns):
     X, y = training_rows(DOMAIN, 0, n=500)
     prepare = make_column_transformer((scaler, columns), remainder="passthrough")
     rows = X if any(columns is each for each in NAMES) else X.to_numpy(dtype=np.float64)
@@ -221,22 +220,10 @@ PREPARE = {
 
 @pytest.mark.parametrize("prepare", PREPARE.values(), ids=PREPARE)
 @pytest.mark.parametrize("final", [DecisionTreeClassifier(random_state=0), RandomForestClassifier(3, random_state=0)])
-def test_searched_columns_that_fall(prepare, final, monkeypatch):
-    monkeypatch.setattr(tables, "WIDE", 4)
+def test_columns_that_fall(prepare, final):
     X, y = training_rows(SMALL, 0, n=500)
     model = make_pipeline(prepare(), final).fit(X.to_numpy(dtype=np.float64, na_value=np.nan), y)
     assert_counted(solve(model, SMALL), model, SMALL)
-
-
-def test_a_wrong_order_is_found_out_by_random_families(monkeypatch):
-    """Twins differ in the last sixth of the levels of a wide column that falls."""
-    monkeypatch.setattr(tables.Seen, "_rises", lambda self, parameter: True)
-    rows = training_rows(WIDE, 3, n=500)[0].to_numpy(dtype=np.float64)
-    part = ColumnTransformer([("a", StandardScaler(), [0, 1, 2])], transformer_weights={"a": -1.0})
-    y = (rows[:, 1] > 50_000) & (rows[:, 0] == 1)
-    with pytest.warns(HealthWarning, match="not-exact: the model's labels of random inputs are not those that its"):
-        share = estimate(make_pipeline(part, DecisionTreeClassifier()).fit(rows, y), WIDE)
-    assert abs(share.value - 10_000 / 60_001) < 0.01
 
 
 def test_what_is_confirmed_is_said():

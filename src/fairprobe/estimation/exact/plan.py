@@ -41,31 +41,18 @@ class Axis:
     """Number of the parameter's levels in each cell."""
     levels: Codes
     """For each cell, one level of the parameter that belongs to it."""
-    starts: Codes
-    """First level of each run, a range of consecutive levels that belong to one cell."""
     cells: Codes
-    """For each run of levels (see `starts`), the number of the cell that it belongs to."""
-
-    def cell(self, levels: Codes) -> Codes:
-        """Return the number of the cell that holds each of these levels of the parameter."""
-        return self.cells[np.searchsorted(self.starts, levels, side="right") - 1]
+    """For each level of the parameter, the number of the cell that it belongs to."""
 
 
-def make_axis(seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Table) -> tuple[Axis, Mask]:
+def make_axis(parameter: int, nodes: Nodes, tests: Codes, table: Table) -> tuple[Axis, Mask]:
     """Return a parameter's axis (its levels in cells), and a mask by node and cell: True where the test says yes.
 
     `tests` are the nodes that test the parameter.
     """
-    n_levels = seen.domain.parameters[parameter].levels
-    if not seen.is_searchable(parameter):
-        starts, rows = np.arange(n_levels), table.values
-    else:
-        starts = np.unique(np.concatenate([[0, n_levels - 1], _first_no(seen, parameter, nodes, tests)]))
-        starts = starts[starts < n_levels]
-        rows = seen.at(parameter, starts)[:, table.columns]
     # Levels are one cell if in every column the same thresholds lie below them.
-    cells = np.zeros(len(starts), dtype=np.int64)
-    for column, numbers in zip(table.columns, rows.T.astype(np.float64), strict=True):
+    cells = np.zeros(len(table.values), dtype=np.int64)
+    for column, numbers in zip(table.columns, table.values.T.astype(np.float64), strict=True):
         thresholds = np.unique(nodes.threshold[tests][nodes.column[tests] == column])
         rank = np.where(np.isnan(numbers), len(thresholds) + 1, np.searchsorted(thresholds, numbers))
         # Numbered anew for each column, so that the numbers stay as small as there are cells.
@@ -77,28 +64,8 @@ def make_axis(seen: Seen, parameter: int, nodes: Nodes, tests: Codes, table: Tab
             f"{len(tests):,} tests of one parameter and {len(first):,} sets of its levels make "
             f"{shown(len(tests) * len(first))} pairs, over the {shown(MAX_BITS)} allowed"
         )
-    counts = np.zeros(len(first), dtype=np.int64)
-    np.add.at(counts, cells, np.diff(starts, append=n_levels))
-    axis = Axis(parameter, counts, starts[first], starts, cells)
-    return axis, nodes.answers(tests, rows[first], table.columns)
-
-
-def _first_no(seen: Seen, parameter: int, nodes: Nodes, tests: Codes) -> Codes:
-    """Return, for each test (node), the first level of the parameter at which it says no.
-
-    If it says yes at every known level, this is their number. The level is found by bisection, because the tested
-    columns rise with the levels.
-    """
-    kind = seen.domain.parameters[parameter]
-    n_values = kind.levels - kind.missing
-    low, high = np.zeros_like(tests), np.full_like(tests, n_values)
-    while (low < high).any():
-        middle = np.minimum((low + high) // 2, n_values - 1)
-        yes = seen.at(parameter, middle)[np.arange(len(tests)), nodes.column[tests]] <= nodes.threshold[tests]
-        is_open = low < high
-        low = np.where(is_open & yes, middle + 1, low)
-        high = np.where(is_open & ~yes, middle, high)
-    return low
+    axis = Axis(parameter, np.bincount(cells), first, cells)
+    return axis, nodes.answers(tests, table.values[first], table.columns)
 
 
 def packed(answers: Mask, n_words: int) -> Codes:
@@ -170,7 +137,7 @@ class TreePlan:
         """Return, for each input, the cells (as bits) of the smallest box that holds it: one cell on each axis."""
         cells = np.repeat(self.whole, len(codes), axis=0)
         for place, axis in enumerate(self.axes):
-            is_mine = axis.cell(codes[:, axis.parameter])[:, None] == np.arange(len(axis.counts))
+            is_mine = axis.cells[codes[:, axis.parameter]][:, None] == np.arange(len(axis.counts))
             cells[:, place] = packed(is_mine, self.n_words)
         return cells
 
@@ -207,7 +174,7 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
         mine = inner[owner == parameter]
         first, number = _distinct(nodes, mine)
         axis[mine], test[mine] = position, number + sum(map(len, answers))
-        made, yes = make_axis(seen, parameter, nodes, mine[first], tables[parameter])
+        made, yes = make_axis(parameter, nodes, mine[first], tables[parameter])
         axes.append(made)
         answers.append(yes)
     n_words = max((-(-yes.shape[1] // WORD) for yes in answers), default=1)
@@ -224,14 +191,13 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
 def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
     """Return a table for each parameter, and for each of these model columns the parameter it is made of; -1 for none.
 
-    A table holds the numbers that the estimator gets for each level of a parameter, or only for the ends of a wide one.
+    A table holds the numbers that the estimator gets for each level of a parameter.
     """
     wanted = np.zeros(len(seen.base), dtype=bool)
     wanted[columns] = True
     tables, owners = [], np.full(len(seen.base), -1)
     for parameter in range(len(seen.domain.parameters)):
-        # Of a wide parameter its ends are enough to know which columns it changes.
-        table = (seen.outline if seen.is_searchable(parameter) else seen.table)(parameter, wanted)
+        table = seen.table(parameter, wanted)
         owners[table.columns] = parameter
         tables.append(table)
     return tables, owners[columns]
