@@ -127,8 +127,9 @@ def test_a_program_that_dies_is_started_again_and_asked_the_same(program, tmp_pa
 )
 def test_a_program_that_does_not_answer_one_line_a_row(program, text, said):
     begun = time.monotonic()
+    timeout = 0.5 if "within 0.5 s" in said else 60  # a program is slow to start beside a load
     with pytest.raises(ModelError, match=said):  # more rows than a pipe holds
-        program(textwrap.dedent(text), timeout=0.5, retries=1).predict(DOMAIN.sample(9000, seed=0))
+        program(textwrap.dedent(text), timeout=timeout, retries=1).predict(DOMAIN.sample(9000, seed=0))
     assert time.monotonic() - begun < 60
 
 
