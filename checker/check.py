@@ -43,11 +43,7 @@ def check(audit):
     note(f"{rows['n_flipped']:,} rows flip", right and rows["n_flipped"] == len({place for _, place in flips}))
     gaps = [(gap(case["outputs"], question["output"]), case["gap"]) for case in audit["cases"]]
     note(f"gaps of {len(gaps):,} cases", all(same(*each) and each[0] > question["threshold"] for each in gaps))
-    for each in audit["impact"]:
-        rates = [o["favourable"] / o["n"] for o in audit["impact"] if o["sensitive"] == each["sensitive"]]
-        rate = each["favourable"] / each["n"]
-        right = same([rate, rate / max(rates) if max(rates) else None], [each["rate"], each["ratio"]])
-        note(f"impact: {each['value']}", right)
+    importlib.import_module("rates").check_rates(audit, note)
     for each in audit["sensitivity"]:
         right = same(each["value"] or 0.0, each["hits"] / max(1, each["n"]))
         right &= each["outcome"] != "passed" or (each["value"] or 0.0) <= (question["max_share"] or 1.0)

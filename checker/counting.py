@@ -112,13 +112,6 @@ def tables_hold(share, told, found):
     return right
 
 
-def is_matched(audit):
-    """Whether the gate binds the shares by matched twins, which no file shows whole."""
-    return "matched" in (audit["about"]["config"]["gate"] or "").split()
-
-
-def by_matched(told, question, role):
-    """The mildest outcome that a share by matched twins allows, by its interval."""
-    limit, low, high = question["max_share"], told["low"], told["high"]
-    low, high = (told["value"], math.inf) if role == "training" else (low, high)
-    return "violated" if None not in (low, limit) and low > limit else "passed" if high <= limit else "inconclusive"
+def other_gate(audit):
+    """Whether the gate binds matched twins, or the ratio of observed rates; no file shows all that these rest on."""
+    return {"matched", "impact"} & {*(audit["about"]["config"]["gate"] or "").split()}

@@ -25,7 +25,11 @@ def check_question(audit, note):
     limits = config["max_share"] if isinstance(config["max_share"], dict) else {"": config["max_share"]}
     expected = {name: config[name] for name in ("output", "favourable", "confidence", "min_comparable")}
     expected |= {"max_share": limits.get(""), "directions": {name: limits[name] for name in limits if name}}
-    expected |= {"gate": config["gate"] or population, "threshold": float(config["threshold"] or 0)}
+    expected |= {
+        "gate": config["gate"] or population,
+        "min_ratio": config["min_ratio"],
+        "threshold": float(config["threshold"] or 0),
+    }
     others = {name for name, value in expected.items() if not same(question[name], value)}
     told = {each["name"]: each for each in domain["parameters"] if each["is_sensitive"]}
     others |= {name for name in {*told} | {*question["sensitive"]} if not are_told(question["sensitive"], told, name)}
@@ -68,11 +72,10 @@ def bound_shares(audit, note):
     """The shares that the limit must bind; each of them must be there, at the confidence split over them."""
     question, verdict, domain = audit["question"], audit["verdict"], audit["domain"]
     config, population = audit["about"]["config"], population_of(audit)
-    if counting.is_matched(audit):
+    if counting.other_gate(audit):
         bound = [f"matched/{each['attribute']}" for each in audit["matched"]]
-        note(
-            "the limit binds the shares by matched twins", [bound, "rows"] == [verdict["bound"], verdict["population"]]
-        )
+        bound = [f"impact/{name}" for name in question["sensitive"]] if question["min_ratio"] is not None else bound
+        note("the limit binds what the gate names", [bound, "rows"] == [verdict["bound"], verdict["population"]])
         return []
     sides = ["linked", "plain"] if domain["links"] else ["plain"]
     if domain["links"] and (config["linked"] is not None or {*question["sensitive"]} <= {*domain["hidden"]}):
@@ -119,12 +122,10 @@ def check_verdict(audit, main, founds, can, note):
     alone, condition = {}, None
     if not audit["shares"]:
         outcomes = ["inconclusive"]
-    elif counting.is_matched(audit) and question["max_share"] is not None:
+    elif counting.other_gate(audit) and (question["max_share"], question["min_ratio"]) != (None, None):
         alone, outcomes = verdict["outcomes"], [None]
-        for told in audit["matched"]:
-            at_best = counting.by_matched(told, question, audit["about"]["data"]["role"])
-            said = alone[f"matched/{told['attribute']}"]
-            note(f"matched twins: {said}", said in ("inconclusive", at_best), at_best)
+        for name, at_best in importlib.import_module("rates").at_best(audit).items():
+            note(f"{name}: {alone[name]}", alone[name] in ("inconclusive", at_best), at_best)
     elif question["directions"]:
         outcomes = check_directions(audit, main, founds, note)
     elif question["max_share"] is None:

@@ -140,6 +140,8 @@ MADE = {
 """Those whose verdict a file shows."""
 
 OPEN = {
+    "impact": (model, {"gate": "impact", "favourable": "yes", "min_ratio": 0.3, **HELD}),
+    "impact of training rows": (coded, {"gate": "impact", "favourable": 1, "domain": numbers, "rows_are": "training"}),
     "exact": (model, {"max_share": 0.5, "gate": "domain", "populations": ["domain"], **HELD}),
     "proba sides": (
         Odds,

@@ -63,6 +63,31 @@ def test_a_whole_audit_is_right(run, name):
     assert "WRONG" not in out
 
 
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [
+        ("impact", "favourable", 1),
+        ("impact", "n", 29),
+        ("ratios", "ratio", 0.99),
+        ("ratios", "low", 0.9),
+        ("ratios", "confidence", 0.9),
+        ("question", "min_ratio", 0.1),
+    ],
+)
+def test_what_a_ratio_of_rates_rests_on_is_not_changed_unseen(run, section, field, value):
+    audit = made("impact")
+    (audit[section] if section == "question" else audit[section][0])[field] = value
+    assert run(renewed(audit))[0] == 1
+
+
+def test_an_outcome_that_the_interval_of_the_ratio_does_not_allow_is_refused(run):
+    audit = made("impact")
+    assert audit["verdict"]["outcome"] == "passed"
+    assert audit["ratios"][0]["low"] >= 0.3
+    code, out = run(renewed(concluded(audit, "violated")))
+    assert code == 1, out
+
+
 # One field at a time
 
 FREE = {"sentence", "detail", "details", "n_queries", "seed", "worse_off", "outcomes", "history", "why", "message"}

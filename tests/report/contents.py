@@ -109,7 +109,7 @@ def bare() -> dict[str, Any]:
     """As little as an audit can have."""
     made = content(0, 0, outcome="inconclusive")
     made |= {"why": None, "proxies": None, "retraining": None, "plots": {}, "shares": made["shares"][:1]}
-    made |= {name: [] for name in ("impact", "matched", "sensitivity", "limitations", "health", "sampling")}
+    made |= {name: [] for name in ("impact", "ratios", "matched", "sensitivity", "limitations", "health", "sampling")}
     made["rows"] = {"n_flipped": 0, "n_relabelled": None, "flips": []}
     made["about"] |= {
         "attempts": [],
@@ -120,7 +120,7 @@ def bare() -> dict[str, Any]:
         "interrupted": "search",
         "model": {"name": "m", "kind": "function", "hash": None, "hash_of": ""},
     }
-    made["question"] |= {"max_share": None, "favourable": None, "directions": {}}
+    made["question"] |= {"max_share": None, "min_ratio": None, "favourable": None, "directions": {}}
     return sealed(made)
 
 

@@ -25,7 +25,7 @@ from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import favourable_in
 from fairprobe.estimation.populations import as_taken
-from fairprobe.estimation.verdict import MIN_COMPARABLE, Gate
+from fairprobe.estimation.verdict import IMPACT, MIN_COMPARABLE, Gate
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
 from fairprobe.progress import Progress
@@ -55,6 +55,7 @@ def audit(
     domain: Domain | None = None,
     max_share: float | Mapping[str, float] | None = None,
     gate: str | None = None,
+    min_ratio: float | None = None,
     favourable: Outcome | None = None,
     rows_are: str | None = None,
     keep: Sequence[Column] | None = None,
@@ -102,7 +103,9 @@ def audit(
         max_share: the largest share allowed. Or limits by who is worse off, as ``{"sex=Female": 0.01}``, with
             `favourable`.
         gate: the population that the limit is about, by default the rows; "plain" or "linked" names one share of it.
-            "matched" names the share by matched twins, and needs `keep`.
+            "matched" names the share by matched twins, and needs `keep`. "impact" names the ratio of the observed
+            rates of the favourable label: the lowest rate of a group divided by the highest.
+        min_ratio: with the gate "impact", the smallest ratio allowed, 0.8 by default.
         favourable: the good outcome, to say who is worse off: a label or class that the model gives, or "highest" or
             "lowest".
         rows_are: "held-out", "training" or "unknown", the default: what the rows are to the model. See `estimate`.
@@ -192,6 +195,9 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
     check_names("max_share", settings.directions, known, rule)
     asked = settings.some("output", "threshold", "batch")
     run.favourable = favourable_in(settings.favourable, model, domain, run.rows, **asked)
+    is_label = run.favourable is not None and run.favourable.is_label
+    if Gate.of(settings.gate).twins == IMPACT and not is_label:
+        raise SettingError.about("favourable", f"must be a label for gate='impact', got {settings.favourable!r}")
     choose_populations(run)
     return run
 

@@ -22,6 +22,8 @@ from fairprobe.domain import Domain
 from fairprobe.domain.values import are_same, is_missing
 from fairprobe.estimation import Share
 from fairprobe.estimation.drawing import convergence, has_history
+from fairprobe.estimation.group_rates import GroupRates
+from fairprobe.estimation.matched_result import records
 from fairprobe.explanation import Explanation
 from fairprobe.oracle import checked_threshold
 from fairprobe.report.content import PLOTS
@@ -69,7 +71,8 @@ def content_of(run: AuditState) -> dict[str, Any]:
         "rows": rows(run),
         "certificate": certificate(run),
         "matched": [each.jsonable() for each in run.matched],
-        "impact": run.impact,
+        "impact": [row for each in run.impact for row in impact_rows(each)],
+        "ratios": [each.jsonable() for each in run.impact],
         "cases": cases(run),
         "search": _told(run.found),
         "why": _why(run),
@@ -115,6 +118,7 @@ def _question(run: AuditState, population: str) -> dict[str, Any]:
         "sensitive": {each.name: list(each.decode(np.arange(each.levels))) for each in sensitive},
         "threshold": checked_threshold(settings.threshold, settings.output),
         "max_share": settings.limit,
+        "min_ratio": settings.min_ratio,
         "gate": settings.gate or population,
     }
 
@@ -211,6 +215,13 @@ def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
     if is_main and share.record.rows is not None:
         return {"kind": "rows", "certificate": share.compared}
     return {"kind": "bits", "n": len(mask), "hits": base64.b64encode(np.packbits(mask).tobytes()).decode()}
+
+
+def impact_rows(found: GroupRates) -> list[dict[str, Any]]:
+    """Return a dict for each group: its observed rate, and the part that this is of the highest rate of all groups."""
+    best = found.table["rate"].max()
+    rows = ({"sensitive": found.attribute, "value": row.pop("group"), **row} for row in records(found.table))
+    return [{**row, "ratio": row["rate"] / best if best else None} for row in rows]
 
 
 def certificate(run: AuditState) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from fairprobe.errors import SettingError
 from fairprobe.estimation import Matched, Outcome, Share, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
 from fairprobe.estimation.favourable import Favourable
+from fairprobe.estimation.group_rates import GroupRates
 from fairprobe.estimation.share import as_number
 from fairprobe.estimation.verdict import (
     EXIT_CODES,
-    MATCHED,
     SEVERITY,
     UNTRAINED,
+    WITHIN,
     Gate,
     condition_of,
     fitted,
     held_against,
-    matched_against,
     qualified,
 )
 from fairprobe.wording import POPULATIONS, TWINS, between, percent
@@ -111,16 +111,11 @@ def id_of(share: Share) -> str:
     return f"{share.population}/{share.compared}/{' x '.join(share.sensitive)}"
 
 
-def judged(
-    shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None, matched: Sequence[Matched] = ()
-) -> Judged:
+def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None) -> Judged:
     """Return the verdict on the shares, by population, under the limits in the settings.
 
-    `good` is the favourable outcome, which limits by who is worse off need. `matched` are the shares by matched twins,
-    which the gate "matched" binds.
+    `good` is the favourable outcome, which limits by who is worse off need.
     """
-    if Gate.of(settings.gate).twins == MATCHED:
-        return _judged_by_matched(matched, settings)
     if not shares:
         return Judged(Outcome.INCONCLUSIVE, "inconclusive: no share was measured", settings.gate or "rows")
     # Without a limit for all directions, the verdict on any limit still tells which share it would be about.
@@ -141,24 +136,25 @@ def judged(
     return Judged(said.outcome, said.sentence, *about, outcomes=alone, condition=said.condition, details=said.details)
 
 
-def _judged_by_matched(matched: Sequence[Matched], settings: AuditSettings) -> Judged:
-    """Return the verdict on the shares by matched twins; without any, the model takes every sensitive parameter."""
-    if not matched:
-        return Judged(Outcome.INCONCLUSIVE, "inconclusive: no share by matched twins was measured", "rows")
-    limit = 0.0 if settings.limit is None else settings.limit
-    outcomes = {f"matched/{each.attribute}": matched_against(each, limit, settings.min_comparable) for each in matched}
-    details = tuple(said for each in matched for said in (each.sentence(limit), each.keep_words))
-    bound = tuple(outcomes)
-    if settings.limit is None:
+def judged_by(found: Sequence[Matched] | Sequence[GroupRates], settings: AuditSettings) -> Judged:
+    """Return the verdict on the shares by matched twins or on the ratios of observed rates, one for each parameter."""
+    if not found:
+        return Judged(Outcome.INCONCLUSIVE, "inconclusive: what the gate names was not measured", "rows")
+    bound = tuple(f"{Gate.of(settings.gate).twins}/{each.attribute}" for each in found)
+    shown = settings.limit if settings.min_ratio is None else settings.min_ratio
+    limit = shown if settings.min_ratio is None else 1 - settings.min_ratio
+    details = tuple(said for each in found for said in each.sentences(shown))
+    if limit is None:
         return Judged("no-limit", "no limit was given: matched twins have no verdict", "rows", bound, details=details)
-    worst = max(range(len(matched)), key=lambda place: SEVERITY.index(outcomes[bound[place]][0]))
-    outcome, why = outcomes[bound[worst]]
-    each, is_open = matched[worst], outcome == Outcome.PASSED and settings.rows_are == "unknown"
-    condition = UNTRAINED if is_open else None
-    change = f"{percent(each.value, limit)} of the people change outcome as matched twins of the other {each.attribute}"
-    said = f"{', '.join(filter(None, [str(outcome), condition]))}: {why or f'{change}; the limit is {percent(limit)}'}"
-    alone = {name: told for name, (told, _) in outcomes.items()}
-    return Judged(outcome, said, "rows", bound, outcomes=alone, condition=condition, details=details)
+    told = [held_against(each, limit, settings.min_comparable) for each in found]
+    worst = max(range(len(found)), key=lambda place: SEVERITY.index(told[place][0]))
+    (outcome, why), clause = told[worst], found[worst].clause(shown)
+    condition = UNTRAINED if outcome == Outcome.PASSED and settings.rows_are == "unknown" else None
+    end = f"; the limit of {percent(shown)} {WITHIN}" if why == WITHIN else f"; the limit is {percent(shown)}"
+    said = why if why and why != WITHIN else f"{clause}{end}"
+    sentence = f"{', '.join(filter(None, [str(outcome), condition]))}: {said}"
+    outcomes = {name: alone for name, (alone, _) in zip(bound, told, strict=True)}
+    return Judged(outcome, sentence, "rows", bound, outcomes=outcomes, condition=condition, details=details)
 
 
 def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> tuple[Direction, ...]:

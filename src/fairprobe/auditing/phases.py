@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,21 @@ from fairprobe.auditing.gating import at_confidence, judged
 from fairprobe.auditing.state import AuditState
 from fairprobe.domain import Domain
 from fairprobe.domain.constraints import rule_words
+from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError, FairprobeError, ModelError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
 from fairprobe.estimation.bounds.intervals import split_confidence
+from fairprobe.estimation.favourable import in_order
+from fairprobe.estimation.group_rates import FEWEST, group_rates
 from fairprobe.estimation.matched import matched_share
 from fairprobe.estimation.populations import known_rows
 from fairprobe.estimation.share import as_number
-from fairprobe.estimation.verdict import MATCHED, UNBOUND, Gate
+from fairprobe.estimation.verdict import IMPACT, UNBOUND, Gate
 from fairprobe.explanation import explain
 from fairprobe.model.asking import Asker
 from fairprobe.searching import search
 from fairprobe.searching.limits import StopReason
-from fairprobe.wording import percent
+from fairprobe.wording import listed, percent
 
 MOST_SETS = 3
 """Largest number of sensitive parameters with which a share is measured for every set of them; chosen.
@@ -69,7 +73,7 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
     asked |= {
         "sets": None if len(names) <= MOST_SETS else [*([each] for each in names), names],
         "linked": settings.linked if asked["domain"].links else None,
-        "gate": settings.gate if is_bound and Gate.of(settings.gate).twins != MATCHED else UNBOUND,
+        "gate": settings.gate if is_bound and Gate.of(settings.gate).is_of_twins else UNBOUND,
         "width": None if is_bound else settings.width,
     }
     told: dict[str, Any] = {"favourable": run.favourable, "progress": run.under_way(name)}
@@ -114,21 +118,31 @@ def measure_matched(run: AuditState) -> None:
 
 
 def measure_impact(run: AuditState) -> None:
-    """Measure the fraction of real rows, unchanged, that get the favourable label, by value of sensitive parameters."""
-    if run.favourable is None or not run.favourable.is_label:
-        return
-    import pandas as pd
+    """Measure how often the rows, unchanged, get the favourable label, by value of each sensitive parameter.
 
-    asker = Asker(run.model, run.domain, output="label", batch=run.settings.batch)
+    Where the verdict is about the ratio of these rates, the error of intervals is split over the parameters.
+    """
+    settings, good, names = run.settings, run.favourable, run.domain.sensitive
+    if good is None or not good.is_label:
+        return
     rows, _ = known_rows(run.domain.rows(run.rows))  # as for shares: rows of an unknown value are not asked about
-    good = np.asarray(asker.ask_frame(rows) == run.favourable.word)
+    asker = Asker(run.model, run.domain, output="label", batch=settings.batch)
+    gets = np.asarray(asker.ask_frame(rows) == good.word)
     run.sampling.append(("impact", "rows as they are", "all rows given", len(rows), len(rows)))
-    for name in run.domain.sensitive:
-        rates = pd.Series(good).groupby(rows[name].astype(object).to_numpy()).agg(["size", "sum", "mean"])
-        best = rates["mean"].max()
-        for value, n, favourable, rate in rates.itertuples():
-            told = {"sensitive": name, "value": value, "n": n, "favourable": favourable}
-            run.impact.append({**told, "rate": rate, "ratio": rate / best if best else None})
+    is_bound = Gate.of(settings.gate).twins == IMPACT
+    confidence = split_confidence(settings.confidence, len(names) if is_bound else 1)
+    unsteady = next((each for share in run.main.values() if (each := share.unsteady)), None)
+    for name in names:
+        values = [plain(each) for each in rows[name].astype(object)]
+        groups = in_order(values)
+        own = np.array([*map({each: place for place, each in enumerate(groups)}.get, values)])
+        is_count = settings.rows_are == "training"
+        found = group_rates(name, own, groups, gets, good.word, confidence, is_count=is_count)
+        run.impact.append(replace(found, unsteady=unsteady))
+        if found.small:
+            text = f"{name}: a group with fewer than {FEWEST} rows is not compared: {listed(found.small)}"
+            run.remark("small-group", text, "impact")
+        run.tell(f"impact: {found.sentences()[0]}", is_over=True)
 
 
 def _nothing_differs(domain: Domain) -> bool:
@@ -180,7 +194,7 @@ def measure_sensitivity(run: AuditState) -> None:
     The population is the one that the limit binds. Each change adds a row to `run.sensitivity`.
     """
     settings = run.settings
-    if Gate.of(settings.gate).twins == MATCHED:
+    if not Gate.of(settings.gate).is_of_twins:
         return  # what is changed here is not what the verdict rests on
     population = run.judged.population
     share = run.main[population]

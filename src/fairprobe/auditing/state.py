@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import filled
-from fairprobe.auditing.gating import Judged, judged
+from fairprobe.auditing.gating import Judged, judged, judged_by
 from fairprobe.checks import checked_count, checked_fraction, checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
@@ -21,8 +21,9 @@ from fairprobe.estimation import Matched, Proxies, Share
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_share
 from fairprobe.estimation.counts import Record, RowAnswers
 from fairprobe.estimation.favourable import Favourable
+from fairprobe.estimation.group_rates import GroupRates
 from fairprobe.estimation.share import checked_role
-from fairprobe.estimation.verdict import MATCHED, Gate
+from fairprobe.estimation.verdict import IMPACT, MATCHED, Gate
 from fairprobe.explanation import Explanation
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
@@ -51,6 +52,10 @@ COUNTS["report_cases"] = 0
 """Smallest value of each setting that is a whole number, by name."""
 
 
+MIN_RATIO = 0.8
+"""Default of `min_ratio` for the gate "impact": the four-fifths rule of the US guidelines on selection."""
+
+
 class AuditSettings(SimpleNamespace):
     """The checked arguments of `audit` as attributes, with defaults for those that were not given."""
 
@@ -59,8 +64,11 @@ class AuditSettings(SimpleNamespace):
 
         every = filled(audit, given)
         every["rows_are"], every["seed"] = checked_role(every["rows_are"]), checked_seed(every["seed"])
+        gate = Gate.of(every["gate"])
+        if gate.twins == IMPACT and every["min_ratio"] is None:
+            every["min_ratio"] = MIN_RATIO
         super().__init__(**every)
-        self._check()
+        self._check(gate)
 
     def but(self, **changes: Any) -> AuditSettings:
         """Return a copy of the settings with some of them changed."""
@@ -70,7 +78,7 @@ class AuditSettings(SimpleNamespace):
         """Return the values of the named settings as a dict."""
         return {name: getattr(self, name) for name in names}
 
-    def _check(self) -> None:
+    def _check(self, gate: Gate) -> None:
         checked_id(self.model_id, self.store or self.folder or "")
         checked_confidence(self.confidence)
         checked_share("min_comparable", self.min_comparable)
@@ -86,16 +94,29 @@ class AuditSettings(SimpleNamespace):
         check_names("populations", self.populations or (), POPULATIONS, "must be some")
         for limit in self.directions.values() if self.limit is None else [self.limit]:
             checked_fraction("max_share", limit, from_zero=True)
-        gate = Gate.of(self.gate)
         if self.directions and self.favourable is None:
             rule = "by who is worse off needs the good outcome: say favourable= as well, got none"
             raise SettingError.about("max_share", rule)
         if self.directions and gate.population not in (None, "rows"):
             raise SettingError.about("gate", f"must be about rows where limits are by direction, got {self.gate!r}")
+        self._check_impact(gate)
         if gate.twins == MATCHED and (self.keep is None or self.directions or gate.population not in (None, "rows")):
             rule = "'matched' binds one limit on rows, and needs keep: the columns that stay decide the answer"
             raise SettingError.about("gate", f"{rule}; got gate={self.gate!r} and keep={self.keep!r}")
         checked_threshold(self.threshold, self.output)
+
+    def _check_impact(self, gate: Gate) -> None:
+        if gate.twins != IMPACT:
+            if self.min_ratio is not None:
+                raise SettingError.about("min_ratio", f"goes with gate='impact', got gate={self.gate!r}")
+            return
+        checked_share("min_ratio", self.min_ratio)
+        if self.max_share is not None:
+            rule = "limits shares, where gate='impact' limits the ratio of rates by min_ratio: leave it out"
+            raise SettingError.about("max_share", f"{rule}; got {self.max_share!r}")
+        if self.favourable is None or gate.population not in (None, "rows"):
+            rule = "'impact' is about rows, and needs the good outcome: say favourable="
+            raise SettingError.about("gate", f"{rule}; got gate={self.gate!r} and favourable={self.favourable!r}")
 
     @property
     def directions(self) -> dict[str, float]:
@@ -240,7 +261,8 @@ class AuditState:
     """Shares by population, one for each set of sensitive parameters; the last is for all of them together."""
     n_relabelled: int | None = None
     """Number of rows whose label changes, if scores or probabilities are compared; None if not known."""
-    impact: list[dict[str, Any]] = field(default_factory=list)
+    impact: list[GroupRates] = field(default_factory=list)
+    """Observed rates of the favourable label by group, for each sensitive parameter."""
     matched: list[Matched] = field(default_factory=list)
     """Shares by matched twins, one for each sensitive parameter that the model does not take."""
     found: Found | None = None
@@ -286,7 +308,10 @@ class AuditState:
     @property
     def judged(self) -> Judged:
         """The verdict on the shares that are measured so far."""
-        return judged(self.main, self.settings, self.favourable, self.matched)
+        twins = Gate.of(self.settings.gate).twins
+        if twins in (MATCHED, IMPACT):
+            return judged_by(self.matched if twins == MATCHED else self.impact, self.settings)
+        return judged(self.main, self.settings, self.favourable)
 
     @property
     def attempt(self) -> dict[str, Any]:

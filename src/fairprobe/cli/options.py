@@ -30,7 +30,7 @@ PANELS = {
         "accept confidence controls exact_limit max_accuracy_loss method n_experiments n_report n_samples n_select "
         "prove_accuracy width"
     ),
-    "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)": "gate max_share min_comparable",
+    "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)": "gate max_share min_comparable min_ratio",
     "What is told": "date mask name report_cases selfcheck show_rows title",
     RESULTS: "dry_run favourable html json model_id out overwrite plot plots store",
 }

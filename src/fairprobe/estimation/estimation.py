@@ -25,7 +25,7 @@ from fairprobe.estimation.matched import matched_share
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.share import Share, checked_role
 from fairprobe.estimation.survey import warn_of
-from fairprobe.estimation.verdict import MATCHED, Gate
+from fairprobe.estimation.verdict import Gate
 from fairprobe.model import Model
 from fairprobe.progress import Progress
 
@@ -61,8 +61,8 @@ class Settings(SimpleNamespace):
     def __init__(self, **given: Any) -> None:
         every = filled(estimate, given, but=["population"])
         super().__init__(**{**every, "rows_are": checked_role(every["rows_are"])})
-        if Gate.of(self.gate).twins == MATCHED:
-            raise SettingError.about("gate", f"may be {MATCHED!r} in an audit alone, got {self.gate!r}")
+        if not Gate.of(self.gate).is_of_twins:
+            raise SettingError.about("gate", f"may be so in an audit alone, got {self.gate!r}")
         if self.keep is not None and not self.matched:
             raise SettingError.about("keep", f"goes with matched=True, got {self.keep!r} alone")
         checked_confidence(self.confidence)

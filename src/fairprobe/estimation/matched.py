@@ -23,6 +23,7 @@ from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.bounds.intervals import checked_confidence, split_confidence
 from fairprobe.estimation.favourable import classes_of, in_order, read_favourable
+from fairprobe.estimation.group_rates import FEWEST, group_rates
 from fairprobe.estimation.matched_result import Matched, Pair
 from fairprobe.estimation.matching import Column, Transport
 from fairprobe.estimation.populations import FEW, as_taken
@@ -45,9 +46,6 @@ N_PLACEBOS = 3
 
 LISTED_FROM = 0.9
 """Smallest flip probability with which a person is listed; from the design."""
-
-FEWEST = 30
-"""Smallest number of rows of a group that is compared; from the design."""
 
 MOST_GROUPS = 10
 """Largest number of groups of which all pairs are compared; chosen, as each pair takes its own queries."""
@@ -142,7 +140,11 @@ def matched_share(
         for place, codes in enumerate(chosen)
     ]
     first, *others = sorted(pairs, key=lambda pair: math.inf if math.isnan(pair.value) else -pair.value)
-    rates, ratio = _rates(people, asked, confidence)
+    observed = None
+    if asked.outcome is not None:
+        weights, gets = people.weights if people.is_weighted else None, asked.gets(asked.outputs).astype(bool)
+        beside: dict[str, Any] = {"weights": weights, "units": people.units, "is_count": role == "training"}
+        observed = group_rates(attribute, people.own, people.names, gets, asked.outcome, confidence, **beside)
     health = [*_doubts_of_rows(people, asked, keep), *(remark for pair in pairs for remark in pair.health)]
     return Matched(
         attribute=attribute,
@@ -154,9 +156,7 @@ def matched_share(
         pairs=(first, *others),
         keep=tuple(kept),
         keep_given=keep is not None,
-        rates=rates,
-        ratio=ratio,
-        outcome=asked.outcome,
+        observed=observed,
         people=rows.frame[first.flips >= LISTED_FROM],
         flips=pd.Series(first.flips, index=rows.index, name="flip_probability"),
         confidence=confidence,
@@ -498,32 +498,6 @@ class _Comparison:
                     f"{percent(part)} of {both} have a value of {column.name} that the other group never has, and "
                     "their twins keep it: such people do not occur in the rows",
                 )
-
-
-def _rates(people: _People, asked: _Asked, confidence: float) -> tuple[pd.DataFrame, tuple[float, ...]]:
-    """Return the table of observed rates by group, and the ratio of the lowest to the highest rate with its interval.
-
-    The interval's ends are ratios of ends of the rates' intervals. The ratio is NaN if the highest rate may be 0.
-    """
-    import pandas as pd
-
-    codes, rows = np.flatnonzero(people.counts), []
-    for code in codes:
-        which = people.own == code
-        figures: tuple[float, ...] = (math.nan,) * 3
-        if asked.outcome is not None:
-            weights = people.weights[which] if people.is_weighted else None
-            units = None if people.units is None else people.units[which]
-            gets = asked.gets(asked.outputs[which]).astype(bool)
-            found = clustered(gets, weights, units, split_confidence(confidence, len(codes)))
-            figures = found.share, *found.two_sided
-        rows.append((people.names[code], int(people.counts[code]), *figures, code in people.compared))
-    table = pd.DataFrame(rows, columns=["group", "n", "rate", "low", "high", "compared"])
-    ranked = table[table["compared"]].sort_values("rate", kind="stable")
-    least, most = ranked.iloc[0], ranked.iloc[-1]
-    if not most["low"] > 0:
-        return table, (math.nan,) * 3
-    return table, tuple(float(least[a] / most[b]) for a, b in (("rate", "rate"), ("low", "high"), ("high", "low")))
 
 
 def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) -> Iterator[Remark]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.arrays import Floats
 from fairprobe.blocks import Block, Column, Remark, Result, Sentence, Table
 from fairprobe.domain.values import plain
+from fairprobe.estimation.group_rates import GroupRates
 from fairprobe.estimation.share import UNSTEADY, as_number
 from fairprobe.wording import between, counted, figure, listed, magnitude, percent, value
 
@@ -60,7 +61,7 @@ class Pair:
     def jsonable(self) -> dict[str, Any]:
         """Return the figures as a dict for JSON."""
         numbers = {name: as_number(getattr(self, name)) for name in FIGURES}
-        more = {"told": list(self.told), "columns": _records(self.columns)}
+        more = {"told": list(self.told), "columns": records(self.columns)}
         return {"groups": list(self.groups), **numbers, "n": self.n, "worse_off": self.worse_off, **more}
 
 
@@ -85,13 +86,8 @@ class Matched(Result):
     """Columns that stay unchanged in twins."""
     keep_given: bool
     """True if the user said which columns stay."""
-    rates: pd.DataFrame
-    """One row for each group: number of rows, rate of `outcome` that the model gives, and its interval; the intervals
-    of all groups hold together. `compared` is False for a group with too few rows."""
-    ratio: tuple[float, ...]
-    """Lowest rate of a compared group divided by the highest, and the ends of its interval; NaN if all may be 0."""
-    outcome: Any
-    """The outcome whose rates are shown: the favourable one, or else the last class; None for numeric outputs."""
+    observed: GroupRates | None
+    """Observed rates by group, of the favourable outcome or else of the last class; None for numeric outputs."""
     people: pd.DataFrame
     """The rows of people with a flip probability of at least 90% in the first pair, with their index."""
     flips: pd.Series
@@ -117,6 +113,22 @@ class Matched(Result):
         """The smallest part of the people of a pair who have an allowed twin."""
         return min(pair.comparable for pair in self.pairs)
 
+    has_case = False
+    """False: what happens to a drawn twin is no confirmed case."""
+    whole = "the people"
+
+    @property
+    def refusal(self) -> str | None:
+        """The reason why the question was refused, in words; None if it was answered."""
+        said = f"matched twins of the other {self.attribute} say nothing here: see the remark no-edge"
+        return said if math.isnan(self.value) else None
+
+    @property
+    def weakness(self) -> str | None:
+        """The reason why the share cannot show that a limit is kept, in words; None if it can."""
+        few = "too few rows to learn matched twins, so they cannot show that a limit is kept"
+        return few if self.has("weak-tests") or self.has("small-group") else None
+
     @property
     def unsteady(self) -> str | None:
         """The reason why the model's answers are unreliable, in words; None if no health check says so."""
@@ -125,6 +137,21 @@ class Matched(Result):
     def has(self, check: str) -> bool:
         """Return True if a health check of this name has a remark."""
         return check in dict(self.health)
+
+    @property
+    def hits(self) -> int:
+        """The number of people with a flip probability of at least 90% in the first pair."""
+        return len(self.people)
+
+    @property
+    def rates(self) -> pd.DataFrame | None:
+        """The table of the observed rates by group; None for numeric outputs."""
+        return None if self.observed is None else self.observed.table
+
+    @property
+    def ratio(self) -> tuple[float, float, float]:
+        """The lowest observed rate of a compared group divided by the highest, and the ends of its interval."""
+        return (math.nan,) * 3 if self.observed is None else self.observed.ratio
 
     @property
     def keep_words(self) -> str:
@@ -147,6 +174,16 @@ class Matched(Result):
             said += f" {value(self.worse_off)} is worse off in {percent(self.pairs[0].worse)} of these cases."
         return f"{said} This is an association, not a cause."
 
+    def clause(self, limit: float | None = None) -> str:
+        """Return the share in words, without its interval; `limit` gives it enough digits to differ from a limit."""
+        return (
+            f"{percent(self.value, limit)} of the people change outcome as matched twins of the other {self.attribute}"
+        )
+
+    def sentences(self, limit: float | None = None) -> list[str]:
+        """Return the share with its interval, and the columns that stay, as sentences."""
+        return [self.sentence(limit), self.keep_words]
+
     def blocks(self) -> list[Block]:
         """Return the result as blocks: the share, what stays, the pairs, the observed rates, the columns, remarks."""
         return [*matched_blocks(self.jsonable()), *self.health]
@@ -154,13 +191,14 @@ class Matched(Result):
     def jsonable(self) -> dict[str, Any]:
         """Return the figures as a dict for JSON."""
         return {
-            **{name: each for name, each in vars(self).items() if name not in ("people", "flips")},
+            **{name: each for name, each in vars(self).items() if name not in ("people", "flips", "observed")},
             **{name: as_number(getattr(self, name)) for name in ("value", "low", "high")},
             "keep": list(self.keep),
             "pairs": [pair.jsonable() for pair in self.pairs],
-            "rates": _records(self.rates),
+            "rates": [] if self.rates is None else records(self.rates),
             "ratio": [as_number(each) for each in self.ratio],
-            "n_people": len(self.people),
+            "outcome": None if self.observed is None else self.observed.outcome,
+            "n_people": self.hits,
             "sentence": self.sentence(),
             "keep_words": self.keep_words,
             "health": [remark.jsonable() for remark in self.health],
@@ -201,7 +239,8 @@ def matched_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
     yield Table.of_records(told["pairs"][0]["columns"], moves, "How columns move")
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as dicts for JSON, with None in place of NaN."""
     return [
         {key: as_number(cell) if isinstance(cell, float) else plain(cell) for key, cell in row.items()}
         for row in table.to_dict("records")

@@ -155,6 +155,32 @@ class Share(Result):
         """True for rows that the model was trained on: they represent nobody else, so the share is only a count."""
         return self.population == "rows" and self.rows_are == "training"
 
+    @property
+    def has_case(self) -> bool:
+        """True if there is a hit, which the model confirmed."""
+        return self.hits > 0
+
+    @property
+    def whole(self) -> str:
+        """Words for the population, with a hint that rows with weights are compared by weight."""
+        return f"{POPULATIONS[self.population]}{'' if self.weight_compared is None else ', by weight,'}"
+
+    @property
+    def refusal(self) -> str | None:
+        """The reason why the share answers nothing, in words: the model does not take the sensitive parameters.
+
+        None if anything could be compared or a parameter is taken.
+        """
+        if self.n or self.linked or not {*self.hidden} >= {*self.sensitive}:
+            return None
+        return f"the model does not take {' and '.join(self.sensitive)}, so twins are the same to it: ask matched twins"
+
+    @property
+    def weakness(self) -> str | None:
+        """The reason why the rows cannot show that a limit is kept, in words; None if they can."""
+        few = "the rows are in too few groups, or a few rows weigh most, to show that a limit is kept"
+        return few if self.has("few-groups") else None
+
     def has(self, check: str) -> bool:
         """Return True if a health check of this name has a remark."""
         return check in dict(self.health)

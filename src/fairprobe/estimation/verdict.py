@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from fairprobe.blocks import Block, Items, Result, Sentence, Table
 from fairprobe.checks import checked_fraction, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
-from fairprobe.estimation.matched_result import Matched
 from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, capital, closed, percent
 
@@ -22,8 +21,9 @@ GATES = ("rows", "domain", "valid", "density")
 TWINS = ("linked", "plain")
 """Kinds of twins that a gate may name: "linked" ones also differ in linked columns, "plain" ones do not."""
 
-MATCHED = "matched"
-"""Gate of an audit that says that the limit applies to the share by matched twins."""
+MATCHED, IMPACT = "matched", "impact"
+"""Gates of an audit that say that the limit applies to the share by matched twins, or to the ratio of observed
+rates."""
 
 UNBOUND = "none"
 """Value of `gate` that says that no limit applies to any share, so that the error of intervals is not split."""
@@ -36,8 +36,8 @@ class Gate:
     population: str | None = None
     """Name of the population that the limit applies to; None for the first of `GATES` that was measured."""
     twins: str | None = None
-    """Kind of twins, "linked", "plain" or "matched", whose share the limit applies to; None for linked and plain ones,
-    if there are both."""
+    """Kind of twins, "linked" or "plain", whose share the limit applies to, or else "matched" or "impact"; None for
+    linked and plain ones, if there are both."""
     is_unbound: bool = False
     """True if no limit applies to any share."""
 
@@ -49,8 +49,8 @@ class Gate:
         (Gate(population='rows', twins='plain', is_unbound=False), Gate(population=None, twins=None, is_unbound=False))
         """
         words = (text or "").replace(",", " ").split()
-        known = (*GATES, *TWINS, MATCHED, UNBOUND)
-        named, twins = ([word for word in words if word in some] for some in (GATES, (*TWINS, MATCHED)))
+        known = (*GATES, *TWINS, MATCHED, IMPACT, UNBOUND)
+        named, twins = ([word for word in words if word in some] for some in (GATES, (*TWINS, MATCHED, IMPACT)))
         unknown = [word for word in words if word not in known]
         if unknown or len(named) > 1 or len(twins) > 1:
             raise SettingError.about(
@@ -59,6 +59,11 @@ class Gate:
                 f"got {text!r}{nearest(unknown[0] if unknown else text, known)}",
             )
         return cls(next(iter(named), None), next(iter(twins), None), UNBOUND in words)
+
+    @property
+    def is_of_twins(self) -> bool:
+        """True if the limit applies to shares by plain or linked twins."""
+        return self.twins not in (MATCHED, IMPACT)
 
     def __str__(self) -> str:
         return " ".join(filter(None, [self.population, self.twins]))
@@ -222,62 +227,71 @@ def qualified(outcome: str, share: Share) -> str:
     return ", ".join(filter(None, [str(outcome), condition_of(outcome, share)]))
 
 
-def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
-    """Compare one share with a limit by its two-sided interval, and return the outcome and the reason in words.
+class Measured(Protocol):
+    """Figure that a limit may be about: a share by twins or matched twins, or the shortfall of a ratio of rates."""
 
-    Rows that the model was trained on have no interval: the share among them can exceed the limit, but never passes it.
+    @property
+    def value(self) -> float:
+        """The measured fraction, which is not to exceed the limit."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of the two-sided interval; NaN for training rows."""
+
+    @property
+    def high(self) -> float:
+        """The upper end of the two-sided interval; NaN for training rows."""
+
+    @property
+    def is_count(self) -> bool:
+        """True for rows that the model was trained on, which represent nobody else."""
+
+    @property
+    def has_case(self) -> bool:
+        """True if a confirmed case exceeds a limit of 0."""
+
+    @property
+    def comparable(self) -> float:
+        """The fraction of the population that could be compared."""
+
+    @property
+    def whole(self) -> str:
+        """Words for the population, such as "the rows"."""
+
+    @property
+    def refusal(self) -> str | None:
+        """The reason why the figure answers nothing, in words; None if it answers."""
+
+    @property
+    def unsteady(self) -> str | None:
+        """The reason why the model's answers are unreliable, in words; None if no health check says so."""
+
+    @property
+    def weakness(self) -> str | None:
+        """The reason why the figure cannot show that a limit is kept, in words; None if it can."""
+
+
+def held_against(found: Measured, limit: float, min_comparable: float) -> tuple[Outcome, str]:
+    """Compare one measured figure with a limit by its two-sided interval; return the outcome and the reason in words.
+
+    Rows that the model was trained on have no interval: the figure of these rows can exceed the limit, but never
+    passes it.
     """
-    low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
-    if not share.n and {*share.hidden} >= {*share.sensitive} and not share.linked:
-        names = " and ".join(share.sensitive)
-        return Outcome.INCONCLUSIVE, f"the model does not take {names}, so twins are the same to it: ask matched twins"
-    if not share.n or (share.comparable < min_comparable and not low > limit):
-        return Outcome.INCONCLUSIVE, (
-            f"only {percent(share.comparable)} of {POPULATIONS[share.population]}"
-            f"{'' if share.weight_compared is None else ', by weight,'} could be compared, "
-            f"less than the {percent(min_comparable)} that it takes"
-        )
-    if share.unsteady:
-        return Outcome.INCONCLUSIVE, share.unsteady
-    if low > limit or (limit == 0 and share.hits):
-        return Outcome.VIOLATED, ""
-    if share.is_count:
-        return Outcome.INCONCLUSIVE, TRAINED
-    if high <= limit and share.has("few-groups"):
-        return (
-            Outcome.INCONCLUSIVE,
-            "the rows are in too few groups, or a few rows weigh most, to show that a limit is kept",
-        )
-    if high <= limit:
-        return Outcome.PASSED, ""
-    return Outcome.INCONCLUSIVE, WITHIN
-
-
-def matched_against(found: Matched, limit: float, min_comparable: float) -> tuple[Outcome, str]:
-    """Compare a share by matched twins with a limit by its interval, and return the outcome and the reason in words.
-
-    A share never passes where the tests that decide which columns move could not see a difference of a tenth.
-    """
-    attribute = found.attribute
-    if math.isnan(found.value):
-        return Outcome.INCONCLUSIVE, f"matched twins of the other {attribute} say nothing here: see the remark no-edge"
+    low, high = (found.value, math.inf) if found.is_count else (found.low, found.high)
+    if found.refusal:
+        return Outcome.INCONCLUSIVE, found.refusal
+    if found.comparable < min_comparable and not low > limit:
+        compared = f"only {percent(found.comparable)} of {found.whole} could be compared"
+        return Outcome.INCONCLUSIVE, f"{compared}, less than the {percent(min_comparable)} that it takes"
     if found.unsteady:
         return Outcome.INCONCLUSIVE, found.unsteady
-    low, high = (found.value, math.inf) if found.is_count else (found.low, found.high)
-    if low > limit:
+    if low > limit or (limit == 0 and found.has_case):
         return Outcome.VIOLATED, ""
     if found.is_count:
         return Outcome.INCONCLUSIVE, TRAINED
-    if found.comparable < min_comparable:
-        return Outcome.INCONCLUSIVE, f"only {percent(found.comparable)} of the people have an allowed matched twin"
-    if high <= limit and (found.has("weak-tests") or found.has("small-group")):
-        return (
-            Outcome.INCONCLUSIVE,
-            "too few rows to learn matched twins, so they cannot show that a limit is kept",
-        )
-    if high <= limit:
-        return Outcome.PASSED, ""
-    return Outcome.INCONCLUSIVE, f"the limit of {percent(limit)} {WITHIN} of the share by matched twins"
+    if high <= limit and found.weakness:
+        return Outcome.INCONCLUSIVE, found.weakness
+    return (Outcome.PASSED, "") if high <= limit else (Outcome.INCONCLUSIVE, WITHIN)
 
 
 def unused_words(shares: Mapping[str, Share], share: Share) -> str:

@@ -76,6 +76,15 @@ def compared_words(content: Content, share: Mapping[str, Any]) -> str:
     return f"{names(share['sensitive'])}{', with linked columns' if share['twins'] == 'linked' else ' alone'}"
 
 
+def limit_words(question: Mapping[str, Any]) -> str:
+    """Return the limit that a verdict compares with, in words, from the question of an audit."""
+    if question["min_ratio"] is not None:
+        return f"lowest observed rate at least {percent(question['min_ratio'])} of the highest"
+    if question["max_share"] is not None:
+        return percent(question["max_share"])
+    return "by side" if question["directions"] else "none given"
+
+
 def scale_of(content: Content) -> float:
     """Return the end of the axis on which shares are drawn: a round fraction beyond all intervals and limits."""
     held = held_of(content)

@@ -86,8 +86,7 @@ def _facts(content: Content) -> Iterator[tuple[str, str]]:
     of = f" of {value(data['name'])}" if data["name"] else ""
     yield "Rows", f"{magnitude(data['n_rows'])}{of}; {ROLES.get(data['role'], data['role'])}"
     yield "Sensitive", ", ".join(map(value, question["sensitive"]))
-    limit = "by side" if question["directions"] else "none given"
-    yield "Limit", limit if question["max_share"] is None else percent(question["max_share"])
+    yield "Limit", parts.limit_words(question)
     if question["output"] != "label":
         yield "Threshold", f"{figure(question['threshold'])} ({question['output']})"
     yield "Date", value(about["date"] or "not given")

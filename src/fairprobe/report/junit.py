@@ -56,6 +56,10 @@ def _tests(content: Content) -> Iterator[tuple[str, str, str, str, str]]:
             condition = f"{outcome}, {verdict['condition']}: " if outcome == "passed" and verdict["condition"] else ""
             more = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
             yield "share", name, outcome, condition + share["sentence"], more
+    for told in content["ratios"]:
+        if told["id"] in verdict["outcomes"]:
+            outcome = verdict["outcomes"][told["id"]]
+            yield "ratio", f"observed rates by {value(told['sensitive'])}", outcome, told["sentence"], ""
     for side in verdict["directions"]:
         yield "direction", f"{side['combination']} worse off, {side['twins']}", side["outcome"], side["sentence"], ""
 
@@ -68,6 +72,7 @@ def _properties(content: Content) -> dict[str, str]:
         "data": value(about["data"]["name"] or "rows"),
         "data_hash": about["data"]["hash"],
         "sensitive": ", ".join(map(value, question["sensitive"])),
+        "min_ratio": "none" if question["min_ratio"] is None else percent(question["min_ratio"]),
         "max_share": "none" if question["max_share"] is None else percent(question["max_share"]),
         "seed": str(about["seed"]),
         "selfcheck": about["selfcheck"]["line"] if about["selfcheck"] else "not run",

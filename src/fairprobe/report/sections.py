@@ -16,7 +16,7 @@ from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Ta
 from fairprobe.estimation.matched_result import matched_blocks
 from fairprobe.report import content as parts
 from fairprobe.report.content import Columns, Content, changes_words, part_of_why, plots_in, table_of
-from fairprobe.wording import between, closed, counted, figure, magnitude, percent, value
+from fairprobe.wording import between, capital, closed, counted, figure, magnitude, percent, value
 
 MOST_CASES = 20
 """Largest number of cases, or of rows with another answer, in a table; chosen. A page lists all of them."""
@@ -316,6 +316,8 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
     if asked["max_share"] is not None:
         limit = f"at most {percent(asked['max_share'])} of the {asked['gate']}, with {percent(asked['confidence'])}"
         yield "Limit", f"{limit} confidence; at least {percent(asked['min_comparable'])} must be comparable"
+    if asked["min_ratio"] is not None:
+        yield "Limit", f"{parts.limit_words(asked)}, with {percent(asked['confidence'])} confidence"
     for combination, limit in asked["directions"].items():
         yield "Limit for one side", f"{value(combination)} worse off: at most {percent(limit)}"
     n_valid = "" if domain["n_valid"] is None else f", {magnitude(domain['n_valid'])} of them allowed"
@@ -358,9 +360,11 @@ def impact(content: Content) -> Iterator[Block]:
         "#Rows": ("n", magnitude),
         "#Favourable": ("favourable", magnitude),
         "#Rate": ("rate", percent),
+        "Interval": lambda each: between(each["low"], each["high"]),
         "#Ratio": lambda each: "undefined" if each["ratio"] is None else figure(each["ratio"]),
     }
     yield from table_of(content["impact"], columns, text)
+    yield from (Sentence(capital(closed(each["sentence"]))) for each in content["ratios"])
 
 
 def health(content: Content) -> Iterator[Block]:
