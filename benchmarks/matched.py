@@ -29,7 +29,7 @@ from fairprobe import Domain
 from fairprobe.datasets import load_census
 from fairprobe.estimation.matched import matched_share
 from fairprobe.estimation.matched_result import Matched
-from fairprobe.estimation.matching import Column, Transport
+from fairprobe.estimation.matching import Binned, GroupMove
 
 Row = tuple[str, str, str, str]
 
@@ -64,9 +64,9 @@ def on_census(_: bool) -> Iterator[Row]:
     learn, test = (load_census(encoded=False, split=split)[0] for split in ("train", "test"))
     X = pd.concat([learn, test], ignore_index=True)
     domain = Domain.from_frame(X, ["sex"], hidden=["sex"])
-    columns = [Column.of(domain[name], X[name]) for name in X if name != "sex"]
+    columns = [Binned.of(domain[name], X[name]) for name in X if name != "sex"]
     group = (X["sex"] == "Male").to_numpy().astype(np.int64)
-    transport = Transport.learn(columns, group, learned=np.arange(len(learn)))
+    transport = GroupMove.learn(columns, group, learned=np.arange(len(learn)))
     rows = np.arange(len(learn), len(X))
     moved = transport.draw(rows, np.random.default_rng(0))
     real = np.stack([column.codes[rows] for column in columns], axis=1)

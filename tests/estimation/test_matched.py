@@ -12,7 +12,7 @@ from fairprobe import Category, Domain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.independence import association
 from fairprobe.estimation.matched import matched_share
-from fairprobe.estimation.matching import Column, Transport
+from fairprobe.estimation.matching import Binned, GroupMove
 
 
 def people(n=1500, seed=0, groups=("f", "m"), missing=0.0):
@@ -40,9 +40,9 @@ def estimated(X, model=rich, **settings):
 
 def transport_of(X, keep=()):
     domain = Domain.from_frame(X, ["group"], hidden=["group"])
-    columns = [Column.of(domain[name], X[name]) for name in X if name != "group"]
+    columns = [Binned.of(domain[name], X[name]) for name in X if name != "group"]
     group = (X["group"] != X["group"].min()).to_numpy().astype(np.int64)
-    return Transport.learn(columns, group, keep), columns, group
+    return GroupMove.learn(columns, group, keep), columns, group
 
 
 def moved_frame(X, columns, codes):

@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fairprobe
 from fairprobe.errors import DataError, FairprobeError, SettingError
 from fairprobe.model.sources import reading, skops_files
-from fairprobe.model.sources.reading import Content, Permission, kind_of
+from fairprobe.model.sources.reading import FileContent, Permission, kind_of
 
 N_BROKEN = 8
 QUICK = ("skops-forest", "onnx-network", "lightgbm-numbers", "xgboost-json", "torch", "pickle")
@@ -75,7 +75,7 @@ def test_a_joblib_file_is_not_run(tmp_path, mark, compress):
     path = tmp_path / "model.skops"
     content = [np.arange(1000.0), np.array(["a", None, 2.0], dtype=object), np.zeros(0), Evil(mark)]
     joblib.dump(content, path, compress=compress)
-    assert kind_of(Content(path)) == reading.FILES["pickle or joblib"]
+    assert kind_of(FileContent(path)) == reading.FILES["pickle or joblib"]
     refused(path, r"(?s)would import (?=.*posix\.system)(?=.*numpy_pickle)")
 
 
@@ -90,7 +90,7 @@ def test_a_skops_file_with_a_function_is_not_run(tmp_path, mark):
     path = tmp_path / "model.bin"
     skops.io.dump(FunctionTransformer(func=os.system), path)
     refused(path, r"harmless, got posix\.system.*--trust")
-    assert skops_files.read(Content(path), Permission(("posix.system",))).func is os.system  # if one wants it so
+    assert skops_files.read(FileContent(path), Permission(("posix.system",))).func is os.system  # if one wants it so
 
 
 def node(name, loader, **more):

@@ -22,7 +22,7 @@ from fairprobe import Domain
 from fairprobe.errors import DataError, HealthWarning, ModelError
 from fairprobe.model import Asker
 from fairprobe.model.sources import isolated
-from fairprobe.model.sources.isolated import DiedError, unpacked
+from fairprobe.model.sources.isolated import ProcessDiedError, unpacked
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs process groups")
 
@@ -169,7 +169,7 @@ def written(array):
     ],
 )
 def test_what_is_no_answer_is_refused(said, data):
-    with pytest.raises(DiedError, match="no array"):
+    with pytest.raises(ProcessDiedError, match="no array"):
         unpacked(said, data)
 
 

@@ -18,10 +18,10 @@ import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
-from fairprobe.model.protocols import Batch
+from fairprobe.model.client import AnswerCache, BatchSize
+from fairprobe.model.protocols import EncodedRows
 from fairprobe.model.redaction import shortened
 from fairprobe.model.remote import connect
-from fairprobe.model.transport import AnswerCache, BatchSize
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -387,7 +387,7 @@ def test_a_row_is_asked_about_once_while_there_is_room(capacity):
     ],
 )
 def test_rows_that_are_sent_differently_are_others(one, other):
-    assert Batch(one, as_objects=False).rows[0] != Batch(other, as_objects=False).rows[0]
+    assert EncodedRows(one, as_objects=False).rows[0] != EncodedRows(other, as_objects=False).rows[0]
 
 
 def test_afresh_all_rows_are_sent_and_another_answer_ends_the_cache():

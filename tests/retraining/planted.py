@@ -9,7 +9,7 @@ from sklearn.base import clone
 from fairprobe import Domain, Integer, retrain
 from fairprobe.arguments import filled
 from fairprobe.retraining.augmenting import augmented
-from fairprobe.retraining.retraining import Settings, Task
+from fairprobe.retraining.retraining import RetrainSettings, Task
 
 SIDE = 20
 DOMAIN = Domain([Integer("x", 0, SIDE - 1), Integer("z", 0, SIDE - 1), Integer("sex", 0, 1)], ["sex"])
@@ -20,7 +20,7 @@ QUICK = {"n_select": 2000, "n_report": 2000, "max_seconds": None, "search_second
 
 def settings_of(**given):
     """The settings of `retrain`, its defaults but for what is given."""
-    return Settings(**filled(retrain, given))
+    return RetrainSettings(**filled(retrain, given))
 
 
 def augmented_rows(domain, rows, recipe, rng, cases=(), labeller=None):

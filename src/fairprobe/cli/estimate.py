@@ -20,7 +20,7 @@ from fairprobe.domain import Density
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Matched, Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
-from fairprobe.estimation.estimation import EstimatePlan, Settings, plan
+from fairprobe.estimation.estimation import EstimatePlan, EstimateSettings, plan
 from fairprobe.estimation.matched import MOST_GROUPS, N_DRAWS, N_PLACEBOS
 from fairprobe.estimation.populations import as_taken, sides_of
 from fairprobe.estimation.verdict import UNBOUND, Gate
@@ -81,7 +81,7 @@ class Estimate(Command):
         super().__init__(request)
         self.keywords = {**request.keywords(estimate), "favourable": None}
         del self.keywords["population"], self.keywords["progress"]
-        Settings(**self.keywords)
+        EstimateSettings(**self.keywords)
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         asked = None if request["population"] is None else names(request["population"]) or [""]
         self.asked = [checked_choice("population", name, POPULATIONS) for name in dict.fromkeys(asked or ())]

@@ -21,7 +21,7 @@ from fairprobe.model.sources.load import SUBJECT
 from fairprobe.model.sources.skops_files import SUFFIXES, check_writable, loading_lines, write_model
 from fairprobe.retraining import Retrained, retrain
 from fairprobe.retraining.judging import USUAL
-from fairprobe.retraining.retraining import Settings, plan
+from fairprobe.retraining.retraining import RetrainSettings, plan
 
 EXAMPLE = "--model subject:decision-tree"
 
@@ -73,7 +73,7 @@ class Retrain(Command):
         self.keywords = keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
-        Settings(**keywords)
+        RetrainSettings(**keywords)
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
 

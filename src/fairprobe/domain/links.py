@@ -163,7 +163,7 @@ class RowRoles(NamedTuple):
 # One link between two parameters
 
 
-class _Table:
+class _RoleTable:
     """A link by a table of roles.
 
     A value that the table does not name has a role of its own, with every sensitive value.
@@ -352,7 +352,7 @@ class Links:
             yield link.column, place, each.in_rows(held(link.column), held(link.sensitive))
 
 
-def _made(link: Any, parameters: Mapping[str, Parameter], sensitive: Sequence[str]) -> _Table | _Shift:
+def _made(link: Any, parameters: Mapping[str, Parameter], sensitive: Sequence[str]) -> _RoleTable | _Shift:
     """Return a link checked against the parameters of its domain, as a table of roles or a shift."""
     if not isinstance(link, Link):
         raise DomainError(f"a link must be a fairprobe.Link, got {link!r}")
@@ -363,4 +363,4 @@ def _made(link: Any, parameters: Mapping[str, Parameter], sensitive: Sequence[st
     column: Any = parameters[link.column]
     if column.kind == "derived":
         link.hold_to(False, f"must change {column.source!r}, which {link.column!r} is derived from")
-    return (_Shift if link.roles is None else _Table)(link, column, parameters[link.sensitive])
+    return (_Shift if link.roles is None else _RoleTable)(link, column, parameters[link.sensitive])

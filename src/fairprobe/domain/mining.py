@@ -172,7 +172,7 @@ def rows_needed(min_expected: float) -> int:
 
 
 @dataclass(frozen=True)
-class Column:
+class AtomColumn:
     """A parameter's column of data divided into atoms, the parts that rules can distinguish.
 
     An atom is one value of a listed parameter. A numeric parameter has three atoms: below, at and above the number that
@@ -240,7 +240,7 @@ class Column:
         return Operation("and" if holds_for_missing else "or", (formula, self._missing(holds_for_missing)))
 
 
-def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
+def columns_of(domain: Domain, frame: pd.DataFrame) -> list[AtomColumn]:
     """Return the columns of a frame, divided into atoms, that mined rules can name.
 
     Derived parameters, listed parameters with more than `MOST_NAMED` values, and names with a backtick are left out.
@@ -253,10 +253,10 @@ def _is_listed(parameter: Parameter) -> bool:
     return isinstance(parameter, (Category, Ordinal))
 
 
-def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
+def column_of(parameter: Parameter, column: pd.Series[Any]) -> AtomColumn:
     """Return a parameter's column of data divided into atoms."""
     if _is_listed(parameter) or parameter.levels - parameter.missing <= 2:
-        return Column(parameter, parameter.encode(column), parameter.levels)
+        return AtomColumn(parameter, parameter.encode(column), parameter.levels)
     numbers = as_floats(column)
     is_known = np.isfinite(numbers)
     spike = _spike(numbers[is_known])
@@ -264,7 +264,7 @@ def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
     if spike is not None:
         atoms += (numbers > spike).astype(np.int64) - (numbers < spike)
     atoms[~is_known] = 3 if parameter.missing else OUTSIDE
-    return Column(parameter, atoms, 3 + parameter.missing, True, spike)
+    return AtomColumn(parameter, atoms, 3 + parameter.missing, True, spike)
 
 
 def _spike(numbers: Floats) -> float | None:
@@ -380,16 +380,16 @@ def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: boo
 # Values that do not go together
 
 
-class _Pair(NamedTuple):
+class _AtomPair(NamedTuple):
     """Two columns with the number of rows for each pair of atoms (values or ranges), seen and expected by chance."""
 
-    one: Column
-    other: Column
+    one: AtomColumn
+    other: AtomColumn
     seen: Codes
     expected: Floats
 
     @classmethod
-    def of(cls, one: Column, other: Column) -> _Pair:
+    def of(cls, one: AtomColumn, other: AtomColumn) -> _AtomPair:
         seen = joint_counts(one.atoms, other.atoms, (one.n_atoms, other.n_atoms))
         by_chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / max(int(seen.sum()), 1)
         return cls(one, other, seen, by_chance)
@@ -419,12 +419,12 @@ def _unseen(seen: Codes, expected: Floats, rare: Mask) -> Mask:
     return unseen & (weight & (n_left <= rare.sum(axis=1)))[:, None]
 
 
-def _exclusions(columns: Sequence[Column], standard: Standard) -> Iterator[Candidate]:
+def _exclusions(columns: Sequence[AtomColumn], standard: Standard) -> Iterator[Candidate]:
     """Yield rules that forbid a set of atoms (values or ranges) of one column with a set of atoms of another column.
 
     No rows, or almost none, have an atom of each set, although independent columns would give such rows.
     """
-    pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
+    pairs = [_AtomPair.of(one, other) for one, other in combinations(columns, 2)]
     n_looked_at = sum(int((pair.expected >= standard.min_expected).sum()) for pair in pairs)
     for pair in pairs:
         forbidden = _forbidden(pair.seen, pair.expected, standard, standard.error / max(n_looked_at, 1))
@@ -434,7 +434,7 @@ def _exclusions(columns: Sequence[Column], standard: Standard) -> Iterator[Candi
                 yield candidate
 
 
-def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
+def _kept(pair: _AtomPair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
     """Yield rectangles of forbidden pairs that few enough rows break: a mask of one column's atoms, and of the other's.
 
     A rectangle that too many rows break is cut into the part that no row has and single cells.
@@ -475,7 +475,7 @@ def _around(forbidden: Mask, left: Mask) -> Iterator[tuple[Mask, Mask]]:
         yield np.asarray(forbidden[:, row].all(axis=1)), row
 
 
-def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
+def _as_candidate(pair: _AtomPair, some: Mask, others: Mask) -> Candidate:
     """Return the rule that forbids two sets of atoms together: the premise first, then the conclusion."""
     sides = sorted([(pair.one, some), (pair.other, others)], key=lambda side: _place(*side))
     (premise, is_premise), (conclusion, is_excluded) = sides
@@ -484,7 +484,7 @@ def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> Candidate:
     return Candidate(joined("or", parts), int(premise.counts[is_premise].sum()), expected)
 
 
-def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
+def _place(column: AtomColumn, forbidden: Mask) -> tuple[bool, int]:
     """Return a sort key for the two sides of a rule, given as a column and its forbidden atoms.
 
     The conclusion is a numeric column, or the side with fewer allowed than forbidden atoms, or else the one with more

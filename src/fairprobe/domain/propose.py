@@ -80,7 +80,7 @@ def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] |
     error = checked_fraction("error", error)
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     tables = [
-        _Table.of(domain[name], parameter, frame)
+        _CountTable.of(domain[name], parameter, frame)
         for name in domain.sensitive
         if domain[name].levels <= MOST_GROUPS
         for parameter in _linkable(domain)
@@ -108,7 +108,7 @@ def _linkable(domain: Domain) -> Iterator[Parameter]:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _CountTable:
     """The number of rows with each value of one column under each value of one sensitive parameter."""
 
     sensitive: Parameter
@@ -121,7 +121,7 @@ class _Table:
     """Number of rows, by code of the column's value, then code of the sensitive value."""
 
     @classmethod
-    def of(cls, sensitive: Parameter, parameter: Parameter, frame: pd.DataFrame) -> _Table:
+    def of(cls, sensitive: Parameter, parameter: Parameter, frame: pd.DataFrame) -> _CountTable:
         shape = parameter.levels - parameter.missing, sensitive.levels - sensitive.missing
         values, groups = parameter.encode(frame[parameter.name]), sensitive.encode(frame[sensitive.name])
         values, groups = np.where(values < shape[0], values, -1), np.where(groups < shape[1], groups, -1)
@@ -176,7 +176,7 @@ class _Profile:
     """Fraction of the rows with a sensitive value that have the value of the profile."""
 
     @classmethod
-    def of(cls, table: _Table, kinds: Codes, player: _Player) -> _Profile:
+    def of(cls, table: _CountTable, kinds: Codes, player: _Player) -> _Profile:
         from scipy.special import chdtrc
 
         n_kinds = kinds.max(axis=0) + 1
@@ -267,7 +267,7 @@ class _Role:
         return all(player.group != group for player in self.players)
 
 
-def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
+def _matched(table: _CountTable, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
     """Return the link that one column suggests, with its evidence; None if no role has players of two values."""
     players = table.players(error)
     groups = sorted({player.group for player in players}, key=lambda group: -int(table.seen[:, group].sum()))
@@ -343,7 +343,7 @@ def _is_best(gains: Sequence[Floats], place: int) -> bool:
     return all(float(gain.mean()) > max(DOUBT * float(gain.std()) / np.sqrt(len(gain)), LEAST_GAIN) for gain in others)
 
 
-def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:
+def _evidence(roles: Sequence[_Role], table: _CountTable, names: Sequence[Any], values: Sequence[Any]) -> str:
     """Return the evidence for a link's roles in words: where their values occur, and how alike their rows are."""
     texts = []
     for role in roles:

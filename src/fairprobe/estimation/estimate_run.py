@@ -39,7 +39,7 @@ from fairprobe.store.run_folder import StoredRun, recorded_settings
 from fairprobe.wording import magnitude, percent
 
 if TYPE_CHECKING:
-    from fairprobe.estimation.estimation import Settings
+    from fairprobe.estimation.estimation import EstimateSettings
 
 LOOK_SECONDS = 0.3
 """Seconds that a run must have taken before its remaining time is predicted; chosen."""
@@ -120,7 +120,7 @@ class EstimateRun:
         self,
         population: Population,
         sets: Sequence[tuple[str, ...]],
-        settings: Settings,
+        settings: EstimateSettings,
         log: AnswerLog | None = None,
     ) -> None:
         if population.density is not None:
@@ -286,7 +286,7 @@ class EstimateRun:
 
 
 def stored_shares(
-    targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
+    targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: EstimateSettings
 ) -> list[list[Share]]:
     """Return, for each population, a list with a share for each set of sensitive parameters.
 

@@ -55,7 +55,7 @@ class EstimatePlan(NamedTuple):
     """Largest number of rows that `estimate` would ask the model about."""
 
 
-class Settings(SimpleNamespace):
+class EstimateSettings(SimpleNamespace):
     """The checked arguments of `estimate` as attributes, with its defaults; `estimate` describes them."""
 
     def __init__(self, **given: Any) -> None:
@@ -77,9 +77,9 @@ class Settings(SimpleNamespace):
             checked_fraction("max_share", self.max_share, from_zero=True)
         check_above_0("max_seconds", self.max_seconds)
 
-    def but(self, **changes: Any) -> Settings:
+    def but(self, **changes: Any) -> EstimateSettings:
         """Return a copy of the settings with some of them changed, after checking all of them."""
-        return Settings(**{**vars(self), **changes})
+        return EstimateSettings(**{**vars(self), **changes})
 
     @property
     def n(self) -> int:
@@ -123,7 +123,7 @@ def _estimate(model: Model, domain: Domain, population: Any, **settings: Any) ->
     """Return the share of a population and warn of its remarks; this is the body of `estimate`."""
     if settings["matched"]:
         return _matched(model, domain, population, settings)
-    (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], Settings(**settings))
+    (share,) = shares_of(model, domain, population, [checked_domain(domain).sensitive], EstimateSettings(**settings))
     warn_of([share], stacklevel=4)
     return share
 
@@ -258,7 +258,7 @@ def breakdown(
     sex x race 100
     """
     names = _checked_sets(checked_domain(domain), sets)
-    shares = shares_of(model, domain, population, names, Settings(**settings))
+    shares = shares_of(model, domain, population, names, EstimateSettings(**settings))
     warn_of(shares)
     return {" x ".join(share.sensitive): share for share in shares}
 
@@ -321,7 +321,7 @@ def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[
 
 
 def shares_of(
-    model: Model, domain: Domain, population: Any, sets: Sequence[tuple[str, ...]], settings: Settings
+    model: Model, domain: Domain, population: Any, sets: Sequence[tuple[str, ...]], settings: EstimateSettings
 ) -> list[Share]:
     """Return a share of the population for each set of sensitive parameters; twins differ in one set only.
 
@@ -345,7 +345,7 @@ def shares_of(
 
 def plan(domain: Domain, population: Any, **given: Any) -> EstimatePlan:
     """Return the method and the numbers of inputs and queries that `estimate` would need. No model is asked."""
-    settings, population = Settings(**given), bound(population, domain)
+    settings, population = EstimateSettings(**given), bound(population, domain)
     n_rows = population.shape[0] if hasattr(population, "shape") else None
     if not isinstance(population, str):
         settings = settings.but(method="sample")

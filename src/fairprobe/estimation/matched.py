@@ -25,7 +25,7 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, split_conf
 from fairprobe.estimation.favourable import classes_of, in_order, read_favourable
 from fairprobe.estimation.group_rates import FEWEST, group_rates
 from fairprobe.estimation.matched_result import Matched, Pair
-from fairprobe.estimation.matching import Column, Transport
+from fairprobe.estimation.matching import Binned, GroupMove
 from fairprobe.estimation.populations import FEW, as_taken
 from fairprobe.estimation.proxies import auc_of, wilson
 from fairprobe.estimation.share import checked_role
@@ -248,16 +248,16 @@ class _Comparison:
         self.units = np.unique(self.which if people.units is None else people.units[self.which], return_inverse=True)[1]
         self.frame = people.frame.iloc[self.which]
         others = [each for each in people.domain.parameters if each.name != people.attribute]
-        self.columns = [Column.of(each, self.frame[each.name]) for each in others]
+        self.columns = [Binned.of(each, self.frame[each.name]) for each in others]
         self.own = np.stack([column.codes for column in self.columns], axis=1)
         alone = np.unique(self.units, return_index=True)[1]
-        self.transport = Transport.learn(self.columns, self.group, people.kept, tested=alone, n_pairs=n_pairs)
+        self.transport = GroupMove.learn(self.columns, self.group, people.kept, tested=alone, n_pairs=n_pairs)
         self.rng = np.random.default_rng(np.random.SeedSequence(stream[0], spawn_key=(MATCHED, stream[1])))
         learned = (self.transport.resampled(self.rng, self.units) for _ in range(n_draws))
         self.blocks = [np.arange(i, min(i + PEOPLE, len(self.which))) for i in range(0, len(self.which), PEOPLE)]
         self.draws, self.outputs, self.allowed = self._twins(learned)
 
-    def _twins(self, transports: Iterable[Transport]) -> tuple[NDArray[Any], NDArray[Any], Mask]:
+    def _twins(self, transports: Iterable[GroupMove]) -> tuple[NDArray[Any], NDArray[Any], Mask]:
         """Draw a twin of each person by each transport (a learned move to the other group), and ask the model about it.
 
         Return three arrays by transport, then person: the numbers of its column values, the model's output, and True if

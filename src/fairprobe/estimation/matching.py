@@ -1,4 +1,4 @@
-"""Transport: a learned move of people to another sensitive value, which gives the values that their columns would have.
+"""Moves of people to another sensitive value, learned from rows: the values that their columns would have.
 
 Columns are moved one after the other. The distribution of each depends on the attribute and on at most two columns
 before it, if a test shows that it does. A number moves to the same rank in the other distribution, and a category keeps
@@ -66,7 +66,7 @@ ALMOST_1 = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class Binned:
     """A column of rows, as two arrays of whole numbers: each row's value, and its bin (a range or set of values)."""
 
     name: str
@@ -83,7 +83,7 @@ class Column:
     a last one of missing values."""
 
     @classmethod
-    def of(cls, parameter: Parameter, values: pd.Series) -> Column:
+    def of(cls, parameter: Parameter, values: pd.Series) -> Binned:
         """Return the column that holds the values of a parameter in some rows."""
         import pandas as pd
 
@@ -177,8 +177,8 @@ class Line:
 
     @classmethod
     def fitted(
-        cls, column: Column, features: Floats, group: Codes, learned: Codes, is_open: bool
-    ) -> tuple[Line, Column]:
+        cls, column: Binned, features: Floats, group: Codes, learned: Codes, is_open: bool
+    ) -> tuple[Line, Binned]:
         """Fit a line to the rows `learned`, for each group apart if `is_open`; return it and the residuals' column."""
         score = column.scores[column.codes]
         is_known = column.codes < len(column.firsts) - column.has_missing
@@ -192,9 +192,9 @@ class Line:
         numbers[is_known] = codes.reshape(-1)
         firsts = np.unique(numbers, return_index=True)[1]
         bins = (_by_rank(numbers, ~is_known, most) for most in (FINE, COARSE))
-        return cls(np.stack(weights), rests), Column(column.name, True, numbers, firsts, column.has_missing, *bins)
+        return cls(np.stack(weights), rests), Binned(column.name, True, numbers, firsts, column.has_missing, *bins)
 
-    def values(self, rest: Codes, features: Floats, group: Codes, column: Column) -> Codes:
+    def values(self, rest: Codes, features: Floats, group: Codes, column: Binned) -> Codes:
         """Return the values of `column` for people now in the given groups, whose residuals have the numbers `rest`."""
         is_missing = rest == len(self.rests)
         wanted = (features * self.weights[group]).sum(axis=1) + self.rests[np.minimum(rest, len(self.rests) - 1)]
@@ -203,7 +203,7 @@ class Line:
         return np.where(is_missing, len(column.firsts) - 1, np.searchsorted(middles, wanted))
 
 
-def features_of(parents: Sequence[Column], values: Codes) -> Floats:
+def features_of(parents: Sequence[Binned], values: Codes) -> Floats:
     """Return the features of a line, by row: 1, the scores of ordered parents, and marks of their missing values."""
     features = [np.ones(len(values))]
     for column, each in zip(parents, values.T, strict=True):
@@ -214,7 +214,7 @@ def features_of(parents: Sequence[Column], values: Codes) -> Floats:
     return np.stack(features, axis=1)
 
 
-def _line(columns: Sequence[Column], edges: Edges, group: Codes, rows: Codes) -> tuple[Line | None, Column]:
+def _line(columns: Sequence[Binned], edges: Edges, group: Codes, rows: Codes) -> tuple[Line | None, Binned]:
     """Return the line that explains a smooth number by its parents, and the column of its residuals.
 
     For a column that is not smooth, or has no ordered parent, it is (None, the column itself).
@@ -246,11 +246,11 @@ class Edges:
     fine, 1 for coarse), and a table by the bins of both."""
 
 
-class Step:
+class Move:
     """The move of one column: the distributions of its bins, by combination of the group and the parents' bins."""
 
     def __init__(
-        self, edges: Edges, columns: Sequence[Column], group: Codes, rows: Codes, weights: Weights | None = None
+        self, edges: Edges, columns: Sequence[Binned], group: Codes, rows: Codes, weights: Weights | None = None
     ) -> None:
         """Learn the distributions from the rows `rows`.
 
@@ -270,7 +270,7 @@ class Step:
         self.known = _Values(self.column, rows)
 
     def moved(
-        self, columns: Sequence[Column], own: Codes, now: Codes, group: Codes, rows: Codes, noise: Floats
+        self, columns: Sequence[Binned], own: Codes, now: Codes, group: Codes, rows: Codes, noise: Floats
     ) -> Codes:
         """Return the column's values for the people `rows` after their move to the other group, by person.
 
@@ -292,7 +292,7 @@ class Step:
         moved[some] = there
         return moved
 
-    def _contexts(self, columns: Sequence[Column], values: Codes, group: Codes) -> Codes:
+    def _contexts(self, columns: Sequence[Binned], values: Codes, group: Codes) -> Codes:
         """Return the number of each person's distribution: the row of `chances` for the group and the parents' bins."""
         bins = [columns[parent].bin_of(1)[each] for parent, each in zip(self.edges.parents, values.T, strict=True)]
         group = group if self.edges.is_open else np.zeros_like(group)
@@ -362,11 +362,11 @@ def _possible_only(chances: Floats, counts: Codes) -> Floats:
     return masked / masked.sum(axis=-1, keepdims=True)
 
 
-class Transport:
+class GroupMove:
     """Moves people between two values of an attribute (two groups); learned from rows with both."""
 
     def __init__(
-        self, columns: Sequence[Column], group: Codes, steps: Sequence[Step | Edges], rows: Codes, error: float
+        self, columns: Sequence[Binned], group: Codes, steps: Sequence[Move | Edges], rows: Codes, error: float
     ) -> None:
         self.columns, self.steps = columns, steps
         self.error = error
@@ -376,14 +376,14 @@ class Transport:
     @classmethod
     def learn(
         cls,
-        columns: Sequence[Column],
+        columns: Sequence[Binned],
         group: Codes,
         keep: Collection[str] = (),
         *,
         learned: Codes | None = None,
         tested: Codes | None = None,
         n_pairs: int = 1,
-    ) -> Transport:
+    ) -> GroupMove:
         """Learn how the columns depend on the group (0 or 1 by row) and on each other; columns in `keep` do not move.
 
         `learned` has the positions of the rows to learn from, and `tested` those of independent rows, which alone the
@@ -391,7 +391,7 @@ class Transport:
         """
         learned = np.arange(len(group)) if learned is None else learned
         structure = _Structure(columns, group, keep, learned, learned if tested is None else tested, n_pairs)
-        steps = [each if each.values is not None else Step(each, columns, group, learned) for each in structure.edges()]
+        steps = [each if each.values is not None else Move(each, columns, group, learned) for each in structure.edges()]
         return cls(columns, group, steps, learned, structure.error)
 
     @property
@@ -399,7 +399,7 @@ class Transport:
         """The dependences of each column that may move, in the order in which the columns move."""
         return [step if isinstance(step, Edges) else step.edges for step in self.steps]
 
-    def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> Transport:
+    def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> GroupMove:
         """Return a transport with the same dependences, its distributions learned from rows drawn with replacement.
 
         With `units`, a number for each row, all rows of a unit are drawn together.
@@ -409,20 +409,20 @@ class Transport:
         times = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)
         return self._relearned(self._group, np.repeat(self._rows, times[units]))
 
-    def shuffled(self, rng: np.random.Generator) -> Transport:
+    def shuffled(self, rng: np.random.Generator) -> GroupMove:
         """Return a transport with the same dependences between two groups formed at random.
 
         These groups do not differ, so that whatever moves is due to the number of rows.
         """
         return self._relearned(rng.permutation(self._group), self._rows)
 
-    def _relearned(self, group: Codes, rows: Codes) -> Transport:
+    def _relearned(self, group: Codes, rows: Codes) -> GroupMove:
         """Return a transport with the same dependences, its distributions learned from these rows with these groups."""
         steps = [
-            step if isinstance(step, Edges) else Step(step.edges, self.columns, group, rows, step.weights)
+            step if isinstance(step, Edges) else Move(step.edges, self.columns, group, rows, step.weights)
             for step in self.steps
         ]
-        return Transport(self.columns, group, steps, rows, self.error)
+        return GroupMove(self.columns, group, steps, rows, self.error)
 
     def draw(self, rows: Codes, rng: np.random.Generator) -> Codes:
         """Draw a twin in the other group of each of the rows; return the numbers of its values, by row, then column."""
@@ -460,7 +460,7 @@ class Transport:
 class _Values:
     """The values of a column in the rows learned from: they give a value's rank within its fine bin, and back."""
 
-    def __init__(self, column: Column, rows: Codes) -> None:
+    def __init__(self, column: Binned, rows: Codes) -> None:
         self.bins, self.has_missing = column.bin_of(0), column.has_missing
         self._counts = np.bincount(column.codes[rows], minlength=len(self.bins))
         by_bin = np.lexsort((np.arange(len(self.bins)), self.bins))
@@ -528,7 +528,7 @@ class _Structure:
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[Binned],
         group: Codes,
         keep: Collection[str],
         learned: Codes,

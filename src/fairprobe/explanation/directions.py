@@ -159,7 +159,7 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
 # The sides
 
 
-class _Pair(NamedTuple):
+class _Sides(NamedTuple):
     """Two sides that are compared: two values of one sensitive parameter, or two combinations of all of them."""
 
     compared: str
@@ -194,7 +194,7 @@ def groups_of(domain: Domain) -> list[dict[str, list[int]]]:
     return [*sets, {combination_words(domain, place): [place] for place in range(len(combinations))}]
 
 
-def _pairs(evidence: Evidence) -> Iterator[_Pair]:
+def _pairs(evidence: Evidence) -> Iterator[_Sides]:
     """Yield pairs of combinations of sensitive values and, with several sensitive parameters, of the values of each.
 
     The pairs of one parameter, and those of combinations, are each at most `MOST_PAIRS`: those at the ends of most
@@ -206,7 +206,7 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
     yield from _most_found(evidence, "combination", whole, None)
 
 
-def _most_found(evidence: Evidence, compared: str, words: list[str], column: int | None) -> Iterator[_Pair]:
+def _most_found(evidence: Evidence, compared: str, words: list[str], column: int | None) -> Iterator[_Sides]:
     """Yield pairs of the values or combinations `words`, at most `MOST_PAIRS`: those at the ends of most found cases.
 
     Without found cases they are the first pairs. `column` is the position of the sensitive parameter; None for
@@ -220,7 +220,7 @@ def _most_found(evidence: Evidence, compared: str, words: list[str], column: int
         pairs, counts = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0, return_counts=True)
         chosen = pairs[np.argsort(-counts, kind="stable")][:MOST_PAIRS].tolist()
     for one, other in chosen:
-        yield _Pair(compared, (words[one], words[other]), (one, other), column)
+        yield _Sides(compared, (words[one], words[other]), (one, other), column)
 
 
 # The outcomes
@@ -280,7 +280,7 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
 # The counts and their test
 
 
-def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
+def _counts(domain: Domain, judgement: Judgement, pair: _Sides, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
     """Return the number of cases by the outcomes of two sides, over the cases in which both exist and they differ."""
     if not len(judgement.codes):
         return Counter()
@@ -291,7 +291,7 @@ def _counts(domain: Domain, judgement: Judgement, pair: _Pair, outcomes: _Outcom
     return Counter(dict(zip(map(tuple, pairs.tolist()), counts.tolist(), strict=True)))
 
 
-def _rows(domain: Domain, pair: _Pair, parts: Sequence[Judgement], outcomes: _Outcomes) -> Iterator[tuple[Any, ...]]:
+def _rows(domain: Domain, pair: _Sides, parts: Sequence[Judgement], outcomes: _Outcomes) -> Iterator[tuple[Any, ...]]:
     """Yield a row of the table for each two outcomes that differ between two sides, with the numbers of cases.
 
     The first side of a row gets the lower outcome more often than the second.

@@ -77,12 +77,12 @@ def fingerprint(model: Any) -> str:
     no other.
     """
     try:
-        return _Walk().of(model).hex()
+        return _Hasher().of(model).hex()
     except Exception as error:  # whatever a part's own way to be stored may raise
         return f"{UNTOLD} ({' '.join(str(error).split())[:100] or type(error).__name__}) {secrets.token_hex(8)}"
 
 
-class _Walk:
+class _Hasher:
     """One walk over all objects that a model consists of, each of which is hashed once."""
 
     def __init__(self) -> None:

@@ -142,7 +142,7 @@ def _numbers(lines: list[str]) -> list[Any]:
         raise InvalidAnswerError(f"what is no number ({error})") from None
 
 
-class DiedError(Exception):
+class ProgramDiedError(Exception):
     """The error that a program ended, did not answer in time, or wrote extra lines.
 
     `is_final` is True if another start of the program would fail too.
@@ -184,7 +184,7 @@ class Program:
                     await self._running.refuse_more(SURPLUS_SECONDS)
                     self._has_answered = True
                 return await self._running.ask("".join(lines), len(lines))
-            except DiedError as error:
+            except ProgramDiedError as error:
                 await self._end()
                 last = error
                 if error.is_final or attempt == self._retries or not self._has_answered:
@@ -225,7 +225,7 @@ class _Running:
         self._listening = asyncio.ensure_future(self._listen())
 
     async def ask(self, text: str, n_rows: int) -> list[str]:
-        """Send rows, given as text, and return one answer line per row; raise a DiedError if the program fails."""
+        """Send rows, given as text, and return one answer line per row; a ProgramDiedError if the program fails."""
         await self.refuse_more(0.0)
         self._in.write(text.encode())
         while (n_lines := len(self._lines)) < n_rows:
@@ -235,24 +235,24 @@ class _Running:
                     is_there = await self._more()
             except TimeoutError:
                 advice = "does it write each line out at once?"
-                raise DiedError(f"{got} within {self._timeout:g} s; {advice}{self._said()}") from None
+                raise ProgramDiedError(f"{got} within {self._timeout:g} s; {advice}{self._said()}") from None
             if not is_there:
                 await self._exit(LAST_SECONDS)
                 code = self._process.returncode
                 ended = "" if code is None else f", with exit code {code}"
-                raise DiedError(f"{got} before it ended{ended}{self._said()}")
+                raise ProgramDiedError(f"{got} before it ended{ended}{self._said()}")
         answers, self._lines = self._lines[:n_rows], self._lines[n_rows:]
         return answers
 
     async def refuse_more(self, seconds: float) -> None:
-        """Raise a DiedError if an extra line is there, or comes within some seconds, although all rows are answered."""
+        """Raise a ProgramDiedError if an extra line is there, or comes within some seconds, after the last answer."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self._lines and await self._more():
                     pass
         if self._lines:
             line = shortened(self._lines[0], 80)
-            raise DiedError(f"another line than the answer to one row, {line!r}", is_final=True)
+            raise ProgramDiedError(f"another line than the answer to one row, {line!r}", is_final=True)
 
     async def end(self) -> None:
         """End the process: close its input, kill it if it does not end, and wait for it."""

@@ -33,7 +33,7 @@ class InvalidAnswerError(ValueError):
     """The error that a service's answer breaks the protocol: it is cut short, of the wrong length, or not finite."""
 
 
-class Batch:
+class EncodedRows:
     """The rows of a batch, each encoded once as JSON. Rows with equal bytes are equal."""
 
     def __init__(self, rows: Any, *, as_objects: bool) -> None:
@@ -114,7 +114,7 @@ class Instances:
         self.url = url
         """Address of the service to which requests with rows are sent."""
 
-    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
+    def request(self, batch: EncodedRows, places: Sequence[int], answer: str | None) -> bytes:
         """Return the JSON request about the rows of `batch` with the numbers `places`.
 
         `answer` is the name of the wanted answer, for services that give several; otherwise None.
@@ -153,7 +153,7 @@ class MLflow(Instances):
     def __init__(self, url: str) -> None:
         super().__init__(url if _path(url).endswith("/invocations") else _with_path(url, f"{_path(url)}/invocations"))
 
-    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
+    def request(self, batch: EncodedRows, places: Sequence[int], answer: str | None) -> bytes:
         """Return the JSON request about the rows with the numbers `places`, with the names of their columns."""
         return b'{"dataframe_split":{"columns":%b,"data":%b}}' % (encoded(batch.names), batch.listed(places))
 
@@ -173,7 +173,7 @@ class OpenInference(Instances):
         self._tensor = "input-0"
         """Name of the tensor in which an array is sent."""
 
-    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
+    def request(self, batch: EncodedRows, places: Sequence[int], answer: str | None) -> bytes:
         """Return the JSON request about the rows with the numbers `places`, which are sent as tensors."""
         rows = [batch.plain[place] for place in places]
         content: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
 from fairprobe.model.asking import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
-from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, decoded, joined, service_at
+from fairprobe.model.protocols import EncodedRows, Instances, InvalidAnswerError, decoded, joined, service_at
 from fairprobe.model.redaction import hiding, shown_source
 
 ADDRESS = r"https?://([^/?#@\\\s]*@)?([\w.%-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?([/?#]\S*)?"
@@ -62,7 +62,7 @@ def connect(
             model repeats itself.
         ca_file: file of certificates to trust in place of the usual ones.
     """
-    from fairprobe.model.transport import Persistence, Transport
+    from fairprobe.model.client import Persistence, ServiceClient
 
     if not re.fullmatch(ADDRESS, url, re.IGNORECASE):
         raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
@@ -77,7 +77,7 @@ def connect(
     headers = tuple((header_from_env or {}).items())
     patience = Persistence(connections, timeout, retries, rate_limit, ca_file, batch_rows, cache_rows, headers)
     service = service_at(url, protocol)
-    model = RemoteModel(service, answers or {}, partial(Transport, service, patience))
+    model = RemoteModel(service, answers or {}, partial(ServiceClient, service, patience))
     model.look()
     return model
 
@@ -131,7 +131,7 @@ class RemoteModel(Elsewhere):
         here = self._here.get()
         for name in (each for each in domain.sensitive if each in row.columns and each not in self._looked_for):
             self._looked_for.add(name)
-            few = Batch(row.drop(columns=name), as_objects=self.service.as_objects)
+            few = EncodedRows(row.drop(columns=name), as_objects=self.service.as_objects)
             # It is asked once, so that it takes no row without the column may be by chance.
             if row.shape[1] > 1 and here.takes(few):
                 warnings.warn(
@@ -155,4 +155,5 @@ class RemoteModel(Elsewhere):
         """Return the answers to a batch, one per row, for `output`; rows answered before come from the cache."""
         if not len(rows):
             return np.empty(0)
-        return joined(self._here.get().ask(Batch(rows, as_objects=self.service.as_objects), self.answers.get(output)))
+        encoded = EncodedRows(rows, as_objects=self.service.as_objects)
+        return joined(self._here.get().ask(encoded, self.answers.get(output)))

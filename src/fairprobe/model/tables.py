@@ -58,7 +58,7 @@ class MismatchError(UnfitError):
 
 
 @dataclass(frozen=True)
-class Table:
+class LevelTable:
     """The values that the last step of a pipeline gets for each level of one parameter."""
 
     columns: Codes
@@ -152,7 +152,7 @@ class Seen:
         """The preprocessed row of the input with every parameter at level 0."""
         return self.rows(np.zeros((1, len(self.domain.levels)), dtype=np.int64))[0]
 
-    def table(self, parameter: int, wanted: Mask) -> Table:
+    def table(self, parameter: int, wanted: Mask) -> LevelTable:
         """Return the preprocessed values of each level of a parameter, in those columns of `wanted` that it changes.
 
         Raise an UnfitError if it has more than `MAX_TABLE` levels, or if the table has too many entries.
@@ -171,10 +171,10 @@ class Seen:
         values = np.tile(self.base[columns], (n_levels, 1))
         for block, part in zip(blocks, parts, strict=True):
             values[block[0] : block[-1] + 1, np.searchsorted(columns, part.columns)] = part.values
-        return Table(columns, values)
+        return LevelTable(columns, values)
 
-    def tables(self, parameters: Sequence[int]) -> dict[int, Table]:
-        """Return the preprocessed values of each level of some parameters: one `Table` by parameter number.
+    def tables(self, parameters: Sequence[int]) -> dict[int, LevelTable]:
+        """Return the preprocessed values of each level of some parameters: one `LevelTable` by parameter number.
 
         If their levels fit into one block together, the preprocessing is run once for all of them.
         """
@@ -195,9 +195,9 @@ class Seen:
         rows = [self.at(parameter, codes) for parameter, codes in levels]
         return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
 
-    def _table(self, rows: NDArray[Any], wanted: Mask) -> Table:
+    def _table(self, rows: NDArray[Any], wanted: Mask) -> LevelTable:
         changed = np.flatnonzero(self._changed(rows) & wanted)
-        return Table(changed, rows[:, changed])
+        return LevelTable(changed, rows[:, changed])
 
     def _changed(self, rows: NDArray[Any]) -> Mask:
         """Return a boolean mask of the preprocessed matrix's columns: True where some row of `rows` is unlike `base`.

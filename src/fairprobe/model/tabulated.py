@@ -23,7 +23,7 @@ from fairprobe.domain.parameters import Integer, Parameter, Real
 from fairprobe.model.categories import category_places
 from fairprobe.model.forms import FrameForm
 from fairprobe.model.known import own_kind
-from fairprobe.model.tables import NARROW, Seen, Table, UnfitError, keeps_order, parts_of, passes, positions
+from fairprobe.model.tables import NARROW, LevelTable, Seen, UnfitError, keeps_order, parts_of, passes, positions
 
 TRIED: Final = 256
 """Number of random inputs on which tables and preprocessing must agree bit by bit. Also the number of levels of a
@@ -209,7 +209,7 @@ def _slots(seen: Seen) -> list[Slot]:
     return [slot for parameter in sorted(found) for slot in found[parameter]]
 
 
-def _entries(parameter: int, table: Table) -> list[Slot]:
+def _entries(parameter: int, table: LevelTable) -> list[Slot]:
     """Return the slots (entries of preprocessed rows) for a table of one parameter.
 
     There are as many as the largest number of non-zero entries that a level has.

@@ -28,7 +28,7 @@ from fairprobe.wording import POPULATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.retraining.retraining import Settings, Task
+    from fairprobe.retraining.retraining import RetrainSettings, Task
 
 
 JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
@@ -113,7 +113,7 @@ class Assessment:
 
 
 def assessed(
-    model: Any, domain: Domain, rows: LabelledRows, n: int, seed: int, settings: Settings, *, quick: bool = False
+    model: Any, domain: Domain, rows: LabelledRows, n: int, seed: int, settings: RetrainSettings, *, quick: bool = False
 ) -> Assessment:
     """Return the shares, hits and labels of a model on `n` inputs of a domain and on the rows of a part.
 
@@ -145,13 +145,13 @@ def judge_of(task: Task, part: str, n: int) -> Callable[[Any], Assessment]:
     )
 
 
-def labels_of(model: Any, rows: LabelledRows, settings: Settings) -> NDArray[Any]:
+def labels_of(model: Any, rows: LabelledRows, settings: RetrainSettings) -> NDArray[Any]:
     """Return the labels that a model predicts for rows, in any case, even if scores or probabilities are compared."""
     return Asker(model, rows.domain, batch=settings.batch).ask_frame(rows.frame)
 
 
 def target_of(
-    model: Any, domain: Domain, settings: Settings, population: Any = "domain", *, quick: bool = False
+    model: Any, domain: Domain, settings: RetrainSettings, population: Any = "domain", *, quick: bool = False
 ) -> Population:
     """Return a population (drawn inputs or rows) that a model judges; if `quick`, by its stand-in if there is one."""
     target = Population(model, domain, population, settings.threshold, settings.output, settings.batch)

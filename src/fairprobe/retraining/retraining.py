@@ -42,7 +42,7 @@ STREAMS: Final = ("split", "schedule", "rounds", "hunt", "select", "report", "co
 """Names of the uses of random numbers. Each use has its own stream, spawned from the seed in this order."""
 
 
-class Settings(SimpleNamespace):
+class RetrainSettings(SimpleNamespace):
     """The arguments of `retrain` as attributes; all but the model and the data are checked."""
 
     def __init__(self, **arguments: Any) -> None:
@@ -76,7 +76,7 @@ class Task:
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         """Check the arguments of `retrain`, given by name, and split the rows."""
-        self.settings = its = Settings(**arguments)
+        self.settings = its = RetrainSettings(**arguments)
         self.model = its.model
         self.linked = domain = checked_domain(its.domain)
         """Domain as the user gave it, with its links (columns that change along with sensitive ones), if any."""

@@ -19,7 +19,7 @@ from fairprobe.retraining.labels import Labeller, labeller_of
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
-    from fairprobe.retraining.retraining import Settings, Task
+    from fairprobe.retraining.retraining import RetrainSettings, Task
 
 _LEFT_OUT: Final = 4
 """Number of recipes (amounts of added rows) left out as too slow, at which no further one is tried; chosen."""
@@ -77,7 +77,7 @@ class Round:
 # The rule
 
 
-def round_confidence(settings: Settings, n_populations: int) -> float:
+def round_confidence(settings: RetrainSettings, n_populations: int) -> float:
     """Return the confidence of one interval of a round, by which the intervals of all rounds hold together.
 
     The error, 1 - `settings.confidence`, is split equally over all rounds and populations.
@@ -86,7 +86,7 @@ def round_confidence(settings: Settings, n_populations: int) -> float:
 
 
 def decide(
-    settings: Settings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
+    settings: RetrainSettings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
 ) -> tuple[bool, str]:
     """Return True if the model of a round is accepted by the rule `settings.accept`, and the reason in words.
 
@@ -106,7 +106,7 @@ def decide(
     return True, f"{why}; the accuracy lost is {'' if loss.high <= most else 'not '}shown to be within the limit"
 
 
-def _is_lower(settings: Settings, changes: dict[str, Comparison]) -> tuple[bool, str]:
+def _is_lower(settings: RetrainSettings, changes: dict[str, Comparison]) -> tuple[bool, str]:
     """Return True if the new model's shares are lower by the rule `settings.accept`, and the reason in words."""
     if settings.accept == "paper":
         is_lower = changes["domain"].difference > 0

@@ -17,7 +17,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import shown
 from fairprobe.model.known import known_kind
-from fairprobe.model.tables import N_RANDOM, MismatchError, Seen, Table, UnfitError
+from fairprobe.model.tables import N_RANDOM, LevelTable, MismatchError, Seen, UnfitError
 
 MAX_NEAR = 100_000
 """Largest number of families with a score so close to 0 that the model itself must be asked for the label; chosen."""
@@ -83,7 +83,7 @@ def _take_apart(seen: Seen) -> tuple[list[Floats], Floats, float]:
     weights, intercept = weights.astype(np.float64), float(np.asarray(seen.final.intercept_).item())
     tables = [seen.table(parameter, used) for parameter in range(len(domain.parameters))]
     constant = np.setdiff1d(np.flatnonzero(used), np.concatenate([table.columns for table in tables]))
-    constants = Table(constant, seen.base[None, constant])
+    constants = LevelTable(constant, seen.base[None, constant])
     *products, rest = (table.values * weights[table.columns] for table in (*tables, constants))
     size = abs(intercept) + float(sum(np.abs(each).sum(axis=1).max() for each in [*products, rest]))
     if not math.isfinite(size):

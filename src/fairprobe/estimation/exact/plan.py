@@ -18,7 +18,7 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import shown
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.exact.trees import Nodes, Small
-from fairprobe.model.tables import Seen, Table, UnfitError
+from fairprobe.model.tables import LevelTable, Seen, UnfitError
 
 MAX_ENTRIES = 100_000_000
 """Largest number of tree nodes times combinations of sensitive values in a plan; chosen."""
@@ -33,7 +33,7 @@ WORD = 64
 
 
 @dataclass(frozen=True)
-class Axis:
+class ParameterCells:
     """The levels of one parameter, grouped into cells: sets of levels that no test of a tree separates."""
 
     parameter: int
@@ -45,7 +45,7 @@ class Axis:
     """For each level of the parameter, the number of the cell that it belongs to."""
 
 
-def make_axis(parameter: int, nodes: Nodes, tests: Codes, table: Table) -> tuple[Axis, Mask]:
+def make_axis(parameter: int, nodes: Nodes, tests: Codes, table: LevelTable) -> tuple[ParameterCells, Mask]:
     """Return a parameter's axis (its levels in cells), and a mask by node and cell: True where the test says yes.
 
     `tests` are the nodes that test the parameter.
@@ -64,7 +64,7 @@ def make_axis(parameter: int, nodes: Nodes, tests: Codes, table: Table) -> tuple
             f"{len(tests):,} tests of one parameter and {len(first):,} sets of its levels make "
             f"{shown(len(tests) * len(first))} pairs, over the {shown(MAX_BITS)} allowed"
         )
-    axis = Axis(parameter, np.bincount(cells), first, cells)
+    axis = ParameterCells(parameter, np.bincount(cells), first, cells)
     return axis, nodes.answers(tests, table.values[first], table.columns)
 
 
@@ -88,7 +88,7 @@ class TreePlan:
 
     domain: Domain
     nodes: Nodes
-    axes: tuple[Axis, ...]
+    axes: tuple[ParameterCells, ...]
     axis: Small
     """Position in `axes` of the parameter that each node tests; -1 for a leaf and for a node that no box is cut by."""
     test: Small
@@ -168,7 +168,7 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
 
     # Nodes that test a free parameter are cut by; all others are decided by the combination alone.
     axis, test = np.full((2, n_nodes), -1, dtype=np.int32)
-    axes: list[Axis] = []
+    axes: list[ParameterCells] = []
     answers: list[Mask] = []
     for position, parameter in enumerate(np.intersect1d(owner, seen.domain.free_columns).tolist()):
         mine = inner[owner == parameter]
@@ -188,7 +188,7 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
     return TreePlan(seen.domain, nodes, tuple(axes), axis, test, masks, _ahead(nodes, fixed, goes_left), touches)
 
 
-def _owners(seen: Seen, columns: Codes) -> tuple[list[Table], Codes]:
+def _owners(seen: Seen, columns: Codes) -> tuple[list[LevelTable], Codes]:
     """Return a table for each parameter, and for each of these model columns the parameter it is made of; -1 for none.
 
     A table holds the numbers that the estimator gets for each level of a parameter.
@@ -212,7 +212,7 @@ def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
     return np.unique(number, return_index=True)[1], number
 
 
-def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
+def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[LevelTable]) -> tuple[Codes, Mask]:
     """Return the nodes that test no free parameter, and a mask by node, then combination: True for left."""
     constant = inner[owner < 0]
     answers = nodes.answers(constant, seen.base[None], np.arange(len(seen.base)))

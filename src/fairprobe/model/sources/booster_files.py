@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.sources.node_checks import check_nodes, must
-from fairprobe.model.sources.reading import Content, Permission, SavedModel, check_nesting, classifier, imported
+from fairprobe.model.sources.reading import FileContent, Permission, SavedModel, check_nesting, classifier, imported
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
@@ -23,12 +23,12 @@ _NUMBER: Final = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)")
 CLASSIFIERS: Final = ("binary:hinge", "binary:logistic", "binary:logitraw", "multi:softmax", "multi:softprob")
 
 
-def knows(content: Content) -> bool:
+def knows(content: FileContent) -> bool:
     """Return True if a file begins with a key of XGBoost's format, in JSON or UBJ, or with LightGBM's first lines."""
     return any(pattern.match(content.head) for pattern in (_JSON, _UBJ, _TEXT))
 
 
-def read(content: Content, permission: Permission) -> SavedModel:
+def read(content: FileContent, permission: Permission) -> SavedModel:
     """Return the model in a file of a booster, if its trees are valid; labels are numbers from 0."""
     return _lightgbm(content) if _TEXT.match(content.head) else _xgboost(content)
 
@@ -36,7 +36,7 @@ def read(content: Content, permission: Permission) -> SavedModel:
 # XGBoost
 
 
-def _xgboost(content: Content) -> SavedModel:
+def _xgboost(content: FileContent) -> SavedModel:
     """Return the model in a file of XGBoost, asked as XGBoost's own estimators do."""
     xgboost = imported("xgboost", "xgboost", "a file of XGBoost")
     if _JSON.match(content.head):
@@ -107,7 +107,7 @@ def _check_xgboost_tree(tree: dict[str, Any], n_columns: int) -> None:
 # LightGBM
 
 
-def _lightgbm(content: Content) -> SavedModel:
+def _lightgbm(content: FileContent) -> SavedModel:
     """Return the model in a file of LightGBM."""
     lightgbm = imported("lightgbm", "lightgbm", "a file of LightGBM")
     text = content.data.decode()

@@ -142,7 +142,7 @@ class IsolatedModel:
                 raise _loading_error(said, repr(self))
             if self._has is None:
                 self._describe(said)
-        except DiedError as error:
+        except ProcessDiedError as error:
             self.close()
             raise DataError(f"a model's file must be read without harm, got {error}: {self!r}{ADVICE}") from None
         except BaseException:
@@ -166,7 +166,7 @@ class IsolatedModel:
                 said, data = self._process.ask((method, batch, sklearn.get_config() if sklearn else {}), PATIENCE, most)
                 if "error" not in said:
                     return unpacked(said, data)
-            except DiedError as error:
+            except ProcessDiedError as error:
                 self.close()
                 self._died = (
                     f"an isolated model must answer and live, got {error}: its file may be broken, or made to do harm; "
@@ -211,7 +211,7 @@ def _loading_error(said: Mapping[str, Any], who: str) -> errors.FairprobeError:
     return DataError(f"a model's file must be whole, got {_text(said['error'])}: {message}: {who}{ADVICE}")
 
 
-class DiedError(Exception):
+class ProcessDiedError(Exception):
     """The error that an isolated model's process ended, answered too late, or broke the protocol."""
 
 
@@ -251,7 +251,7 @@ class _Process:
     def ask(self, message: Any, seconds: float, most: int) -> tuple[dict[str, Any], bytes]:
         """Send a message to the process, and return the JSON part and the bytes of its answer.
 
-        Raises a DiedError if the answer takes more than `seconds` or has more than `most` bytes.
+        Raises a ProcessDiedError if the answer takes more than `seconds` or has more than `most` bytes.
         """
         clock, content = Clock(seconds), pickle.dumps(message, protocol=5)
         try:
@@ -262,17 +262,17 @@ class _Process:
             sizes = self._read(16, clock)
             n_head, n_data = (int.from_bytes(sizes[place : place + 8], "little") for place in (0, 8))
             if n_head + n_data > most:
-                raise DiedError(f"an answer of {n_head + n_data:,} bytes, more than {most:,}")
+                raise ProcessDiedError(f"an answer of {n_head + n_data:,} bytes, more than {most:,}")
             answer = self._read(n_head + n_data, clock)
             said, data = json.loads(answer[:n_head]), answer[n_head:]
         except TimeoutError:
-            raise DiedError(f"no answer within {seconds:,.0f} s") from None
+            raise ProcessDiedError(f"no answer within {seconds:,.0f} s") from None
         except (OSError, EOFError):
-            raise DiedError(self._ending()) from None
+            raise ProcessDiedError(self._ending()) from None
         except (ValueError, RecursionError) as error:
-            raise DiedError(f"an answer that is no JSON: {type(error).__name__}") from None
+            raise ProcessDiedError(f"an answer that is no JSON: {type(error).__name__}") from None
         if not isinstance(said, dict):
-            raise DiedError("an answer of another form")
+            raise ProcessDiedError("an answer of another form")
         return said, data
 
     def end(self) -> None:
@@ -324,7 +324,7 @@ def _wait(number: int, event: int, clock: Clock) -> None:
 
 
 def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
-    """Return an isolated model's answer, sent as bytes, as an array; raise a DiedError if it is not valid."""
+    """Return an isolated model's answer, sent as bytes, as an array; raise a ProcessDiedError if it is not valid."""
     try:
         if "labels" in said:
             labels = np.array(list(map(_checked_label, said["labels"])), dtype=str if said["is_text"] else object)
@@ -334,7 +334,7 @@ def unpacked(said: Mapping[str, Any], data: bytes) -> NDArray[Any]:
             raise ValueError("no plain array")
         return array.view(np.uint8) != 0 if array.dtype.kind == "b" else array
     except Exception as error:
-        raise DiedError(f"an answer that is no array: {type(error).__name__}") from None
+        raise ProcessDiedError(f"an answer that is no array: {type(error).__name__}") from None
 
 
 def _labels(values: Any) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from fairprobe.arguments import AllowsCode, ModelSource, ReadFile, TrustedTypes
 from fairprobe.checks import nearest
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.redaction import shown_source
-from fairprobe.model.sources.reading import ADVICE, Content, Permission, imported, read_file, shortened
+from fairprobe.model.sources.reading import ADVICE, FileContent, Permission, imported, read_file, shortened
 from fairprobe.model.torch import TorchAdapter
 
 SUBJECT = "subject"
@@ -122,7 +122,7 @@ def _with_weights(named: Any, path: Path, source: str) -> Any:
     """
     module = copy.deepcopy(named) if TorchAdapter.accepts(named) else _made(named, source)
     imported("safetensors", "torch", "a file of weights")
-    content = Content(path, "weights")
+    content = FileContent(path, "weights")
     try:
         tensors = imported("safetensors.torch", "torch", "a file of weights").load(content.data)
     except Exception as error:

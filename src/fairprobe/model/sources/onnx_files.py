@@ -13,19 +13,19 @@ from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
 from fairprobe.model.adapters import margin
 from fairprobe.model.categories import own_name
-from fairprobe.model.sources.reading import Content, Permission, SavedModel, imported, likeliest, two_columns
+from fairprobe.model.sources.reading import FileContent, Permission, SavedModel, imported, likeliest, two_columns
 
 _TAGS: Final = frozenset(number << 3 | wire for number in range(2, 27) for wire in (0, 2))
 """First bytes that the second field of an ONNX model may have, after the field with the format's version."""
 
 
-def knows(content: Content) -> bool:
+def knows(content: FileContent) -> bool:
     """Return True if a file begins like an ONNX model: a protobuf message with a small version, then another field."""
     head = content.head
     return head[:1] == b"\x08" and len(head) > 2 and 0 < head[1] < 128 and (head[2] in _TAGS or head[2] >= 128)
 
 
-def read(content: Content, permission: Permission) -> SavedModel:
+def read(content: FileContent, permission: Permission) -> SavedModel:
     """Return the model in an ONNX file.
 
     onnxruntime gets the bytes that `onnx` has read and written again. A file that can be read in two ways is therefore

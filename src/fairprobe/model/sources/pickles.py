@@ -18,7 +18,7 @@ import numpy as np
 
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model.sources.node_checks import check_model
-from fairprobe.model.sources.reading import Content, Permission
+from fairprobe.model.sources.reading import FileContent, Permission
 
 SHOWN: Final = 20
 """Largest number of imported names that a message lists. Chosen."""
@@ -57,7 +57,7 @@ LONGEST_LINE: Final = 2**20
 _COMPUTED: Final = "something whose name is computed as it is loaded"
 
 
-def knows(content: Content) -> bool:
+def knows(content: FileContent) -> bool:
     """Return True if a file's content is a pickle, compressed or not.
 
     A pickle of the oldest protocols is told by its first letter, one of four, and by a full stop at its end.
@@ -74,7 +74,7 @@ def knows(content: Content) -> bool:
     return head[:1] in (b"(", b"c", b"]", b"}") and content.data[-1:] == b"."
 
 
-def read(content: Content, permission: Permission) -> Any:
+def read(content: FileContent, permission: Permission) -> Any:
     """Return the model in a pickle if the permission allows its code to run; otherwise raise a SettingError.
 
     Trees with links to nodes that do not exist are refused after loading.

@@ -66,7 +66,7 @@ class Permission:
         return cls(names, unsafe)
 
 
-class Content:
+class FileContent:
     """The bytes of a regular file, read only once, so that exactly the bytes that were checked are loaded."""
 
     def __init__(self, path: Path, what: str = "a model") -> None:
@@ -90,7 +90,7 @@ class Content:
 
 def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> Any:
     """Return the model in a file; with `isolate`, loaded in a process of its own."""
-    content = Content(path)
+    content = FileContent(path)
     module = kind_of(content)
     if permission.trust and module != FILES["skops"]:
         raise SettingError.about("trust", f"is for skops files, got another kind of file: {path}")
@@ -102,7 +102,7 @@ def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> A
     return isolated(job, len(content.data))
 
 
-def read_content(module: str, content: Content, permission: Permission) -> Any:
+def read_content(module: str, content: FileContent, permission: Permission) -> Any:
     """Return the model in a file's content by the module for its kind; a DataError if the file is broken."""
     try:
         return import_module(module).read(content, permission)
@@ -118,7 +118,7 @@ def read_content(module: str, content: Content, permission: Permission) -> Any:
         raise DataError(f"{rule}: {content.path}{ADVICE}") from None
 
 
-def kind_of(content: Content) -> str:
+def kind_of(content: FileContent) -> str:
     """Return the name of the module in `FILES` that reads a content; raise a DataError if there is none."""
     for module in dict.fromkeys(FILES.values()):
         if import_module(module).knows(content):
@@ -127,7 +127,7 @@ def kind_of(content: Content) -> str:
     raise DataError(f"a model must be one of the files {'; '.join(FILES)}; got {got}")
 
 
-def _hint(content: Content) -> str:
+def _hint(content: FileContent) -> str:
     """Return a hint, for an error message, at what a file is that holds no model; "" if nothing is known."""
     if content.head[8:10] == b'{"':
         return ", but weights: name the torch module as module:attribute, and this by --weights"

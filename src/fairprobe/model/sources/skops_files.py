@@ -23,7 +23,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, RunError, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.sources.node_checks import QUIET, attributes, check_model, must, parts, quieten
-from fairprobe.model.sources.reading import Content, Permission, shortened
+from fairprobe.model.sources.reading import FileContent, Permission, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,12 +90,12 @@ _PATH: Final = re.compile(r"(?:^|_)(?:path|file|filename|dir|directory|folder|ho
 """Pattern of the names of parameters whose text may name a file or folder."""
 
 
-def knows(content: Content) -> bool:
+def knows(content: FileContent) -> bool:
     """Return True if a file's content is a zip archive, unless torch wrote it."""
     return content.head.startswith(b"PK\x03\x04") and b".pkl" not in content.head
 
 
-def read(content: Content, permission: Permission) -> Any:
+def read(content: FileContent, permission: Permission) -> Any:
     """Return the estimator in a skops file if all its types are harmless or trusted; otherwise raise a SettingError.
 
     Its parameters are set so that it starts no process and reads no file.

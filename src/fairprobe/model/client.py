@@ -1,4 +1,4 @@
-"""Transport: sends requests to one model service, with rate limits, timeouts and repetition after failures.
+"""The client of a model service: it sends requests, with rate limits, timeouts and repetition after failures.
 
 A request that fails for a possibly temporary reason is repeated, after longer and longer delays. Such reasons are: no
 connection, no answer in time, 408, 429, 5xx, an answer that breaks the protocol. A request that has failed as often as
@@ -24,7 +24,7 @@ from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import redaction
 from fairprobe.model.background import run
 from fairprobe.model.measuring import differ, tolerance
-from fairprobe.model.protocols import Batch, Instances, InvalidAnswerError, checked_answers, decoded
+from fairprobe.model.protocols import EncodedRows, Instances, InvalidAnswerError, checked_answers, decoded
 
 FIRST_DELAY: Final = 0.1
 """Largest number of seconds before a failed request is first repeated. Chosen."""
@@ -142,7 +142,7 @@ class BatchSize:
         self.rows, self._is_settled = max(1, min(self.rows, rows)), True
 
 
-class Transport:
+class ServiceClient:
     """Sends requests to one service from one process; it holds connections, request size and cached answers."""
 
     def __init__(self, service: Instances, patience: Persistence) -> None:
@@ -169,7 +169,7 @@ class Transport:
         redaction.guard_logs()
         self._client = _client(service.url, patience, headers)
 
-    def ask(self, batch: Batch, answer: str | None) -> list[Any]:
+    def ask(self, batch: EncodedRows, answer: str | None) -> list[Any]:
         """Return one answer for each row of a batch, from the cache or the service.
 
         `answer` is the name of the wanted answer if the service gives more than one; otherwise None.
@@ -182,7 +182,7 @@ class Transport:
         """Return the service's reply to a GET request at an address."""
         return run(self._sent("GET", url, None, 0, lambda reply: reply))
 
-    def takes(self, batch: Batch) -> bool:
+    def takes(self, batch: EncodedRows) -> bool:
         """Return True if the service answers a request about the batch's first row with status 200; it is sent once."""
         self.n_sent += 1
         body = self._service.request(batch, [0], None)
@@ -196,7 +196,7 @@ class Transport:
         """Close the connections to the service."""
         await self._client.aclose()
 
-    async def _all(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
+    async def _all(self, batch: EncodedRows, places: list[int], answer: str | None) -> list[Any]:
         """Return the answers to the rows with the numbers `places`, in parallel requests; if one fails, others end."""
         tasks = [asyncio.ensure_future(self._request(batch, part, answer)) for part in self.size.parts(places)]
         try:
@@ -205,7 +205,7 @@ class Transport:
             for task in tasks:
                 task.cancel()
 
-    async def _request(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
+    async def _request(self, batch: EncodedRows, places: list[int], answer: str | None) -> list[Any]:
         """Return the answers to the rows with the numbers `places`; a request that is too large is halved."""
         n = len(places)
 
