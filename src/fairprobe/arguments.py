@@ -83,6 +83,7 @@ AGAIN = "Give it again for more."
 TEXT, WHOLE, NUMBER, TRUTH, TEXTS = "a text", "a whole number", "a number", "true or false", "a list of texts"
 SCALAR = "a text, a number, true or false"
 LIMIT = "a number, or a table of numbers by who is worse off"
+NAMES = "a table of names by value, for each column"
 SENSITIVE = "a list of names, or a table of the values to compare by name"
 
 KINDS: dict[str, Kind | None] = {
@@ -101,6 +102,7 @@ KINDS: dict[str, Kind | None] = {
     "DataFile": Kind(TEXT, "FILE", danger=Danger.READS),
     "WrittenFile": Kind(TEXT, "FILE", danger=Danger.WRITES),
     "WrittenFolder": Kind(TEXT, "FOLDER", danger=Danger.WRITES),
+    "Mapping[str, Mapping[Any, str]]": Kind(NAMES, "COLUMN:VALUE=NAME", f'As "sex:0=women". {AGAIN}', True),
     "Mapping[str, str]": Kind(TEXTS, "NAME=VALUE", AGAIN, True),
     "Flag": Kind(TRUTH),
     "bool": Kind(TRUTH),

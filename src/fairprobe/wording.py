@@ -229,9 +229,13 @@ def _escape(found: re.Match[str]) -> str:
 def shown(value: Any) -> str:
     """Return a parameter's value, or a row's index label, as text; None is "(missing)".
 
-    >>> shown(None), shown(40), shown(0.5), shown("Wife")
-    ('(missing)', '40', '0.5', 'Wife')
+    A whole number is written without a decimal point, also where its column holds other numbers.
+
+    >>> shown(None), shown(40), shown(40.0), shown(0.5), shown("Wife")
+    ('(missing)', '40', '40', '0.5', 'Wife')
     """
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_BELOW:
+        return str(int(value))
     return MISSING if value is None else visible(str(value))
 
 

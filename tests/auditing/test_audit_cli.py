@@ -156,3 +156,26 @@ def test_init(here, capsys):
     assert "fairprobe audit new.toml --trust-config" in capsys.readouterr().err
     assert main(["audit", "new.toml", "--trust-config", *effort]) == 1
     assert main(["init", "rows.csv", "--label", "nope", "--out", "x.toml"]) == 2
+
+
+def test_names_of_values_come_from_a_config_or_from_options(here, capsys):
+    with (here / "fairprobe.toml").open("a") as file:
+        file.write('[labels.sex]\nFemale = "women"\n[labels.outcome]\nyes = "loan"\n')
+    asked = [
+        "audit",
+        "fairprobe.toml",
+        "--trust-config",
+        "--max-share",
+        "0.01",
+        "--favourable",
+        "yes",
+        "--rows-are",
+        "held-out",
+    ]
+    assert main(asked) == 1
+    assert "sex=women" in capsys.readouterr().out
+    assert main([*asked, "--labels", "sex:Male=men"]) == 1
+    assert "sex=Female" in capsys.readouterr().out
+    for bad in ("sex:other=x", "sex"):
+        assert main([*asked, "--labels", bad]) == 2
+        assert "labels must" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from fairprobe.auditing.content import domain_words, plain
 from fairprobe.auditing.phases import PHASES, in_words
 from fairprobe.auditing.result import UNFINISHED, Audit, RunFolder
 from fairprobe.auditing.state import NOT_IN_CONFIG, AuditSettings, AuditState, check_names, heard
+from fairprobe.auditing.value_names import value_names
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
@@ -79,6 +80,7 @@ def audit(
     retrain_seconds: float | None = None,
     mask: Sequence[Column] = (),
     show_rows: bool = False,
+    labels: Mapping[str, Mapping[Any, str]] | None = None,
     seed: int | None = 0,
     date: str | None = None,
     title: str | None = None,
@@ -133,6 +135,8 @@ def audit(
         retrain_seconds: the longest time for retraining; with it the result depends on the machine.
         mask: columns whose values appear in no output.
         show_rows: show real rows in the report. By default it has their index and what differs.
+        labels: names of values, by column, for all that people read: ``{"sex": {0: "women", 1: "men"}}``. Outcomes of
+            the model are named under the name of `y`, or "outcome". Figures and rules keep the values.
         seed: equal seeds and settings give equal bytes.
         date: the date that the report shows.
         title: the title of the report.
@@ -198,6 +202,7 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
     is_label = run.favourable is not None and run.favourable.is_label
     if Gate.of(settings.gate).twins == IMPACT and not is_label:
         raise SettingError.about("favourable", f"must be a label for gate='impact', got {settings.favourable!r}")
+    run.value_names = value_names(run, getattr(y, "name", None))
     choose_populations(run)
     return run
 

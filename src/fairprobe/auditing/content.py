@@ -114,6 +114,7 @@ def told(attempt: Mapping[str, Any], *, is_this: bool) -> dict[str, Any]:
 def _question(run: AuditState, population: str) -> dict[str, Any]:
     settings, sensitive = run.settings, [run.domain[name] for name in run.domain.sensitive]
     return {
+        **({"labels": run.value_names} if settings.labels else {}),
         **settings.some("output", "favourable", "directions", "confidence", "min_comparable"),
         "sensitive": {each.name: list(each.decode(np.arange(each.levels))) for each in sensitive},
         "threshold": checked_threshold(settings.threshold, settings.output),

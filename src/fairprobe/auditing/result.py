@@ -24,6 +24,7 @@ from fairprobe.frames import write_csv
 from fairprobe.report import render
 from fairprobe.report.content import flips_words, health_of
 from fairprobe.report.sections import shares_table
+from fairprobe.report.value_names import named
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.store.run_folder import own
@@ -92,14 +93,14 @@ class Audit(Result):
     def sentence(self) -> str:
         """Return the verdict as a sentence, after the phase of the interruption if there was one."""
         before = f"interrupted in the phase {self.interrupted}; so far " if self.interrupted else ""
-        return f"{before}{self.verdict.sentence}"
+        return f"{before}{named(self.content)['verdict']['sentence']}"
 
     def blocks(self) -> list[Block]:
         """Return blocks with the verdict, the shares, the worst regions, the rows that flip, and the remarks."""
         return [Sentence(self.sentence()), *self._blocks()]
 
     def _blocks(self) -> Iterator[Block]:
-        content = self.content
+        content = named(self.content)
         yield from shares_table(content, content["shares"])
         regions = (content["why"] or {}).get("regions") or []
         if regions:

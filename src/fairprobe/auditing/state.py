@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 NOT_IN_CONFIG = (
     *("model", "X", "y", "sensitive", "domain", "seed", "date", "title", "name", "data_name"),
-    *("folder", "store", "model_id", "selfcheck", "command", "progress"),
+    *("folder", "store", "model_id", "selfcheck", "command", "progress", "labels"),
 )
 """Names of arguments of `audit` that are not part of the configuration in `audit.json`.
 
@@ -242,6 +242,8 @@ class AuditState:
     settings: AuditSettings
     favourable: Favourable | None = None
     """The favourable outcome, after a check that the model can give it; None if none was named."""
+    value_names: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Names of values as in `audit.json`: "columns" by column and value, and "outcome" by outcome."""
     populations: dict[str, Any] = field(default_factory=dict)
     """Argument `population` of `estimate`, by name of each chosen population.
 

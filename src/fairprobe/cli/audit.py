@@ -97,6 +97,7 @@ class AuditCommand(Command):
             "mask": names(request["mask"] or ()),
             "populations": names(request["populations"] or ()) or None,
             "max_share": limits_of(request["max_share"] or ()),
+            "labels": labels_of(request["labels"] or ()),
             "name": request["name"] or request.model_name,
             "folder": request["out"],
             "data_name": Path(str(request["data"])).name,
@@ -178,6 +179,22 @@ class AuditCommand(Command):
         shares = {name: plan(self.domain, each, **asked).n_queries for name, each in run.populations.items()}
         searched = settings.max_judged * len(self.domain.families)
         return {**shares, "search": searched, "why": settings.explain_queries}
+
+
+def labels_of(texts: Sequence[str]) -> dict[str, dict[Any, str]] | None:
+    """Return the names in texts of --labels, by column and value; None if there are none.
+
+    >>> labels_of(["sex:0=women", "sex:1=men"])
+    {'sex': {'0': 'women', '1': 'men'}}
+    """
+    names: dict[str, dict[Any, str]] = {}
+    for text in texts:
+        column, _, rest = text.partition(":")
+        of, _, name = rest.partition("=")
+        if not (column and of and name):
+            raise SettingError(f'--labels must be as in "sex:0=women", got {text!r}')
+        names.setdefault(column.strip(), {})[of.strip()] = name.strip()
+    return names or None
 
 
 def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:

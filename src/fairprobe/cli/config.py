@@ -170,6 +170,10 @@ RULES: dict[str, Callable[[Any], bool]] = {
     arguments.LIMIT: lambda value: (
         is_number(value) or (isinstance(value, dict) and all(map(is_number, value.values())))
     ),
+    arguments.NAMES: lambda value: (
+        isinstance(value, dict)
+        and all(isinstance(each, dict) and _are_texts([*each.values()]) for each in value.values())
+    ),
     arguments.SENSITIVE: lambda value: (
         _are_texts(value) or (isinstance(value, dict) and all(isinstance(each, list) for each in value.values()))
     ),
@@ -192,4 +196,6 @@ def _as_option(argument: Argument, value: Any, file: Path) -> Any:
         return [f"{each}={','.join(map(str, values))}" if values else each for each, values in value.items()]
     if kind.rule == arguments.LIMIT:
         return [f"{who}: {limit}" for who, limit in value.items()] if isinstance(value, dict) else [str(value)]
+    if kind.rule == arguments.NAMES:
+        return [f"{column}:{each}={name}" for column, names in value.items() for each, name in names.items()]
     return str(value) if kind.rule == arguments.SCALAR else value

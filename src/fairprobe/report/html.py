@@ -23,6 +23,7 @@ from fairprobe.checks import is_number
 from fairprobe.report.content import Content, changes_of
 from fairprobe.report.first_screen import first_screen
 from fairprobe.report.sections import ASKED_BY, TAGS, chapters
+from fairprobe.report.value_names import named
 from fairprobe.wording import TWINS, answer, counted, shown
 
 LARGEST = 2**53
@@ -37,6 +38,7 @@ def html(content: Content) -> str:
     """
     style, script = (files("fairprobe.report").joinpath("templates", f"report.{kind}") for kind in ("css", "js"))
     texts = {"style": style.read_text(encoding="utf-8"), "script": script.read_text(encoding="utf-8")}
+    content = named(content)
     first = first_screen(content)
     rates = [] if first.rates is None else [row[1] for row in first.rates.rows if isinstance(row[1], Interval)]
     return _rendered(

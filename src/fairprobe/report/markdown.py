@@ -9,6 +9,7 @@ from fairprobe.blocks import Block, Code, Figure, Items, Remark, Section, Senten
 from fairprobe.report.content import Content, part_of_why
 from fairprobe.report.first_screen import first_screen
 from fairprobe.report.sections import chapters, identity, limitations, shares_table
+from fairprobe.report.value_names import named
 from fairprobe.wording import DIRECTIONAL, closed, parted, percent, value
 
 IN_CARD = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
@@ -31,9 +32,9 @@ def markdown(content: Content) -> str:
     Args:
         content: the object in `audit.json`.
     """
-    return (
-        f"# {text(content['title'])}\n\n{written([*first_screen(content).blocks(), *chapters(content, but=LEFT_OUT)])}"
-    )
+    content = named(content)
+    blocks = [*first_screen(content).blocks(), *chapters(content, but=LEFT_OUT)]
+    return f"# {text(content['title'])}\n\n{written(blocks)}"
 
 
 def model_card(content: Content) -> str:
@@ -42,6 +43,7 @@ def model_card(content: Content) -> str:
     Args:
         content: the object in `audit.json`.
     """
+    content = named(content)
     limit, told = content["question"]["max_share"], identity(content)
     limit_words = "no limit was given" if limit is None else f"the limit is {percent(limit)}"
     names = " or ".join(map(value, content["question"]["sensitive"]))

@@ -306,6 +306,8 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
     asked, domain = content["question"], content["domain"]
     for name, values in asked["sensitive"].items():
         yield value(name), f"sensitive; compared are {', '.join(map(value, values))}"
+    for name, names in _named_values(asked):
+        yield f"Names of {name}", ", ".join(f"{value(text)} is {value(of)}" for text, of in names.items())
     if asked["output"] == "label":
         yield "Discriminatory", "if the labels of an input and its twins are not all equal"
     else:
@@ -326,6 +328,14 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
     yield from (("Rule", value(rule)) for rule in domain["constraints"])
     if domain["hidden"]:
         yield "Hidden", f"{', '.join(map(value, domain['hidden']))}: not taken by the model"
+
+
+def _named_values(asked: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the names that the user gave to values, by the column that they are about, then those of the outcomes."""
+    labels = asked.get("labels") or {"columns": {}, "outcome": {}}
+    yield from ((value(name), names) for name, names in labels["columns"].items())
+    if labels["outcome"]:
+        yield "outcomes", labels["outcome"]
 
 
 def sampling(content: Content) -> Iterator[Block]:
