@@ -21,9 +21,10 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families, Members, comparable, compared
 from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
-from fairprobe.model.asking import Answering, Asker, checked_output
+from fairprobe.model.asking import Answering, Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import tolerance
+from fairprobe.model.outputs import checked_output
 
 LAST_BITS = 2.0
 """Largest difference between a gap and the threshold that rounding explains, in units of the outputs' floating-point

@@ -23,7 +23,7 @@ from fairprobe.cli.search import Start
 from fairprobe.cli.words import flag, help_of
 from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
-from fairprobe.model.asking import OUTPUTS
+from fairprobe.model.outputs import OUTPUTS
 from fairprobe.model.remote import connect
 
 ASKED = ("output", "threshold", "seed", "batch")

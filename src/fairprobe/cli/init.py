@@ -63,7 +63,7 @@ TO_SAY = {
     "label": "the column to predict, if the table has one: else the audit takes it for an input of the model",
     "rows_are": "held-out if the model was not fitted to these rows, else training",
 }
-"""What to say for each setting that `init` could not guess, by its name."""
+"""Advice for each setting that `init` could not guess, by the setting's name."""
 
 
 def run(

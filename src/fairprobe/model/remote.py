@@ -17,8 +17,8 @@ from fairprobe.checks import check_above_0, checked_choice, checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
-from fairprobe.model.asking import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
+from fairprobe.model.outputs import OUTPUTS
 from fairprobe.model.protocols import EncodedRows, Instances, InvalidAnswerError, decoded, joined, service_at
 from fairprobe.model.redaction import hiding, shown_source
 
