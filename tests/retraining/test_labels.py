@@ -206,13 +206,3 @@ def test_a_function_also_sees_what_is_hidden_from_the_model():
 def test_a_function_that_answers_what_it_may_not(function, error, message):
     with pytest.raises(error, match=message):
         by_vote([function], DOMAIN, CLASSES, "frame")(FAMILIES)
-
-
-def test_a_committee_fitted_by_two_processes(warm_workers):
-    domain = Domain([Integer("x", 0, 19), Integer("y", 0, 19), Integer("s", 0, 1)], ["s"])
-    rows = domain.sample(400, seed=1)
-    given = LabelledRows(domain, rows, (rows["x"] > 9).to_numpy())
-    one, two = (fitted_members([DecisionTreeClassifier(random_state=0), GaussianNB()], given, n) for n in (1, 2))
-    assert [type(member) for member in two] == [DecisionTreeClassifier, GaussianNB]
-    for mine, theirs in zip(one, two, strict=True):
-        assert (mine.predict(rows) == theirs.predict(rows)).all()

@@ -53,9 +53,9 @@ def test_the_result_says_how_it_was_measured(improved):
         assert words in text
     assert "with 99.79% confidence each" in text
     assert "by its estimate, was at most 1 points" in text
-    assert "domain" in improved.sentence()
+    assert "Domain" in improved.sentence()
     assert "fair" not in improved.sentence() + text
-    assert repr(improved).startswith("Retrained(domain ")
+    assert repr(improved).startswith("Retrained(Better hold sex constant: ")
 
 
 @pytest.mark.parametrize("augment", ["auto", "case", "flip"])

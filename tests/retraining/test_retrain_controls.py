@@ -1,13 +1,20 @@
 """Controls: what else could have been done, beside every result."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from planted import DOMAIN, QUICK, Keeping, Planted, Script, cells, noisy_rows, rows
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, estimate, retrain
 from fairprobe.retraining.augmenting import Recipe, checked_parts
+from fairprobe.retraining.judging import Assessment
+from fairprobe.retraining.retrained import Control, recommended
 
 X, y = noisy_rows(600, 1)
 HELD_OUT = noisy_rows(1500, 2)
@@ -122,3 +129,59 @@ def test_labels_given_leave_no_random_inputs():
     result, _ = run(TREE.fit(X, y), augment=["twins"], labels="given", cases=cases, max_rounds=1)
     assert "known for the cases given alone" in result.controls["random"].why_not
     assert result.controls["all"].n_added == 20
+
+
+# Which control is as good
+
+
+def credit(n, seed):
+    """Rows like those of the German credit data: 20 columns, sex among them, and a risk that depends a little on it."""
+    rng = np.random.default_rng(seed)
+    names = [*(f"amount {place}" for place in range(7)), *(f"grade {place}" for place in range(11))]
+    table = pd.DataFrame({name: rng.integers(0, 40 if "amount" in name else 4, n) for name in names})
+    table = table.assign(age=rng.integers(19, 75, n), sex=rng.random(n) < 0.31).astype(int)
+    logit = (
+        (table["amount 0"] - 20) / 10 + (table["grade 0"] - 1.5) + 0.5 * table["sex"] - (table["age"] - 35) / 50 - 0.9
+    )
+    return table, np.where(rng.random(n) < 1 / (1 + np.exp(-logit)), "bad", "good")
+
+
+def test_on_rows_like_german_credit_the_column_held_constant_is_recommended():
+    X, y = credit(1000, 0)
+    domain = Domain.from_frame(X, sensitive=["sex"])
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    result = retrain(model, X, y, domain, held_out=credit(1000, 1), augment=["flip"], max_rounds=1, **WITH)
+    assert result.accepted
+    assert result.recommended == "constant"
+    first = "Better hold sex constant: this is as good as retraining, and simpler. In pairs on the report's rows"
+    assert result.sentence().startswith(first)
+    assert result.blocks()[0].text.startswith(first)
+    assert first in result.jsonable()["advice"]
+    assert any("is recommended if, in pairs" in each for each in result.how)
+    held = result.controls["constant"].model
+    assert (held.predict(X.assign(sex=0)) == held.predict(X.assign(sex=1))).all()
+
+
+def test_a_control_that_is_worse_is_not_recommended(twins):
+    """By the rule, in pairs: a share shown to be higher, accuracy shown or estimated to be lost, or nothing gained."""
+    result, _ = twins
+
+    def judged(share, right):
+        labels = np.arange(2000) < 2000 * right
+        hits = np.arange(2000) < 2000 * share
+        shares = {"rows": replace(result.before["rows"], value=share, hits=int(hits.sum()), n=2000)}
+        return Assessment(shares, {"rows": hits}, labels, np.ones(2000, dtype=bool))
+
+    def chosen(share, right, *, is_given=False):
+        controls = {"constant": Control("constant", "", judged=judged(share, right))}
+        return recommended(controls, judged(0.1, 0.9), 0.95, 0.01, is_given=is_given)
+
+    assert chosen(0.0, 0.9) == chosen(0.1, 0.9) == chosen(0.1, 0.9005) == "constant"
+    assert chosen(0.2, 0.9) is None
+    assert chosen(0.0, 0.88) is None
+    assert chosen(0.1, 0.9, is_given=True) is None
+    assert chosen(0.0, 0.9, is_given=True) == "constant"
+    assert (
+        recommended({"constant": Control("constant", "", why_not="no time")}, judged(0, 1), 0.95, 1, is_given=False)
+        is None
+    )

@@ -229,6 +229,8 @@ def retraining(content: Content) -> Iterator[Block]:
     told = content["retraining"]
     if not told:
         return
+    if told.get("advice"):
+        yield Sentence(closed(told["advice"]))
     yield Sentence(_retrained_words(told))
     rows = [
         [retrained_rows(told, name), percent(told["before"][name]["value"]), percent(share["value"]), _between(share)]

@@ -9,7 +9,6 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -177,88 +176,43 @@ def _cloner(model: Any, *, is_weighted: bool) -> Train:
         raise SettingError(f"{rule}, {got}: {_TRAINER}") from None
     if is_regressor(model):
         raise SettingError(f"a model that is retrained must be a classifier, got the regressor {name}")
-    if is_weighted:
-        _check_takes_weights(model)
+    weights = _weights_of(model) if is_weighted else ""
 
     def train(X: Any, y: Any, sample_weight: Any = None) -> Any:
-        fresh = clone(model)
-        return fresh.fit(X, y) if sample_weight is None else _fit_weighted(fresh, X, y, sample_weight)
+        return clone(model).fit(X, y, **({} if sample_weight is None else {weights: sample_weight}))
 
     return train
 
 
-# Weights
+def _weights_of(model: Any, within: str = "") -> str:
+    """Return the name by which `fit` of a model takes row weights, such as "svc__sample_weight" for a pipeline.
 
-
-def _estimators_in(model: Any) -> list[Any]:
-    """Return the estimators directly inside a model; of a pipeline only the last one, which alone gets weights."""
+    Of a pipeline, the last step gets them, and of a search its estimator. Any other model must take `sample_weight`,
+    and so must all estimators in it. A SettingError refuses a model that does not.
+    """
+    from sklearn import get_config
+    from sklearn.ensemble import StackingClassifier, VotingClassifier
+    from sklearn.model_selection._search import BaseSearchCV
     from sklearn.pipeline import Pipeline
-
-    if isinstance(model, Pipeline):
-        return [model.steps[-1][1]]
-    named = [each[1] for each in getattr(model, "estimators", None) or ()]
-    return [each for each in [*model.get_params(deep=False).values(), *named] if callable(getattr(each, "fit", None))]
-
-
-def _check_takes_weights(model: Any) -> None:
-    """Raise a SettingError if the model, or an estimator inside it, takes no row weights in `fit`."""
     from sklearn.utils.validation import has_fit_parameter
 
-    made_of = _estimators_in(model)
-    for each in made_of:
-        _check_takes_weights(each)
-    if not made_of and not has_fit_parameter(model, "sample_weight"):
-        got = f"got {type(model).__name__}, whose fit takes none"
+    if get_config()["enable_metadata_routing"]:  # then the caller has decided who gets weights
+        return "sample_weight"
+    if isinstance(model, Pipeline) and not within:
+        name, last = model.steps[-1]
+        return f"{name}__{_weights_of(last)}"
+    if isinstance(model, BaseSearchCV) and not within:
+        return _weights_of(model.estimator)
+    name = type(model).__name__
+    if not (has_fit_parameter(model, "sample_weight") or isinstance(model, (StackingClassifier, VotingClassifier))):
+        got = f"got {name}{within}, whose fit takes none"
         rule = f"must go with a model that takes weights, {got}: leave them out, or {_TRAINER}"
         raise SettingError.about("sample_weight", rule)
-
-
-def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
-    """Return the model fitted with row weights, which reach all predictors inside pipelines, searches and votes.
-
-    Transformers get no weights.
-    """
-    from sklearn import config_context, get_config
-    from sklearn.metrics import get_scorer, get_scorer_names
-    from sklearn.pipeline import Pipeline
-
-    # If routing is switched on, the caller has decided who gets weights.
-    if get_config()["enable_metadata_routing"] or not _estimators_in(model):
-        return model.fit(X, y, sample_weight=weights)
-    scored = []
-    with config_context(enable_metadata_routing=True):
-        for part in (model, *model.get_params().values()):
-            if hasattr(part, "set_fit_request"):
-                part.set_fit_request(sample_weight=hasattr(part, "predict"))
-            if hasattr(part, "set_score_request"):
-                with suppress(TypeError):  # one that is scored without weights in any case
-                    part.set_score_request(sample_weight=False)
-            if callable(getattr(part, "fit", None)) and getattr(part, "scoring", None) in get_scorer_names():
-                scored.append((part, part.scoring))
-                part.scoring = get_scorer(part.scoring).set_score_request(sample_weight=False)
-        try:
-            fitted = model.fit(X, y, sample_weight=weights)
-        except Exception:  # such as AdaBoost, which routes nothing and passes its weights on by itself
-            fitted = None
-    for part, scoring in scored:
-        part.scoring = scoring
-    _forget_requests(model)
-    if fitted is not None:
-        return fitted
-    last, names = model, ["sample_weight"]
-    while isinstance(last, Pipeline):
-        name, last = last.steps[-1]
-        names.insert(-1, name)
-    return model.fit(X, y, **{"__".join(names): weights})
-
-
-def _forget_requests(part: Any) -> None:
-    """Remove the requests for row weights that were set on a model, and on all estimators inside it, for one fit."""
-    is_estimator = hasattr(part, "set_fit_request") or type(part).__module__.startswith("sklearn.")
-    held = vars(part) if is_estimator and hasattr(part, "__dict__") else {}
-    held.pop("_metadata_request", None)
-    for each in part if isinstance(part, (list, tuple)) else list(held.values()):
-        _forget_requests(each)
+    named = [each[1] for each in getattr(model, "estimators", None) or ()]
+    for part in [*model.get_params(deep=False).values(), *named]:
+        if callable(getattr(part, "fit", None)):
+            _weights_of(part, f" in {name}")
+    return "sample_weight"
 
 
 def _first_sentence(error: Any) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +12,6 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import nearest
 from fairprobe.domain.domain import Domain
-from fairprobe.engine.base import Skipped, checked_jobs, make_engine
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.frames import as_pandas, is_array
 from fairprobe.model.adapters import adapter_for
@@ -24,8 +21,6 @@ from fairprobe.retraining.fitting import is_fitted, is_model
 from fairprobe.retraining.parts import LabelledRows, check_labels
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairprobe.retraining.retraining import Task
 
 NAMES: Final = ("vote", "mean", "given")
@@ -66,7 +61,7 @@ def labeller_of(task: Task, reference: Any) -> Labeller:
         # A function also sees the columns that the model does not take.
         return by_vote([its.labels], domain._but(hidden=()), classes, batch="frame")
     members = its.committee or other_kinds(domain, reference, len(rows), task.seed_of("committee") % 2**31)
-    return by_vote(fitted_members(members, rows, checked_jobs(its.n_jobs), its.engine), domain, classes)
+    return by_vote(fitted_members(members, rows), domain, classes)
 
 
 def by_vote(members: Sequence[Any], domain: Domain, classes: Labels, batch: str | None = None) -> Labeller:
@@ -226,31 +221,17 @@ def kind_of(model: Any) -> str:
     return NEAREST.get(kin(model) or "", "vote")
 
 
-def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
-    """Return the members of a committee, fitted to rows by `n_jobs` processes; fitted members stay as they are."""
-    fit = partial(_fitted_shard, list(members), rows.frame, rows.labels)
-    with closing(make_engine(fit, n_jobs, engine=engine, n_shards=len(members))) as made:
-        fitted = list(made.results())
-    for result in fitted:
-        if isinstance(result, Skipped):
-            raise _unfit(members[result.shard], result.words())
-    return fitted
-
-
-def _fitted_shard(members: list[Any], X: pd.DataFrame, y: Labels, shard: int, seconds: Any, report: Any) -> Any:
-    """Return the committee's member number `shard`: as it is if it is fitted, otherwise a clone fitted to X and y."""
-    member = members[shard]
-    if is_fitted(member):
-        return member
+def fitted_members(members: Sequence[Any], rows: LabelledRows) -> list[Any]:
+    """Return the members of a committee: those that are not fitted as clones fitted to rows, all others as they are."""
     from sklearn.base import clone
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a member that has not converged may vote
+    fitted = []
+    for member in members:
         try:
-            return clone(member).fit(X, y)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a member that has not converged may vote
+                fitted.append(member if is_fitted(member) else clone(member).fit(rows.frame, rows.labels))
         except Exception as error:
-            raise _unfit(member, f"{type(error).__name__}: {error}") from error
-
-
-def _unfit(member: Any, why: str) -> ModelError:
-    return ModelError(f"a member of the committee must fit the rows, got {why} from {type(member).__name__}")
+            got = f"{type(error).__name__}: {error} from {type(member).__name__}"
+            raise ModelError(f"a member of the committee must fit the rows, got {got}") from error
+    return fitted

@@ -22,7 +22,7 @@ from fairprobe.model.adapters import Wrapper, adapter_for
 from fairprobe.retraining.augmenting import MOST, Recipe, augmented
 from fairprobe.retraining.judging import USUAL, Assessment, by_group, judge_of
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.retrained import CLONE, GIVEN, Control, Retrained, why_none
+from fairprobe.retraining.retrained import CLONE, CONSTANT, GIVEN, Control, Retrained, recommended, why_none
 from fairprobe.retraining.rounds import Reference, Round, Rounds, round_confidence
 from fairprobe.wording import counted, percent
 
@@ -42,9 +42,12 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
     on_fitted_rows = bool(parts.known) or knows_report
     if on_fitted_rows:
         before, after = before.on_fitted_rows(), after.on_fitted_rows()
-    controls = {}
+    controls: dict[str, Control] = {}
     if with_controls and is_reported:
         controls = tried_controls(task, reference, rounds, judge, with_clone=knows_report)
+    # A model on rows that it was fitted to is no match for the controls; its clone is.
+    clone = controls["clone"].judged if "clone" in controls else None
+    limits = its.confidence, its.max_accuracy_loss
     shares = (*before.shares.values(), *after.shares.values())
     said = dict.fromkeys(remark for share in shares for remark in share.health)
     own = _remarks(task, reference, rounds, knows_report=knows_report, is_reported=is_reported)
@@ -68,6 +71,7 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
         chosen=chosen,
         max_accuracy_loss=its.max_accuracy_loss,
         controls=controls,
+        recommended=recommended(controls, clone or after, *limits, is_given=chosen is None),
         stop_reason=rounds.stop_reason,
         n_rows=parts.sizes,
         n_inputs=reference.n_inputs,
@@ -125,6 +129,11 @@ def _how(task: Task, reference: Reference, *, is_given: bool, is_reported: bool)
     by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
     most = f"{100 * settings.max_accuracy_loss:.3g} points"
     yield f"A round was accepted if {rule}, and if the accuracy lost, by {by}, was at most {most}."
+    if settings.controls:
+        yield (
+            "A control that holds columns constant is recommended if, in pairs on the report's rows and inputs, no "
+            f"share is shown to be higher and no accuracy to be lost, and if its estimated loss is at most {most}."
+        )
     if any(getattr(settings, f"n_{part}") is None and n[part] < usual for part, usual in USUAL.items()):
         usual = f"{USUAL['select']:,} inputs to choose by and {USUAL['report']:,} to report on"
         yield f"max_seconds={settings.max_seconds:g} allows fewer than the usual {usual}."
@@ -206,7 +215,8 @@ def _control(task: Task, judge: Callable[[Any], Assessment], control: Control, m
         judged = judge(model)
     except FairprobeError as error:
         return replace(control, seconds=clock.seconds, why_not=str(error))
-    return Control(control.name, control.words + how, judged.shares, judged.accuracy, n_added, clock.seconds)
+    kept = model if control.name in CONSTANT else None
+    return Control(control.name, control.words + how, kept, judged, n_added, clock.seconds)
 
 
 def _tied(domain: Domain) -> list[str]:

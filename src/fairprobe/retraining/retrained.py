@@ -17,7 +17,7 @@ from fairprobe.estimation.share import Share
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss
 from fairprobe.retraining.rounds import Round, front_of
 from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
-from fairprobe.wording import between, counted, percent, signed, value
+from fairprobe.wording import between, capital, counted, percent, signed, value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 GIVEN = "the model given"
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
 """Words for the model of the figures before, if it is a clone; `GIVEN` has the words for the model given itself."""
+
+CONSTANT: Final = ("constant", "constant-linked")
+"""Names of the controls that hold columns constant, the simplest first."""
 
 STOPPED = {
     "schedule": "the schedule was over",
@@ -61,24 +64,55 @@ def why_none(rounds: list[Round], stop_reason: str) -> str:
     return reasons[0] if reasons else STOPPED[stop_reason].replace("no further round", "no round")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Control:
-    """Another way to train, with the figures of its model on the report part."""
+    """Another way to train, with its model and the figures of the model on the report part."""
 
     name: str
     words: str
     """The way to train, in words."""
-    shares: dict[str, Share] = field(default_factory=dict)
-    accuracy: float | None = None
+    model: Any = field(default=None, repr=False)
+    judged: Assessment | None = field(default=None, repr=False)
+    """Figures of the model; None if there are none."""
     n_added: int = 0
     seconds: float = 0.0
     why_not: str = ""
     """Reason why there are no figures; empty if there are some."""
 
+    @property
+    def shares(self) -> dict[str, Share]:
+        """The shares of the model by population; empty if there are no figures."""
+        return {} if self.judged is None else self.judged.shares
+
+    @property
+    def accuracy(self) -> float | None:
+        """The fraction of the report's rows whose label the model predicts right; None if there are no figures."""
+        return None if self.judged is None else self.judged.accuracy
+
     def jsonable(self) -> dict[str, Any]:
         """The figures of the control as a dict for JSON."""
-        told = {**vars(self), "shares": {name: share.jsonable() for name, share in self.shares.items()}}
-        return {"control": told.pop("name"), **told}
+        shares = {name: share.jsonable() for name, share in self.shares.items()}
+        told = {name: getattr(self, name) for name in ("words", "accuracy", "n_added", "seconds", "why_not")}
+        return {"control": self.name, **told, "shares": shares}
+
+
+def recommended(
+    controls: Mapping[str, Control], to_beat: Assessment, confidence: float, max_loss: float, *, is_given: bool
+) -> str | None:
+    """Return the name of the control with columns held constant that is as good as the model `to_beat`; None if none.
+
+    As good is a control if, in pairs on the report part, none of its shares is shown to be higher, its accuracy is not
+    shown to be lower, and at most `max_loss` of accuracy is lost by the estimate. If `is_given`, the model to beat is
+    the one before, and a share must also be shown to be lower.
+    """
+    for name in CONSTANT:
+        judged = controls[name].judged if name in controls else None
+        if judged is not None:
+            changes, loss = to_beat.against(judged, confidence).values(), to_beat.loss_to(judged, confidence)
+            is_lower = not is_given or any(change.low > 0 for change in changes)
+            if is_lower and all(change.high >= 0 for change in changes) and loss.low <= 0 and loss.value <= max_loss:
+                return name
+    return None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -120,6 +154,8 @@ class Retrained(Result):
     """The round whose model is returned; None if no round was accepted."""
     max_accuracy_loss: float
     controls: dict[str, Control]
+    recommended: str | None
+    """Name of the control that is as good as the model returned and simpler; None if there is none."""
     stop_reason: str
     n_rows: dict[str, int]
     """Number of rows of each part, by its name: "fit", "select", "report"."""
@@ -160,8 +196,27 @@ class Retrained(Result):
             for axes, name in zip(all_axes, self.before, strict=True):
                 _draw_panel(axes, self, name)
 
+    def advice(self) -> str:
+        """Two sentences that recommend the control in `recommended`; an empty text without one."""
+        if self.recommended is None:
+            return ""
+        linked = () if self.recommended == CONSTANT[0] else self.before["linked"].linked
+        names = " and ".join([*self.before["rows"].sensitive, *linked])
+        good, than = "this is as good as retraining, and simpler", "after retraining"
+        if self.chosen is None:
+            good, than = "this lowers a share, which no round was accepted for", "before"
+        return (
+            f"Better hold {names} constant: {good}. In pairs on the report's rows and inputs, no share is shown to be "
+            f"higher than {than}, and no accuracy is shown to be lost"
+        )
+
     def sentence(self) -> str:
-        """The result in one sentence: the change of each share and of the accuracy, or why no round was accepted."""
+        """The result in words: the recommended control if any, then the change of each share and of the accuracy."""
+        advice = self.advice()
+        return f"{advice}. {capital(self._changed())}" if advice else self._changed()
+
+    def _changed(self) -> str:
+        """Return the change of each share and of the accuracy in words, or the reason why no round was accepted."""
         if self.chosen is None:
             returned = GIVEN if self.before_is == GIVEN else "a clone of the model given"
             return f"{returned} is returned, as no round was accepted: {why_none(self.rounds, self.stop_reason)}"
@@ -200,7 +255,7 @@ class Retrained(Result):
         """The figures of the result as a dict for JSON."""
         own = (
             "accepted before_is compared_with is_reported on_fitted_rows accuracy_before accuracy_after favourable "
-            "stop_reason n_added n_cases n_rows n_inputs seconds seed failure"
+            "recommended stop_reason n_added n_cases n_rows n_inputs seconds seed failure"
         )
         return {
             **{name: getattr(self, name) for name in own.split()},
@@ -210,6 +265,7 @@ class Retrained(Result):
                 name: {"difference": each.difference, "low": each.low, "high": each.high, "p_value": each.p_value}
                 for name, each in self.changes.items()
             },
+            "advice": self.advice(),
             "loss": {"value": self.loss.value, "low": self.loss.low, "high": self.loss.high},
             "groups": json.loads(self.groups.reset_index().to_json(orient="records")),
             "rounds": [each.jsonable() for each in self.rounds],

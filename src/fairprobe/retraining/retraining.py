@@ -16,7 +16,6 @@ import numpy as np
 from fairprobe.arguments import Column, Outcome, done_by, filled
 from fairprobe.checks import check_above_0, checked_choice, checked_count, checked_seed, is_number
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.engine.base import checked_engine, checked_jobs
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
 from fairprobe.estimation.favourable import favourable_label
@@ -83,7 +82,6 @@ class Task:
         self.augmentations = checked_augment(its.augment, domain)
         self.domain = domain = domain.without_links() if domain.links else domain
         """Domain without its links. By it, the twins of cases and of flipped rows differ in sensitive columns only."""
-        checked_engine(its.engine, checked_jobs(its.n_jobs))
         self.seed = checked_seed(its.seed)
         self.streams = dict(zip(STREAMS, np.random.SeedSequence(self.seed).spawn(len(STREAMS)), strict=True))
         own_groups, unseen_groups = groups_of(its.groups, its.held_out)
@@ -181,8 +179,6 @@ def retrain(
     search_seconds: float | None = 60.0,
     favourable: Outcome | None = None,
     seed: int | None = 0,
-    n_jobs: int = 1,
-    engine: str | None = None,
     progress: bool | Progress = False,
 ) -> Retrained:
     """Retrain a classifier with discriminatory inputs until they are rarer. The model given is never changed.
@@ -240,8 +236,6 @@ def retrain(
         search_seconds: seconds for all searches for cases together; None is no limit.
         favourable: the label whose frequency is shown by sensitive value; by default the last one in sorted order.
         seed: the same seed and settings give the same result, time limits aside.
-        n_jobs: number of processes that fit the members of the committee; -1 is one for each core.
-        engine: what fits the committee, as in `search`: "local", "processes", "dask" or `dask://host:port`.
         progress: True for lines on the standard error, or a callable that takes a `Status`.
 
     Returns:
