@@ -44,6 +44,10 @@ def why(found):
 # Where
 
 
+def pool_of(evidence, axes):
+    return Pool(evidence, axes, evidence.judge(evidence.population.sample(20_000, evidence.rng("sample"))))
+
+
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [
@@ -59,7 +63,7 @@ def test_planted_regions_are_found(name, seeds):
         cases = search(toy, toy.domain, max_cases=1000, seed=seed, batch="frame")
         evidence = evidence_of(toy, toy.domain, codes=toy.domain.encode(cases.cases), batch="frame", seed=seed)
         axes = Axes(toy.domain)
-        rules = [axes.rule(box) for box in learn(Pool(evidence, axes, "learning"))]
+        rules = [axes.rule(box) for box in learn(pool_of(evidence, axes))]
         assert len(rules) <= 2 * len(toy.rules)
         scores.append(toy.f1(rules))
     assert statistics.median(scores) >= 0.95
@@ -157,7 +161,7 @@ def test_intervals_hold_for_all_regions_at_once(n_sets, n_each, least):
     n_covered = 0
     for learned in range(n_sets):
         evidence = evidence_of(diagonal, SMALL, n=2000, seed=learned)
-        boxes = learn(Pool(evidence, axes, "learning"))
+        boxes = learn(pool_of(evidence, axes))
         true = {axes.rule(box).text: truth[axes.inside(box, axes.coordinates(every))].mean() for box in boxes}
         assert len(boxes) >= 2
         assert min(true.values()) < 0.95

@@ -184,8 +184,11 @@ class Evidence:
         return np.random.default_rng([self.seed, *name.encode()])
 
     def judge(self, codes: Codes) -> Judgement:
-        """Judge inputs, given as codes, with the model, in batches."""
-        return self.oracle.judge_batches(codes)
+        """Judge inputs, given as codes, with the model, in batches; equal inputs once, unless answers may change."""
+        if self.oracle.asks_twice or not len(codes):
+            return self.oracle.judge_batches(codes)
+        unique, back = np.unique(codes, axis=0, return_inverse=True)
+        return self.oracle.judge_batches(unique).take(back.reshape(-1))
 
     @contextmanager
     def asker(self, *, domain: Domain | None = None, output: str | None = None) -> Iterator[Asker]:

@@ -243,7 +243,7 @@ def explain(
     evidence = replace(evidence, favourable=favourable_among(favourable, evidence, sampled))
     step("where they are")
     axes = Axes(evidence.domain)
-    pool = Pool(replace(evidence, budget=evidence.budget.part(LEARNING_PART)), axes, "learning")
+    pool = Pool(replace(evidence, budget=evidence.budget.part(LEARNING_PART)), axes, sampled)
     # Without cases, or without other parameters, there is no region.
     boxes = learn(pool, max_regions) if evidence.n_cases and len(axes) else []
     step("how good the regions are")

@@ -114,7 +114,7 @@ class Influence(Finding):
         draw_bars(path, bars, f"{title}{aside}", "moves that end a case, with the 95% interval over cases")
 
 
-def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -> Influence:
+def influence_of(evidence: Evidence, *, n_cases: int = 200, n_values: int = 4) -> Influence:
     """Move each free parameter of some cases to other plausible values, and measure the effect.
 
     Args:
@@ -155,18 +155,16 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
 def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int, gaps: Floats) -> pd.DataFrame:
     """Return the table of the effects of moving each parameter alone, the strongest parameter first.
 
-    `gaps` are the gaps of the cases before they are moved. All moved cases are judged together, equal ones once,
+    `gaps` are the gaps of the cases before they are moved. All moved cases are judged together,
     because each call of a model has a fixed cost.
     """
     import pandas as pd
 
     moves = [mover.moved(column, n_values) for column in columns]
     every = np.concatenate([mover.cases[:0], *(codes for _, codes in moves)])
-    unique, back = np.unique(every, axis=0, return_inverse=True)
-    judgement, back = mover.evidence.judge(unique), back.reshape(-1)
-    ends = np.cumsum([len(case) for case, _ in moves])
-    rows = []
-    for column, (case, _), which in zip(columns, moves, np.split(back, ends[:-1]) if moves else (), strict=True):
+    judgement, ends = mover.evidence.judge(every), np.cumsum([len(case) for case, _ in moves])
+    rows, each = [], np.split(np.arange(len(every)), ends[:-1]) if moves else ()
+    for column, (case, _), which in zip(columns, moves, each, strict=True):
         weights = 1 / np.bincount(case)[case] if len(case) else np.empty(0)  # so that all cases count alike
         fraction, interval, *_ = clustered(~judgement.hits[which], weights, case, CONFIDENCE)
         changes = judgement.gaps[which] - gaps[case]

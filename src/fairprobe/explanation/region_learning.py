@@ -17,12 +17,10 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.regions import Axes, Box, Condition, Span
 from fairprobe.explanation.sides import best_condition, boxes_through, n_inputs_of
+from fairprobe.oracle import Judgement
 
 MAX_REGIONS = 10
 """Largest number of learned regions by default; chosen: people do not read more."""
-
-N_POPULATION = 50_000
-"""Number of inputs that are drawn from the whole population and judged, to learn regions from them; chosen."""
 
 N_SLICED = 24
 """Number of cases per turn through which slices go, taken from the cases that no box contains yet; chosen."""
@@ -32,7 +30,7 @@ TURNS_OF_SLICES = 3
 N_LOOKED_INTO = 8
 """Number of boxes from slices in and around which inputs are judged; chosen."""
 
-N_EACH = 250
+N_EACH = 200
 """Number of inputs judged in each box that is looked into, and in each box that is larger by one side; chosen."""
 
 TURNS = 2
@@ -44,7 +42,7 @@ lowered. Chosen."""
 LEAST_PRICE = 0.01
 """Price of an input that is no case, relative to the worth of a case, at or below which it is not lowered further;
 chosen."""
-PRICE_STEP = 0.7
+PRICE_STEP = 0.6
 """Factor by which the price of inputs that are no cases is lowered each time regions are chosen; chosen."""
 TREE_PRICES = (1.0, 0.2, 0.05)
 """Prices of inputs that are no cases, relative to the worth of a case, at which trees are fitted; chosen."""
@@ -54,8 +52,8 @@ LEAST_GAIN = 0.01
 LEAST_SIDE = 0.008
 """Smallest gain of one side (a condition) of a region, as a fraction of the worth; chosen."""
 
-N_LEAVES = (6, 12, 24)
-"""Largest numbers of leaves of the trees that are fitted to get candidate boxes; chosen."""
+N_LEAVES = 24
+"""Largest number of leaves of the trees that are fitted to get candidate boxes; chosen."""
 LEAST_IN_LEAF = 5
 """Smallest number of inputs in a leaf of the trees that are fitted to get candidate boxes; chosen."""
 N_CANDIDATES = 120
@@ -64,22 +62,20 @@ N_CANDIDATES = 120
 PASSES = 3
 """Largest number of times that all sides of a box are moved in turn; chosen."""
 
-N_UNJUDGED = 200_000
+N_UNJUDGED = 100_000
 """Number of inputs drawn from the population to measure the mass of boxes; chosen. They cost no query."""
 
-LEAST_DRAWN = 20
+LEAST_DRAWN = 10
 """Smallest number of unjudged inputs in a box for inputs to be drawn from it; chosen. A thinner box is left out."""
 
 
 def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
     """Return at most `max_regions` boxes (regions) that cover the cases of the population, in no order.
 
-    First, up to `N_POPULATION` inputs of the population are judged. Then up to `N_EACH` are judged in each of
-    `N_LOOKED_INTO` boxes from slices through cases, and around them. All judged inputs are added to the pool. The list
-    is empty if none of them is a case.
+    The pool has a sample of the population. Up to `N_EACH` inputs are added to it from each of `N_LOOKED_INTO` boxes
+    from slices through cases, and from around them. The list is empty if no input of the pool is a case.
     """
     evidence, axes = pool.evidence, pool.axes
-    pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
     chosen = _covering(axes, candidates, evidence.coordinates)[:N_LOOKED_INTO]
     for _ in range(TURNS):
@@ -162,19 +158,17 @@ class _Worth:
     # Candidates from trees
 
     def of_trees(self) -> list[Box]:
-        """Return boxes for the nodes of shallow trees fitted to the pool that have a positive worth, highest first.
+        """Return boxes for the nodes of a shallow tree fitted to the pool that have a positive worth, highest first.
 
-        There is a tree for each of `N_LEAVES`, its largest number of leaves. The boxes are at most `N_CANDIDATES`.
+        The boxes are at most `N_CANDIDATES`. Smaller trees give no others: a tree grows by the best split first.
         """
         from sklearn.tree import DecisionTreeClassifier
 
         features, orders = self._features()
         weights = self._pool.weights * np.where(self._pool.hits, 1.0, self._price)
-        found: dict[Box, float] = {}
-        for n_leaves in N_LEAVES:
-            tree = DecisionTreeClassifier(max_leaf_nodes=n_leaves, min_samples_leaf=LEAST_IN_LEAF, random_state=0)
-            tree.fit(features, self._pool.hits, weights / weights.mean())
-            found.update(self._nodes(tree.tree_, orders))
+        tree = DecisionTreeClassifier(max_leaf_nodes=N_LEAVES, min_samples_leaf=LEAST_IN_LEAF, random_state=0)
+        tree.fit(features, self._pool.hits, weights / weights.mean())
+        found = dict(self._nodes(tree.tree_, orders))
         return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
 
     def _features(self) -> tuple[Floats, dict[int, Codes]]:
@@ -260,32 +254,31 @@ class _Worth:
         return float(self._gains[self._pool.inside_any(boxes)].sum())
 
     def _improved(self, box: Box, gains: Floats) -> Box:
-        """Return a box with each side moved in turn to where the box has its highest worth, up to `PASSES` times."""
-        for _ in range(PASSES):
-            before = box
-            for place in range(len(self._axes)):
-                box = self._best_side(box, place, gains)
-            if box == before:
-                break
-        return box
+        """Return a box with each side moved in turn to where the box has its highest worth, up to `PASSES` times.
 
-    def _best_side(self, box: Box, place: int, gains: Floats) -> Box:
-        """Return a box with the condition of one axis replaced by the one with the highest worth.
-
-        If no condition has a worth, the box is unchanged. A condition that adds at most the part `LEAST_SIDE` is left
-        out.
+        A condition that adds at most the part `LEAST_SIDE` of the worth is left out. If no condition on an axis has a
+        worth, the old one stays.
         """
-        rest = box.without(place)
-        inside = np.flatnonzero(self._axes.inside(rest, self._pool.coordinates))
-        worth = gains[inside]
-        values = self._pool.coordinates[inside, place]
-        found = best_condition(self._axes.each[place], values, worth, box.by_axis.get(place))
-        if found is None:
-            return box
-        condition, gain = found
-        if gain - float(worth.sum()) <= LEAST_SIDE * max(gain, 0.0):
-            return rest
-        return self._axes.box({**box.by_axis, place: condition})
+        pool, conditions = self._pool, dict(box.conditions)
+        fails = {place: ~pool.holds(place, condition) for place, condition in box.conditions}
+        n_fails = np.sum([np.zeros(len(gains), dtype=np.int8), *fails.values()], axis=0, dtype=np.int8)
+        for _ in range(PASSES):
+            before = dict(conditions)
+            for place, axis in enumerate(self._axes.each):
+                inside = np.flatnonzero(n_fails == fails.get(place, 0))  # inputs that fail no other condition
+                worth = gains[inside]
+                found = best_condition(axis, pool.coordinates[inside, place], worth, conditions.get(place))
+                if found is None or found[0] == conditions.get(place):
+                    continue
+                n_fails -= fails.pop(place, 0)
+                conditions.pop(place, None)
+                condition, gain = found
+                if gain - float(worth.sum()) > LEAST_SIDE * max(gain, 0.0) and not axis.is_everything(condition):
+                    conditions[place], fails[place] = condition, ~pool.holds(place, condition)
+                    n_fails += fails[place]
+            if conditions == before:
+                break
+        return self._axes.box(conditions)
 
     def _needed(self, boxes: list[Box]) -> list[Box]:
         """Return the boxes without those that add at most the part `LEAST_GAIN` to the worth of all boxes together.
@@ -327,10 +320,10 @@ class Pool:
     population, whichever boxes inputs were drawn from.
     """
 
-    def __init__(self, evidence: Evidence, axes: Axes, name: str) -> None:
+    def __init__(self, evidence: Evidence, axes: Axes, sampled: Judgement) -> None:
         self.evidence = evidence
         self.axes = axes
-        self._rng = evidence.rng(name)
+        self._rng = evidence.rng("learning")
         self._parts: list[tuple[Box, float, int]] = []
         """Triples of a box, its mass (its fraction of the population) and the number of inputs drawn from it."""
         small = np.int32 if max((axis.n for axis in axes.each), default=0) < 2**31 else np.int64
@@ -338,12 +331,18 @@ class Pool:
         self.hits: Mask = np.empty(0, dtype=bool)
         self.weights: Floats = np.empty(0)
         self._masks: dict[Box, Mask] = {}
+        self._include(sampled, [(Box(()), 1.0, len(sampled.codes))])
 
     def inside(self, box: Box) -> Mask:
         """Return a boolean mask over the pool's inputs: True inside the box. The mask is cached."""
         if box not in self._masks:
-            self._masks[box] = self.axes.inside(box, self.coordinates)
+            masks = [self.holds(*condition) for condition in box.conditions]
+            self._masks[box] = np.logical_and.reduce([np.ones(len(self.coordinates), dtype=bool), *masks])
         return self._masks[box]
+
+    def holds(self, place: int, condition: Condition) -> Mask:
+        """Return a boolean mask over the pool's inputs: True where a condition on one axis holds."""
+        return self.axes.each[place].holds(condition, self.coordinates[:, place])
 
     def inside_any(self, boxes: Iterable[Box]) -> Mask:
         """Return a boolean mask over the pool's inputs: True inside at least one of the boxes."""
@@ -352,25 +351,21 @@ class Pool:
     def add(self, boxes: Sequence[Box], n: int, part: float = 1.0) -> None:
         """Draw `n` inputs from each box, or fewer if the fraction `part` of the budget is too small, and judge them."""
         n = self.evidence.budget.inputs(n * len(boxes), part) // max(1, len(boxes))
-        drawn = list[Codes]()
-        for box in boxes if n else ():
-            codes, mass = self._draw(box, n)
-            if len(codes):
-                self._parts.append((box, mass, len(codes)))
-                drawn.append(codes)
-        if not drawn:
-            return
-        codes = np.concatenate(drawn)
-        judgement = self.evidence.judge(codes)
-        known = judgement.comparable
+        drawn = [(box, *self._draw(box, n)) for box in boxes if n]
+        parts = [(box, mass, len(codes)) for box, codes, mass in drawn if len(codes)]
+        if parts:
+            self._include(self.evidence.judge(np.concatenate([codes for _, codes, _ in drawn])), parts)
+
+    def _include(self, judged: Judgement, parts: Sequence[tuple[Box, float, int]]) -> None:
+        """Add judged inputs, drawn from the boxes of `parts`, to the pool, and compute all weights anew."""
+        known = judged.comparable
         # By column and in few bytes: all that follows looks at one column after the other.
-        more = self.axes.coordinates(codes[known]).astype(self.coordinates.dtype)
+        more = self.axes.coordinates(judged.codes[known]).astype(self.coordinates.dtype)
         self.coordinates = np.asfortranarray(np.concatenate([self.coordinates, more]))
-        self.hits = np.concatenate([self.hits, judgement.hits[known]])
+        self.hits = np.concatenate([self.hits, judged.hits[known]])
         self._masks = {}
-        chances = np.zeros(len(self.coordinates))
-        for box, mass, n in self._parts:
-            chances += self.axes.inside(box, self.coordinates) * (n / mass)
+        self._parts += parts
+        chances = sum((self.inside(box) * (n / mass) for box, mass, n in self._parts), np.zeros(len(self.hits)))
         self.weights = 1 / chances
 
     def _draw(self, box: Box, n: int) -> tuple[Codes, float]:

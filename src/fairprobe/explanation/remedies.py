@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-N_SAMPLED = 20_000
-"""Number of inputs and of rows on which remedies are simulated; chosen."""
+N_SAMPLED = 5_000
+"""Number of drawn inputs on which remedies are simulated; chosen."""
+
+N_ROWS = 20_000
+"""Largest number of rows on which remedies are simulated; chosen."""
 
 COLUMNS = ["region", "remedy", "population", "twins", "n", "share_before", "share_after", "low", "high"]
 COLUMNS += ["accuracy_before", "accuracy_after", "simulated"]
@@ -94,7 +97,7 @@ class Remedies(Finding):
         return [Table.of(["", *samples, *(f"accuracy, {way}" for way in ways)], rows, title)]
 
 
-def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = N_SAMPLED) -> Remedies:
+def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = N_SAMPLED, n_rows: int = N_ROWS) -> Remedies:
     """Simulate the share of discriminatory inputs that would remain if regions were decided in another way.
 
     Each region is decided alone, and the first ones together. All members of a family that is inside then get one
@@ -104,7 +107,7 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = N_SAMPLED
 
     regions = {f"region {place + 1}": slice(place, place + 1) for place in range(len(rules))}
     regions |= {f"the first {k} regions": slice(k) for k in range(2, len(rules) + 1)}
-    samples = list(_samples(evidence, rules, n)) if rules else []
+    samples = list(_samples(evidence, rules, n, n_rows)) if rules else []
     decided = [
         (decision, sample, *outcomes)
         for decision, (_, decide) in WAYS.items()
@@ -147,7 +150,7 @@ class _Sample:
     """Boolean mask by row: True where the row has a label and an output of its own."""
 
 
-def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
+def _samples(evidence: Evidence, rules: Sequence[Rule], n: int, n_rows: int) -> Iterator[_Sample]:
     """Yield the samples on which remedies are simulated: drawn inputs and, if given, rows.
 
     The budget is split equally.
@@ -162,7 +165,7 @@ def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sam
         inside = np.stack([rule.matches(frame) for rule in rules])
         hits = judged.hits & judged.comparable
         yield _Sample(evidence.population.name, inside, judged.outputs, judged.exist, judged.comparable, hits)
-    n_rows = evidence.budget.inputs(n)
+    n_rows = evidence.budget.inputs(n_rows)
     if n_rows and evidence.rows is not None and evidence.rows.known.any():
         yield _of_rows(evidence, evidence.rows.take(evidence.rows.known), rules, n_rows)
 

@@ -13,8 +13,8 @@ from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.regions import Axes, Axis, Box, Condition, Span
 
 SMALL = 64
-"""Largest number of values of a parameter that are all tried; chosen. With more, a slice's ends are found by doubling
-and halving."""
+"""Largest number of values of a parameter that are all tried; chosen. Of more, those at doubling distances from the
+case are tried, or evenly spread ones if they have no order."""
 
 MISS, HIT, UNKNOWN = 0, 1, -1
 """Status of an input that was judged for a slice: no case, a case, or unknown because it is not allowed or not
@@ -22,113 +22,74 @@ comparable."""
 
 
 def n_inputs_of(axes: Axes) -> int:
-    """Return the approximate number of inputs that are judged for the slices through one case."""
-    levels = [int(axis.parameter.levels) for axis in axes.each]
-    return sum(n if n <= SMALL else 4 * n.bit_length() for n in levels)
+    """Return the number of inputs that are judged for the slices through one case."""
+    return sum(_tried(axis, np.zeros(1, dtype=np.int64)).shape[1] for axis in axes.each)
 
 
 def boxes_through(evidence: Evidence, axes: Axes, cases: Codes) -> list[Box]:
     """Return a box for each case, whose sides are the ends of the slices through the case.
 
-    An axis on which no value ends the case gives no side.
+    An axis on which no value ends the case gives no side. All slices are judged together, because each call of a model
+    has a fixed cost.
     """
-    slices = (_Slice(evidence, axes, place, cases) for place in range(len(axes)))
-    sides = [each.whole() if each.axis.parameter.levels <= SMALL else each.ends() for each in slices]
-    numbered = ({place: side for place, side in enumerate(own) if side is not None} for own in zip(*sides, strict=True))
-    return [axes.box(conditions) for conditions in numbered]
+    domain, own = evidence.domain, axes.coordinates(cases)
+    tried = [_tried(axis, cases[:, axis.column]) for axis in axes.each]
+    changed = []
+    for axis, values in zip(axes.each, tried, strict=True):
+        changed.append(np.repeat(cases, values.shape[1], axis=0))
+        changed[-1][:, axis.column] = values.ravel()
+    inputs = domain.completed(np.concatenate(changed))
+    allowed = np.flatnonzero(domain.allows(inputs))
+    judgement = evidence.judge(inputs[allowed])
+    status = np.full(len(inputs), UNKNOWN, dtype=np.int64)
+    status[allowed] = np.where(judgement.comparable, judgement.hits, UNKNOWN)
+    conditions: list[dict[int, Condition]] = [{} for _ in cases]
+    ends = np.cumsum([values.size for values in tried])[:-1]
+    slices = zip(np.split(axes.coordinates(inputs), ends), np.split(status, ends), strict=True)
+    for place, (coordinates, found) in enumerate(slices):
+        each = zip(coordinates[:, place].reshape(tried[place].shape), found.reshape(tried[place].shape), strict=True)
+        for case, (at, of) in enumerate(each):
+            side = _side(axes.each[place], at[at >= 0], of[at >= 0], int(own[case, place]))
+            if side is not None:
+                conditions[case][place] = side
+    return [axes.box(each) for each in conditions]
 
 
-class _Slice:
-    """Slices through cases along one axis: the model is asked about inputs that differ from a case only there."""
-
-    def __init__(self, evidence: Evidence, axes: Axes, place: int, cases: Codes) -> None:
-        self._evidence, self._axes, self._place, self._cases = evidence, axes, place, cases
-        self.axis = axes.each[place]
-        self._own = cases[:, self.axis.column]
-
-    def _changed(self, which: Codes, values: Codes) -> tuple[Codes, Codes]:
-        """Return cases with other values on the axis, as two arrays: their coordinates there, and MISS, HIT or UNKNOWN.
-
-        `which` has the position of each case, and `values` its new code.
-        """
-        domain = self._evidence.domain
-        inputs = self._cases[which]
-        inputs[:, self.axis.column] = values
-        inputs = domain.completed(inputs)
-        status = np.full(len(inputs), UNKNOWN, dtype=np.int64)
-        allowed = np.flatnonzero(domain.allows(inputs))
-        judgement = self._evidence.judge(inputs[allowed])
-        status[allowed] = np.where(judgement.comparable, judgement.hits, UNKNOWN)
-        return self._axes.coordinates(inputs)[:, self._place], status
-
-    def whole(self) -> list[Condition | None]:
-        """Return the condition of each case's slice along an axis of few values, all of which are tried.
-
-        It is None if the case remains one at all of them.
-        """
-        n, n_cases = self.axis.parameter.levels, len(self._cases)
-        which = np.repeat(np.arange(n_cases), n)
-        coordinates, status = self._changed(which, np.tile(np.arange(n), n_cases))
-        by_case = np.full((n_cases, self.axis.n), UNKNOWN, dtype=np.int64)
-        known = np.flatnonzero((status != UNKNOWN) & (coordinates >= 0))
-        by_case[which[known], coordinates[known]] = status[known]
-        own = self._axes.coordinates(self._cases)[:, self._place]
-        return [_condition(self.axis, each, int(at)) for each, at in zip(by_case, own, strict=True)]
-
-    # Parameters of many values: ever farther from the case, then halving
-
-    def ends(self) -> list[Condition | None]:
-        """Return the span of each case's slice along an axis of many values; None if the case's value is missing."""
-        axis, own, n = self.axis, self._own, len(self._cases)
-        last = axis.parameter.levels - 1 - axis.parameter.missing
-        shift = self._axes.coordinates(self._cases)[:, self._place] - own  # where a link shifts the values
-        low, high = self._end(last, -1), self._end(last, 1)
-        takes_missing = np.zeros(n, dtype=bool)
-        if axis.parameter.missing:
-            takes_missing = self._changed(np.arange(n), np.full(n, last + 1))[1] != MISS
-        low, high = np.where(low == 0, 0, low + shift), np.where(high == last, axis.last, high + shift)
-        spans = zip(low.tolist(), high.tolist(), takes_missing.tolist(), strict=True)
-        return [Span(*span) if known else None for span, known in zip(spans, own <= last, strict=True)]
-
-    def _end(self, last: int, sign: int) -> Codes:
-        """Return, for each case, the farthest code in one direction up to which no judged input was a miss.
-
-        The distance is doubled until a miss, then halved. `last` is the highest code, and `sign` is -1 for down, 1 for
-        up.
-        """
-        own, each = self._own, np.arange(len(self._cases))
-        room = np.maximum(last - own if sign > 0 else own, 0)
-        hops = 2 ** np.arange(int(last).bit_length() + 1)
-        steps = np.minimum(hops[None, :], room[:, None])
-        _, status = self._changed(np.repeat(each, len(hops)), (own[:, None] + sign * steps).ravel())
-        misses = status.reshape(steps.shape) == MISS
-        first = np.where(misses.any(axis=1), misses.argmax(axis=1), len(hops))
-        good = np.where(first == 0, 0, steps[each, np.maximum(first - 1, 0)])
-        bad = np.where(first < len(hops), steps[each, np.minimum(first, len(hops) - 1)], good + 1)
-        while len(some := np.flatnonzero(bad - good > 1)):
-            middle = (good + bad)[some] // 2
-            is_miss = self._changed(some, own[some] + sign * middle)[1] == MISS
-            bad[some[is_miss]] = middle[is_miss]
-            good[some[~is_miss]] = middle[~is_miss]
-        return np.asarray(own + sign * good)
+def _tried(axis: Axis, own: Codes) -> Codes:
+    """Return the codes that are tried on an axis, by case and then value. `own` are the codes of the cases."""
+    n, missing = int(axis.parameter.levels), axis.parameter.missing
+    if n <= SMALL or not axis.is_ordered:
+        return np.tile(np.unique(np.linspace(0, n - 1, min(n, SMALL)).astype(np.int64)), (len(own), 1))
+    last = n - 1 - missing
+    hops = 2 ** np.arange(last.bit_length() + 1)
+    known = np.minimum(own, last)[:, None]
+    return np.column_stack(
+        [np.maximum(known - hops, 0), known, np.minimum(known + hops, last), *[np.full(len(own), n - 1)] * missing]
+    )
 
 
-def _condition(axis: Axis, status: Codes, own: int) -> Condition | None:
+def _side(axis: Axis, at: Codes, status: Codes, own: int) -> Condition | None:
     """Return the condition of a slice through a case: the coordinates around its own that are no misses.
 
-    `status` has MISS, HIT or UNKNOWN by coordinate, and `own` is the coordinate of the case. It is None without misses.
+    `at` has the coordinates that were tried, `status` has MISS, HIT or UNKNOWN for each, and `own` is the coordinate of
+    the case. A side lies halfway between a miss and the next coordinate that is none. It is None without misses.
     """
-    if not (status == MISS).any():
+    misses = at[status == MISS]
+    if not len(misses):
         return None
     if not axis.is_ordered:
-        return frozenset(np.flatnonzero(status != MISS).tolist())
+        return frozenset(range(axis.n)) - frozenset(misses.tolist())
     if own == axis.missing:
         return Span(1, 0, True)
-    misses = np.flatnonzero(status[: axis.last + 1] == MISS)
-    below, above = misses[misses < own], misses[misses > own]
-    low = int(below[-1]) + 1 if len(below) else 0
-    high = int(above[0]) - 1 if len(above) else axis.last
-    return Span(low, high, axis.missing is not None and bool(status[axis.missing] != MISS))
+    good, numbers = np.append(at[status != MISS], own), misses[misses <= axis.last]
+    low, high = 0, axis.last
+    if (numbers < own).any():
+        miss = int(numbers[numbers < own].max())
+        low = (miss + int(good[good > miss].min()) + 1) // 2
+    if (numbers > own).any():
+        miss = int(numbers[numbers > own].min())
+        high = (miss + int(good[good < miss].max())) // 2
+    return Span(low, high, axis.missing is not None and axis.missing not in misses)
 
 
 # The condition of the highest worth on one axis
