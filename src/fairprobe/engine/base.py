@@ -38,7 +38,8 @@ POLL_SECONDS = 0.1
 """Seconds between two checks of the running shards, and between two updates of the progress shown. Chosen."""
 
 GRACE_SECONDS = 30.0
-"""Seconds that shards may take to return their findings after an interruption. Chosen: one batch of a slow model."""
+"""Seconds that running shards (parts of a run) may take to return their findings after an interruption. Chosen: as long
+as one batch of a slow model."""
 
 MOST_SKIPPED = 3
 """Number of consecutive shards left out at which a run fails, because otherwise it might never end. Chosen."""

@@ -61,13 +61,13 @@ _READS: Final = re.compile(r"environ|fromfile|genfromtxt|getenv|import_module|lo
 """Pattern of names in code that bring in what is not part of the model, such as a file that may change."""
 
 _ANSWERS: Final = re.compile(r"([^.]+|.*<locals>\.[^.]+|.*\.(predict\w*|decision_function|transform|forward|__call__))")
-"""Pattern of the qualified names of code that may answer: functions, and those methods that are called for answers. A
-method such as `save` may use files."""
+"""Pattern of the qualified names of functions, and of the methods that compute a model's answers. Other methods, as
+`save`, may use files."""
 
 _ASKS: Final = frozenset(
     {"aiohttp", "http", "httpx", "requests", "socket", "sqlalchemy", "sqlite3", "subprocess", "urllib", "urllib3"}
 )
-"""Packages that ask services, databases and programs, whose answers may change."""
+"""Packages by which a model may ask services, databases and programs, whose answers may change."""
 
 
 def fingerprint(model: Any) -> str:

@@ -25,7 +25,7 @@ SIZES = (1024, 64, 7, 1)
 """Numbers of rows in the batches that are compared. Chosen: numeric libraries use other code for other sizes."""
 
 FEW = 4
-"""Largest number of calls with batches of each smaller size. Chosen."""
+"""Largest number of model calls with batches of each size but the first of `SIZES`. Chosen."""
 
 SAFETY = 2.0
 """Factor by which the largest observed difference is multiplied, because other rows may differ by more. Chosen."""

@@ -85,7 +85,7 @@ class EstimatorAdapter(Adapter):
         return method_for(self.model, output)
 
     def fast(self, method: Callable[[Any], Any], output: str, form: Form) -> Callable[[Any], Any]:
-        """Return `method`, for a tree that gets float32 batches without its check of the input."""
+        """Return `method`; for a tree that gets float32 batches, the method without the tree's check of its input."""
         is_ready = isinstance(form, ArrayForm) and form.dtype == np.float32
         if output != "score" and is_ready and hasattr(self.model, "tree_"):
             unchecked: Callable[..., Any] = method

@@ -117,7 +117,7 @@ class TimeBudget:
         self.kept = 0.0
         """Seconds reserved for judging models on the report part at the end."""
         self.is_first = True
-        """True until the first round is over."""
+        """True until the first round of retraining is over."""
         self._n_controls = n_controls
         self._fitter = fitter
 

@@ -64,13 +64,13 @@ class Confirmation:
 
     cases: Waiting
     asked: Codes
-    """Offsets of all hits that were asked about."""
+    """Offsets (numbers of inputs judged before) of all hits that the model was asked about again."""
     n_rows: Codes
     """Number of rows that were sent to ask about each of these hits, by hit."""
     contradicted: Codes
     """Offsets of those hits that got other outputs this time, in order."""
     contradicted_rows: Codes
-    """Up to `ROWS_KEPT` of the rows, as codes, whose output differed from the first one."""
+    """Up to `ROWS_KEPT` of the rows, as codes, whose second output differed from the first."""
 
 
 def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> Confirmation:

@@ -27,8 +27,8 @@ FIRST_SLICE = 64
 """Number of inputs judged in the first call of the model under a limit of time; quick models get more. Chosen."""
 
 SLICE_SECONDS = 0.2
-"""Seconds that one call of the model may take under a limit of time: a call that takes less than half is doubled next
-time. Chosen: the limit is then exceeded only a little."""
+"""Seconds that one call of the model may take under a limit of time. After a call that took less than half of it, the
+next batch is twice as large. Chosen: the limit is then exceeded only a little."""
 
 CHECKED_BOTH = 32
 """Number of start cases whose families are asked for labels and scores, to check that labels follow. Chosen."""
@@ -46,7 +46,7 @@ HASTY_ROWS = 4000
 """Number of rows sent to the model in one call to confirm hits after an interruption. Chosen: the call ends soon."""
 
 MOST_ROWS = 200_000
-"""Number of rows that confirming the waiting hits must need before it is done. Chosen: large batches are cheaper."""
+"""Number of rows at which the waiting hits are confirmed (asked about again). Chosen: large batches are cheaper."""
 
 LOOK, LOOK_HURRIED = 100, 500
 """Number of inputs of a global round judged at a time, for a strategy that starts early. `LOOK` is the number without

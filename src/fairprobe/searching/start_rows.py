@@ -71,7 +71,7 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
 
 
 def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame:
-    """Return rows in which each sensitive value that is not compared is replaced by the first compared one that fits.
+    """Return rows in which each sensitive value that is not compared is replaced by the first compared, allowed one.
 
     `own` has the codes of the rows' sensitive values, negative for a value that is not compared.
     """

@@ -108,7 +108,7 @@ class Strategy(ABC):
     """True if the strategy starts early, with the first few start cases, instead of those of a whole global round."""
 
     is_dry = False
-    """True if the strategy now only returns to inputs that it has already visited."""
+    """True if a strategy's walkers now only return to inputs that they have already visited."""
 
     is_spent = False
     """True if the strategy finds so little that new start cases would help more."""

@@ -23,8 +23,8 @@ TOGETHER = 10
 """Number of trials for which walkers from one start case share what they learn, with `hurry`. Chosen."""
 
 POOR = 0.15
-"""Fraction of cases among the inputs of the last `RENEW_EVERY` trials, below which new start cases are better than
-going on. Measured."""
+"""Fraction of cases among the inputs of the last `RENEW_EVERY` trials, below which a local search ends: new start cases
+then find more. Measured."""
 
 REDRAWS = 4
 """Number of further jumps that a walker draws at once if its jump is forbidden. Chosen."""

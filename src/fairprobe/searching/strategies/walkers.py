@@ -18,7 +18,8 @@ RENEW_EVERY = 20
 """Number of trials after which walkers are copied and lost ones are replaced. Chosen: they have then learned enough."""
 
 DRY = 0.95
-"""Fraction of walkers at an already visited input, above which new start cases are better than going on. Measured."""
+"""Fraction of walkers that stand at already visited inputs, above which a local search ends: new start cases then find
+more. Measured."""
 
 MOST_MISSES = 10
 """Number of trials in a row without a case, above which a walker is moved to where another found one. Chosen."""
