@@ -130,3 +130,12 @@ def test_issue_templates_are_forms(name):
     ids = [part["id"] for part in form["body"] if part["type"] != "markdown"]
     assert len(ids) == len(set(ids)) > 0
     assert all(part["attributes"].get("label") or part["attributes"].get("value") for part in form["body"])
+
+
+def test_the_map_of_the_code_names_files_that_exist():
+    """CONTRIBUTING.md names files and folders of src/fairprobe, or their last parts."""
+    files = [str(path.relative_to(ROOT)) for top in ROOT.glob("[a-z]*") for path in (top, *top.rglob("*"))]
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {name.rstrip("/") for name in re.findall(r"`([\w/.]+(?:\.py|/))`", text) if "NAME" not in name}
+    assert len(named) > 60
+    assert not {name for name in named if not any(f"/{file}".endswith(f"/{name}") for file in files)}
