@@ -195,8 +195,9 @@ def test_axe_finds_no_violation(browser, width, scheme):
 
 
 def test_prints(browser):
-    browser.open(content())
+    browser.open(content(), width=688)  # pixels of a page of A4 without its margins, as is the height below
     browser.command("Emulation.setEmulatedMedia", media="print")
+    assert browser.run("return document.querySelector('header').offsetHeight") < 1000
     hidden = browser.run("return [...document.querySelectorAll('nav, .controls')].map((each) => each.offsetHeight)")
     assert set(hidden) == {0}
     pdf = base64.b64decode(browser.command("Page.printToPDF", preferCSSPageSize=True)["data"])

@@ -23,6 +23,7 @@ from fairprobe.files import check_folder, not_written, write_results
 from fairprobe.frames import write_csv
 from fairprobe.report import render
 from fairprobe.report.content import flips_words, health_of
+from fairprobe.report.pdf import pdf
 from fairprobe.report.sections import shares_table
 from fairprobe.report.value_names import named
 from fairprobe.retraining import Retrained
@@ -125,6 +126,10 @@ class Audit(Result):
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write the report as one HTML file, which loads no other file."""
         _write(path, render(self.content, "html"))
+
+    def to_pdf(self, path: str | PathLike[str]) -> None:
+        """Write the printed page as PDF. This needs a browser of the Chromium family on this machine."""
+        Path(path).write_bytes(pdf(render(self.content, "html")))
 
     def to_markdown(self, path: str | PathLike[str]) -> None:
         """Write the report as Markdown."""

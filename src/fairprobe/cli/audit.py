@@ -21,13 +21,19 @@ from fairprobe.cli.options import Option
 from fairprobe.cli.words import note, progress
 from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
+from fairprobe.report.pdf import found_browser
 from fairprobe.wording import counted
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 
 
 def run(
-    request: Request, *, config: ReadFile | None = None, trust_config: Flag = False, html: WrittenFile | None = None
+    request: Request,
+    *,
+    config: ReadFile | None = None,
+    trust_config: Flag = False,
+    html: WrittenFile | None = None,
+    pdf: WrittenFile | None = None,
 ) -> int:
     """Audit a model, held against a limit: shares, cases, why, proxies, a verdict and a report.
 
@@ -40,6 +46,7 @@ def run(
             override it; by default that of the current folder, if there is one.
         trust_config: also accept settings of the named config that run code, tell secrets or lead out of its folder.
         html: write the report as .html; an older file is overwritten.
+        pdf: write the printed report as .pdf, by a Chromium on this machine; an older file is overwritten.
     """
     settings = Config(request.given, [option.argument for option in OPTIONS])
     try:
@@ -61,7 +68,7 @@ class AuditCommand(Command):
     """The command that runs an audit; in a dry run it also avoids code that only the config names."""
 
     name = "the audit"
-    files: ClassVar = {"html": (".html",)}
+    files: ClassVar = {"html": (".html",), "pdf": (".pdf",)}
     result: Audit | None = None
 
     def __init__(self, request: Request, config: Config) -> None:
@@ -73,6 +80,8 @@ class AuditCommand(Command):
                 raise SettingError(f"--{name} must name {what}, or a config must (see fairprobe init); got neither")
         if self.request["out"] is not None and not given["dry_run"]:
             RunFolder(self.request["out"])
+        if self.request["pdf"] is not None:
+            found_browser()
         self.keywords = self._keywords()
         self.settings = AuditSettings(**self.keywords)
 
@@ -120,7 +129,7 @@ class AuditCommand(Command):
     def work(self) -> None:
         """Run the audit and write the page; after a failure or an interruption, the finished phases are kept."""
         # The report's command leaves out what only says where the results go.
-        aside = dict.fromkeys((*o.NOT_SETTINGS, "out", "html"))
+        aside = dict.fromkeys((*o.NOT_SETTINGS, "out", "html", "pdf"))
         command = self.request.again(seed=self.keywords["seed"], **aside)
         told: dict[str, Any] = {"domain": self.domain, "command": command, **self.keywords}
         with progress() as show:
@@ -133,6 +142,7 @@ class AuditCommand(Command):
         if result is not None:
             self.interrupted = result.interrupted is not None and not self.failures
             self.write("html", lambda target: target.write_by(result.to_html))
+            self.write("pdf", lambda target: target.write_by(result.to_pdf))
             self.written |= {} if self.request["out"] is None else {"out": self.request["out"]}
 
     # What came of it
@@ -151,7 +161,7 @@ class AuditCommand(Command):
         if others:
             said = f"{counted(others, 'other attempt')} on the same model and data: the report lists all of them."
             blocks.append(Sentence(said))
-        if blocks and not (self.request["out"] or self.request["html"]):
+        if blocks and not any(self.request[name] for name in ("out", "html", "pdf")):
             blocks.append(Sentence("No report was written: --out FOLDER keeps everything, --html FILE the page alone."))
         return blocks
 
