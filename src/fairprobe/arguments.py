@@ -49,6 +49,8 @@ AllowsCode = bool
 """A truth value; True allows loading a model to run the code in its file."""
 SecretHeaders = Mapping[str, str]
 """Names of request headers, each with the environment variable that holds its value."""
+JsonText = str
+"""A text that is JSON."""
 TrustedFile = str
 """Path of a file of certificates that are trusted: they decide which servers may receive secrets."""
 
@@ -58,6 +60,7 @@ class Danger(StrEnum):
 
     RUNS_CODE = "allows code to run"
     TELLS_SECRETS = "decides who is told secrets"
+    SENDS = "decides what a service is sent"
     NAMES_OBJECT = "names what is run or asked"
     WRITES = "is written to"
     READS = "is read"
@@ -95,6 +98,7 @@ KINDS: dict[str, Kind | None] = {
     "AllowsCode": Kind(TRUTH, danger=Danger.RUNS_CODE),
     "TrustedTypes": Kind(TEXTS, "TYPE", AGAIN, True, Danger.RUNS_CODE),
     "SecretHeaders": Kind(TEXTS, "HEADER=VARIABLE", AGAIN, True, Danger.TELLS_SECRETS),
+    "JsonText": Kind(TEXT, "JSON", danger=Danger.SENDS),
     "TrustedFile": Kind(TEXT, "FILE", danger=Danger.TELLS_SECRETS),
     "ModelSource": Kind(TEXT, "MODEL", danger=Danger.NAMES_OBJECT),
     "DomainSource": Kind(TEXT, "FILE", danger=Danger.NAMES_OBJECT),

@@ -94,6 +94,7 @@ def run(here, fairprobe, monkeypatch):
 
 SERVICE = {"model": "http://127.0.0.1:9/invocations"}
 DANGEROUS = {
+    "template": ({"model": "model.skops", "json_template": '{"delete": ["ROW"]}'}, "json-template"),
     "module": ({"model": "marked:model"}, "model"),
     "command": ({"model": "command:touch ran"}, "model"),
     "Command": ({"model": "COMMAND:touch ran"}, "model"),

@@ -119,7 +119,7 @@ def danger_of(argument: Argument, value: Any, file: Path, *, is_named: bool = Tr
     Only the user of the command may accept such a value. `is_named` is True if the user named the file.
     """
     danger = None if argument.kind is None else argument.kind.danger
-    if danger in (Danger.RUNS_CODE, Danger.TELLS_SECRETS) and value:
+    if danger in (Danger.RUNS_CODE, Danger.TELLS_SECRETS, Danger.SENDS) and value:
         return danger.value
     if danger is None or not value:
         return None

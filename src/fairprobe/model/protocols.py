@@ -109,6 +109,8 @@ class Instances:
     """True if rows are always sent with column names; otherwise purely numeric rows may be sent without."""
     as_objects = True
     """True if a row with column names is sent as a JSON object."""
+    is_single = False
+    """True if a request has place for one row only."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -128,7 +130,7 @@ class Instances:
         """
         values = content.get("predictions") if isinstance(content, dict) else None
         if not isinstance(values, list):
-            raise InvalidAnswerError(f"no list named predictions in {_in_short(content)}")
+            raise InvalidAnswerError(f"no list named predictions in {in_short(content)}")
         if values and all(isinstance(value, dict) for value in values):
             name = _chosen(list(values[0]), answer)
             if not all(name in value for value in values):
@@ -190,7 +192,7 @@ class OpenInference(Instances):
         """Return the output tensor named `answer`, or the only one, as a list with one entry per row."""
         outputs = content.get("outputs") if isinstance(content, dict) else None
         if not isinstance(outputs, list) or not outputs or not all(isinstance(each, dict) for each in outputs):
-            raise InvalidAnswerError(f"no list named outputs in {_in_short(content)}")
+            raise InvalidAnswerError(f"no list named outputs in {in_short(content)}")
         named = {str(each.get("name")): each for each in outputs}
         name = _chosen(list(named), answer)
         if name not in named:
@@ -235,7 +237,7 @@ def checked_answers(values: Any, n_rows: int) -> list[Any]:
     A list of one number becomes that number. Anything else raises an InvalidAnswerError.
     """
     if not isinstance(values, list):
-        raise InvalidAnswerError(f"no list of answers, but {_in_short(values)}")
+        raise InvalidAnswerError(f"no list of answers, but {in_short(values)}")
     if len(values) != n_rows:
         raise InvalidAnswerError(f"{len(values):,} answers for {n_rows:,} rows")
     if values and all(isinstance(value, list) and len(value) == 1 for value in values):
@@ -262,7 +264,7 @@ def _as_array(answers: list[Any]) -> NDArray[Any]:
         return np.array(answers, dtype=object)
     if not (kinds in ({bool}, {list}) or kinds <= {int, float}):
         odd = next((value for value in answers if not isinstance(value, (str, int, float))), answers[0])
-        raise InvalidAnswerError(f"answers that are neither all text nor all numbers, as {_in_short(odd)}")
+        raise InvalidAnswerError(f"answers that are neither all text nor all numbers, as {in_short(odd)}")
     try:
         made = np.array(answers, dtype=np.float64 if kinds == {list} else None)
     except (TypeError, ValueError, OverflowError):
@@ -290,7 +292,7 @@ def _tensor(name: str, kind: str, values: Sequence[Any]) -> dict[str, Any]:
 def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
     data, shape = tensor.get("data"), tensor.get("shape")
     if not isinstance(data, list) or not isinstance(shape, list) or not shape:
-        raise InvalidAnswerError(f"no tensor with shape and data, but {_in_short(tensor)}")
+        raise InvalidAnswerError(f"no tensor with shape and data, but {in_short(tensor)}")
     try:
         rows = np.array(data, dtype=object).reshape(shape)
     except (TypeError, ValueError):
@@ -300,7 +302,8 @@ def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
     return rows.tolist()
 
 
-def _in_short(content: Any) -> str:
+def in_short(content: Any) -> str:
+    """Return the JSON of an answer, cut short and without secrets, for messages."""
     return repr(shortened(json.dumps(content, default=str), 120))
 
 

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arguments import SecretHeaders, TrustedFile
+from fairprobe.arguments import JsonText, SecretHeaders, TrustedFile
 from fairprobe.checks import check_above_0, checked_choice, checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Elsewhere
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
+from fairprobe.model.json_template import TemplatedJson
 from fairprobe.model.outputs import OUTPUTS
 from fairprobe.model.protocols import EncodedRows, Instances, InvalidAnswerError, decoded, joined, service_at
 from fairprobe.model.redaction import hiding, shown_source
@@ -31,6 +32,7 @@ def connect(
     *,
     protocol: str | None = None,
     answers: Mapping[str, str] | None = None,
+    json_template: JsonText | None = None,
     header_from_env: SecretHeaders | None = None,
     connections: int = 4,
     batch_rows: int | None = None,
@@ -48,6 +50,10 @@ def connect(
             (TensorFlow Serving and others like it). By default, it is recognised by the address.
         answers: names of the service's answers by output, if it gives several for each row: {"label": "predict",
             "proba": "predict_proba"}. The model can then be asked for each of these outputs.
+        json_template: the JSON of a request to a service with a form of its own. In it the text ROW stands for a row as
+            an object, or the text VALUES for the list of its values. A list of one element that holds it gets such an
+            element for each row; without one, each request has one row. `answers` then has the path of each output in
+            the JSON of the answer, such as decisions[*].label.
         header_from_env: by header, the environment variable that holds its value. FAIRPROBE_HEADER_X_API_KEY
             is sent as X-API-KEY without being named. No header is ever shown, logged or kept with the model.
         connections: largest number of requests at a time.
@@ -74,9 +80,14 @@ def connect(
         checked_count(setting, count, at_least=0)
     for setting, count in (("connections", connections), ("batch_rows", 1 if batch_rows is None else batch_rows)):
         checked_count(setting, count)
+    service = service_at(url, protocol) if json_template is None else TemplatedJson(url, json_template, answers or {})
+    if json_template is not None and protocol is not None:
+        raise SettingError.about("protocol", f"must be left out where json_template is given, got {protocol!r}")
+    if service.is_single and batch_rows not in (None, 1):
+        raise SettingError.about("batch_rows", f"must be 1 for a json_template of one row, got {batch_rows}")
+    batch_rows = 1 if service.is_single else batch_rows
     headers = tuple((header_from_env or {}).items())
     patience = Persistence(connections, timeout, retries, rate_limit, ca_file, batch_rows, cache_rows, headers)
-    service = service_at(url, protocol)
     model = RemoteModel(service, answers or {}, partial(ServiceClient, service, patience))
     model.look()
     return model
