@@ -56,6 +56,30 @@ def test_both_sides():
     assert share.jsonable()["plain"]["hits"] == 1
 
 
+@pytest.mark.parametrize("sensitive", [["sex"], ["sex", "race"]])
+@pytest.mark.parametrize("kind", ["labels", "scores", "rules", "density"])
+def test_members_that_both_kinds_of_twins_have_are_asked_about_once(sensitive, kind):
+    """The figures are those of either kind alone; the model gets fewer rows, and none twice."""
+    domain = Domain(PARAMETERS, sensitive, links=[SPOUSE])
+    domain = domain.with_constraints(["race != 'B' or age < 38"]) if kind == "rules" else domain
+    rng = np.random.default_rng(0)
+    rows = pd.concat([domain.without_links().sample(300, seed=0), ROWS], ignore_index=True)
+    rows["age"] += 40 * (rng.random(len(rows)) < 0.05)  # some lie outside the domain
+    settings = {"scores": {"output": "score", "threshold": 0.1}, "density": {"n_experiments": 2, "n_samples": 200}}
+    asked = {**settings.get(kind, {}), "confidence": 0.975}
+
+    def answer(X):
+        return (model(X) == "yes") * (X["age"] / 40) if kind == "scores" else model(X)
+
+    people = Density.fit(domain, rows, seed=0) if kind == "density" else rows
+    both = estimate(answer, domain, people, **{**asked, "confidence": 0.95})
+    for one, linked in zip(both.sides, (True, False), strict=True):
+        other = estimate(answer, domain, people, linked=linked, **asked)
+        assert (one.hits, one.n, one.low, one.high) == (other.hits, other.n, other.low, other.high)
+        assert one.outcomes.equals(other.outcomes)
+        assert (one.n_queries < 0.9 * other.n_queries) if one is both.plain else one.n_queries == other.n_queries
+
+
 def test_by_parameter():
     domain = Domain(PARAMETERS, ["sex", "race"], links=[SPOUSE])
     shares = breakdown(model, domain, ROWS)

@@ -270,6 +270,15 @@ class Members:
         return kinds_of(domain, self.families.combinations, seen, len(self))
 
     @property
+    def are_plain(self) -> Mask:
+        """Boolean mask by member, then input: True where no linked column differs from the input's own."""
+        plain = np.ones((len(self.families), len(self)), dtype=bool)
+        for column, values in self.families.varied(self.codes):
+            if column in self.families._along:
+                plain &= values == self.codes[:, column]
+        return plain
+
+    @property
     def sizes(self) -> Codes:
         """Return, for each input of the batch, the number of members of its family that exist and are allowed."""
         if self.present is None:
@@ -376,6 +385,14 @@ class RowMembers:
 
         allowed = restrictions.hold(column, len(rows))
         return allowed & restrictions.callables_hold(self.joined(mask)) if restrictions.callables else allowed
+
+    @property
+    def are_plain(self) -> Mask:
+        """Boolean mask by member, then row: True where no linked column differs from the row's own."""
+        plain = np.ones(self.present.shape, dtype=bool)
+        for name, _, roles in self._along:
+            plain &= self._columns[name].codes == roles.column.codes
+        return plain
 
     @cached_property
     def kinds(self) -> Codes | None:

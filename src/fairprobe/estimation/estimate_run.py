@@ -13,9 +13,9 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairprobe.blocks import Remark
@@ -28,7 +28,7 @@ from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
 from fairprobe.estimation.exact import NotSolved, Solved, solve
 from fairprobe.estimation.favourable import favourable_of
-from fairprobe.estimation.populations import JudgedFamilies, Population
+from fairprobe.estimation.populations import Answered, JudgedFamilies, Population
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import Survey
 from fairprobe.model.tables import N_RANDOM
@@ -68,6 +68,8 @@ class JudgingTask:
     seed: int
     sets: Sequence[tuple[str, ...]]
     keeps_calls: bool = False
+    known: Mapping[int, Answered] = field(default_factory=dict)
+    """Answers about members that another kind of twins has too, by number of the shard."""
 
     def __post_init__(self) -> None:
         self.population = copy.copy(self.population)
@@ -83,7 +85,7 @@ class JudgingTask:
         noting: AbstractContextManager[list[Call]] = recorded(self.asker) if self.keeps_calls else nullcontext([])
         before, inputs = self.asker.n_queries, self.population.shard(shard, self.n, self.seed)
         with noting as calls, self.population.quiet():
-            batch = self.population.judged(inputs, self.sets)
+            batch = self.population.judged(inputs, self.sets, self.known.get(shard))
         n_queries = self.asker.n_queries - before
         is_stopped = report is not None and report(Counts(0, len(inputs), n_queries))
         return None if is_stopped else JudgedShard(batch, n_queries, calls)
@@ -122,6 +124,7 @@ class EstimateRun:
         sets: Sequence[tuple[str, ...]],
         settings: EstimateSettings,
         log: AnswerLog | None = None,
+        known: Mapping[int, Answered] | None = None,
     ) -> None:
         if population.density is not None:
             if settings.method == "exact":
@@ -129,6 +132,11 @@ class EstimateRun:
             settings = settings.but(method="sample")  # only what is uniform can be counted or solved
         self.population = population
         self.log = log
+        self.known = known or {}
+        self.answered: dict[int, Answered] = {}
+        """Answers by shard that serve plain twins too, if this run compares linked twins and `known` is a dict."""
+        is_same = population.rows is not None or population.density is not None  # the same inputs for either twins
+        self._keeps = known is not None and is_same and bool(population.domain.links)
         self.settings = settings
         self.progress = teller(settings.progress)
         self.clock = Clock()
@@ -224,7 +232,7 @@ class EstimateRun:
         """Yield the judged batches in order, from this process or from workers; lost shards are noted and skipped."""
         settings, population, is_enumerated = self.settings, self.population, self.plan.how == "enumerate"
         n, sets = None if is_enumerated else settings.n, [count.sensitive for count in self.survey.counts]
-        task = JudgingTask(population, n, self.survey.seed, sets, keeps_calls=self.log is not None)
+        task = JudgingTask(population, n, self.survey.seed, sets, self.log is not None, self.known)
         running = make_engine(
             task,
             checked_jobs(settings.n_jobs),
@@ -234,13 +242,16 @@ class EstimateRun:
             foreseen=self._foreseen,
         )
         try:
-            for result in running.results():
+            for shard, result in enumerate(running.results()):
                 if result is None:
                     return
                 if isinstance(result, Skipped):
                     self._lose(len(population.shard(result.shard, n, self.survey.seed)), result.words())
                     continue
                 population.asker.n_queries += result.n_queries
+                if self._keeps:
+                    inputs = None if population.rows is not None else population.shard(shard, n, self.survey.seed)
+                    self.answered[shard] = Answered.of(result.batch, population.oracle, inputs)
                 yield from population.as_each_member(result.batch) if is_enumerated else [result.batch]
         finally:
             running.close()
@@ -296,19 +307,30 @@ def stored_shares(
     store, model_id, first = settings.store, digests.checked_id(settings.model_id, settings.store), targets[0]
     checked_engine(settings.engine, checked_jobs(settings.n_jobs))
     if store is None:
-        return [EstimateRun(target, sets, settings).shares() for target in targets]
+        return _shares_in_turn(targets, [None] * len(targets), sets, settings)
     seed = checked_seed(recorded_settings(store).get("seed") if settings.seed is None else settings.seed)
     settings = settings.but(seed=seed)
     asked = {"sets": [list(names) for names in sets], "seed": seed, "method": settings.method}
     with terminable(), StoredRun.opened(store, "estimate", identity_of(targets, asked, model_id)) as run:
         canaries = Canaries(run, first.asker, first.rows, first.oracle.resolution)
         logs = [AnswerLog(run, "linked-" if target.domain.links else "") for target in targets]
-        runs = [EstimateRun(target, sets, settings, log) for target, log in zip(targets, logs, strict=True)]
-        found = [each.shares() for each in runs]
+        found = _shares_in_turn(targets, logs, sets, settings)
         canaries.check()
         figures = [share.jsonable() for shares in found for share in shares]
         run.note(end={"shares": [{name: each[name] for name in FIGURES} for each in figures]})
     return [[replace(share, health=(*run.remarks, *share.health)) for share in shares] for shares in found]
+
+
+def _shares_in_turn(
+    targets: Sequence[Population], logs: Sequence[AnswerLog | None], sets: Sequence[tuple[str, ...]], settings: Settings
+) -> list[list[Share]]:
+    """Return the shares of each population; members that linked and plain twins have in common are asked about once."""
+    shares, known = [], dict[int, Answered]()
+    for target, log in zip(targets, logs, strict=True):
+        run = EstimateRun(target, sets, settings, log, known if len(targets) > 1 else None)
+        shares.append(run.shares())
+        known = run.answered
+    return shares
 
 
 def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:

@@ -6,11 +6,11 @@ Other modules count them. The oracle decides which are discriminatory, and `doma
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,22 +66,64 @@ class JudgedFamilies:
     """Rows sent to the model whose second output differed, as codes or as a frame; None if there are none."""
 
 
+class Answered(NamedTuple):
+    """Answers about the linked members of a batch of inputs, of which some are plain members as well."""
+
+    inputs: Codes | None
+    """The inputs as codes; None for real rows."""
+    outputs: NDArray[Any]
+    """Outputs by member, then input."""
+    are_plain: Mask
+    """Boolean mask by member, then input: True where the member was asked about and is a plain member too."""
+
+    @classmethod
+    def of(cls, batch: JudgedFamilies, oracle: Oracle, inputs: Codes | None) -> Answered:
+        """Return the answers in a judged batch; `inputs` are its inputs as codes, or None for real rows."""
+        if batch.rows is not None:
+            are_plain = batch.rows.are_plain
+        else:
+            assert inputs is not None
+            are_plain = oracle.families.of(inputs).are_plain
+        return cls(inputs, batch.outputs, are_plain if batch.present is None else are_plain & batch.present)
+
+    def completed(self, present: Mask, ask: Callable[[Mask], NDArray[Any]]) -> NDArray[Any]:
+        """Return the outputs of the present members; `ask` gets a mask of those that are not known, and answers."""
+        lacking = present & ~self.are_plain
+        if not lacking.any():
+            return self.outputs
+        known = self.are_plain.reshape(*present.shape, *[1] * (self.outputs.ndim - 2))
+        return np.where(known, self.outputs, spread(lacking, lambda: ask(lacking)))
+
+
 def judged(
-    oracle: Oracle, inputs: Codes | pd.DataFrame, sets: Sequence[Sequence[str]] | None = None, *, twice: bool = False
+    oracle: Oracle,
+    inputs: Codes | pd.DataFrame,
+    sets: Sequence[Sequence[str]] | None = None,
+    *,
+    twice: bool = False,
+    known: Answered | None = None,
 ) -> JudgedFamilies:
     """Ask the model about the families of inputs (codes) or real rows (a frame), and return its outputs.
 
     Real rows have the members that the given sets of sensitive parameters need. With `twice`, the model is asked again
     about each family with any discriminatory pair, because the compared members differ by set and are counted later.
+    Members whose answers are `known` are not asked about, unless to ask again.
     """
     families, asker = oracle.families, oracle.asker
     if isinstance(inputs, np.ndarray):
         members, sensitive = families.of(inputs), inputs[:, list(oracle.domain.sensitive_columns)]
-        outputs = asker.ask_members(members)
+        if known is not None and known.inputs is not None and np.array_equal(known.inputs, inputs):
+            outputs = known.completed(members.allowed, lambda mask: asker.ask(members.rows[mask.ravel()]))
+        else:
+            outputs = asker.ask_members(members)
         batch = JudgedFamilies(outputs, members.present, families.combinations, sensitive, members.kinds)
     else:
         rows = families.of_frame(inputs, sets)
-        batch = JudgedFamilies(_ask_rows(asker, rows), rows.present, rows.members, rows.own, rows.kinds, rows)
+        if known is None:
+            outputs = _ask_rows(asker, rows)
+        else:
+            outputs = known.completed(rows.present, lambda mask: asker.ask_frame(rows.joined(mask)))
+        batch = JudgedFamilies(outputs, rows.present, rows.members, rows.own, rows.kinds, rows)
     if not twice:
         return batch
 
@@ -262,9 +304,11 @@ class Population:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SAMPLES, number)))
         return (self.density or self.domain).sample_codes(min(size, n - number * size), rng)
 
-    def judged(self, part: Any, sets: Sequence[Sequence[str]] | None = None) -> JudgedFamilies:
-        """Ask the model about the families of a batch of inputs, and return them with its outputs."""
-        return judged(self.oracle, part, sets, twice=self.twice)
+    def judged(
+        self, part: Any, sets: Sequence[Sequence[str]] | None = None, known: Answered | None = None
+    ) -> JudgedFamilies:
+        """Ask the model about the families of a batch of inputs, but for `known` members, and return its outputs."""
+        return judged(self.oracle, part, sets, twice=self.twice, known=known)
 
     def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
         """Yield a judged batch once for each member of its families, with that member as the input that counts.
