@@ -55,7 +55,7 @@ def check_world(world: World) -> None:
     check.estimates()
     check.breakdowns()
     check.solved()
-    check.solved_within_rules()
+    check.solved_tree()
     if world.seed % 2:
         check.samples()
         check.comparison(check.part)
@@ -553,34 +553,33 @@ class Check:
     # Exact shares
 
     def solved(self) -> None:
-        """Models of scikit-learn without enumeration: exact, and then right, or sampled; never exact of a subclass."""
+        """Models of scikit-learn, not enumerated: exact, and then right, or sampled; never exact of a subclass."""
         if not self.world.is_fitted:
             return
         options = {"method": "exact", "exact_limit": 0, "n_experiments": N_EXPERIMENTS, "n_samples": N_SAMPLES}
-        for population in ("domain", "valid") if self.world.rules and self.reference.valid else ("domain",):
-            count = self.reference.count(self.world.model, population)
-            share = self.estimate(population, count, **options)
-            if self.world.model.changed is not None:
-                if share.method == "exact":
-                    raise DifferenceError("exact said of a subclass")
-                continue
-            if self.world.model.kind == "tree" and not self.domain.links and not self.domain.restrictions.callables:
-                same(f"solved {population} method", share.method, "exact")
+        count = self.reference.count(self.world.model, "domain")
+        share = self.estimate("domain", count, **options)
+        if self.world.model.changed is not None:
             if share.method == "exact":
-                self.share(f"solved {population}", share, count, self.world.confidence)
+                raise DifferenceError("exact said of a subclass")
+            return
+        if self.world.model.kind == "tree" and not self.domain.links:
+            same("solved domain method", share.method, "exact")
+        if share.method == "exact":
+            self.share("solved domain", share, count, self.world.confidence)
 
-    def solved_within_rules(self) -> None:
-        """A tree of scikit-learn under the world's rules as text, whatever its own model and links."""
+    def solved_tree(self) -> None:
+        """A tree of scikit-learn in the world without its rules and links, whatever its own model."""
         world = self.world
         are_numbers = all(column.is_plain_number and not column.missing for column in world.columns)
-        if not world.rules or not are_numbers or world.hidden or world.derived:
+        if not are_numbers or world.hidden or world.derived:
             return
         tree = dataclasses.replace(world.model, kind="tree", output="label", changed=None, known={})
-        plain = dataclasses.replace(
-            world, model=tree, other=tree, links=(), are_texts=True, threshold=0.0, batch=None, form="predict"
-        )
-        if Reference(plain).valid:
-            Check(plain).solved()
+        Check(
+            dataclasses.replace(
+                world, model=tree, other=tree, links=(), rules=(), threshold=0.0, batch=None, form="predict"
+            )
+        ).solved()
 
     # Searching
 

@@ -12,13 +12,13 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
-from fairprobe.domain import allowed, derived, expressions, families, links, restrictions
+from fairprobe.domain import allowed, derived, expressions, families, links
 from fairprobe.domain.derived import Held
 from fairprobe.domain.families import Families, Members, RowMembers
 from fairprobe.domain.links import NONE
 from fairprobe.estimation import Share, counts, populations
 from fairprobe.estimation.bounds import intervals
-from fairprobe.estimation.exact import solving, walk
+from fairprobe.estimation.exact import plan
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Survey
 from fairprobe.estimation.verdict import Gate
@@ -269,31 +269,14 @@ def a_subclass_is_taken_for_its_base(patch):
 
 
 @mutation(seed=94)
-def a_tree_is_solved_with_twins_that_are_forbidden(patch):
-    make_part = restrictions.make_part
-
-    def all_allowed(*args):
-        part = make_part(*args)
-        return dataclasses.replace(part, allowed=np.ones_like(part.allowed))
-
-    patch.setattr(restrictions, "make_part", all_allowed)
+def a_family_that_is_solved_counts_once(patch):
+    weight = plan.TreePlan.weight.fget
+    patch.setattr(plan.TreePlan, "weight", property(lambda self: weight(self) // len(self.domain.families)))
 
 
-@mutation(seed=190)
-def a_family_that_is_solved_counts_once_whoever_is_allowed(patch):
-    make_regions = solving.make_regions
-
-    def once(*args):
-        regions = make_regions(*args)
-        return dataclasses.replace(regions, weights=regions.weights // regions.allowed.sum(axis=1))
-
-    patch.setattr(solving, "make_regions", once)
-
-
-@mutation(seed=94)
-def inputs_without_twins_count_as_comparable_where_trees_are_solved(patch):
-    n_inputs = walk.BoxWalk.n_inputs
-    patch.setattr(walk.BoxWalk, "n_inputs", lambda self: (sum(n_inputs(self)), 0))
+@mutation(seed=25)
+def plain_twins_take_the_answers_of_linked_ones(patch):
+    patch.setattr(RowMembers, "are_plain", property(lambda self: np.ones(self.present.shape, dtype=bool)))
 
 
 # What a hit is

@@ -322,7 +322,10 @@ def stored_shares(
 
 
 def _shares_in_turn(
-    targets: Sequence[Population], logs: Sequence[AnswerLog | None], sets: Sequence[tuple[str, ...]], settings: Settings
+    targets: Sequence[Population],
+    logs: Sequence[AnswerLog | None],
+    sets: Sequence[tuple[str, ...]],
+    settings: EstimateSettings,
 ) -> list[list[Share]]:
     """Return the shares of each population; members that linked and plain twins have in common are asked about once."""
     shares, known = [], dict[int, Answered]()
