@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pandas as pd
 import pytest
 from audited import rows
 
@@ -24,6 +25,15 @@ def interrupted(frame):
 
 def whole(frame):
     return (model(frame) == "yes").astype(int)
+
+class Blind:
+    feature_names_in_ = np.array(["height"])
+    classes_ = np.array(["no", "yes"])
+
+    def predict(self, frame):
+        return np.where(frame["height"] > 50, "yes", "no")
+
+blind = Blind()
 
 def fails(frame):
     if len(frame) < 100:
@@ -179,3 +189,15 @@ def test_names_of_values_come_from_a_config_or_from_options(here, capsys):
     for bad in ("sex:other=x", "sex"):
         assert main([*asked, "--labels", bad]) == 2
         assert "labels must" in capsys.readouterr().err
+
+
+def test_a_model_without_the_attribute_is_audited_by_matched_twins(here, capsys):
+    told = rows().rename(columns={"age": "height"})[["height", "sex"]]
+    pd.concat([told] * 4).to_csv("few.csv", index=False)
+    asked = ["--model", "audited_model:blind", "--data", "few.csv", "--max-share", "0.01", "--favourable", "yes"]
+    asked += ["--sensitive", "sex", "--rows-are", "held-out", "--html", "page.html", "--no-selfcheck"]
+    assert main(["audit", *asked]) == 4
+    said = capsys.readouterr().out
+    assert "the model does not take sex, so only matched twins can be compared" in said
+    few = "Too few rows to learn matched twins, so they cannot show that a limit is kept"
+    assert few in (here / "page.html").read_text()

@@ -159,7 +159,8 @@ def favourable_in(
     The other arguments are `output`, `threshold` and `batch`, as in `estimate`.
     """
     populations = [] if word is None else [each for each in (rows, "domain") if each is not None]
-    return favourable_of(word, [Population(model, domain, each, **asked) for each in populations], as_text=as_text)
+    targets = [Population(model, domain, each, may_lack=True, **asked) for each in populations]
+    return favourable_of(word, targets, as_text=as_text)
 
 
 def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,17 @@ from fairprobe.wording import between, counted, figure, listed, magnitude, perce
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def weakness_of(checks: Iterable[str]) -> str | None:
+    """Return, in words, why matched twins with these health checks cannot show that a limit is kept; None if they can.
+
+    >>> weakness_of(["no-edge"]), weakness_of(["weak-tests"])
+    (None, 'too few rows to learn matched twins, so they cannot show that a limit is kept')
+    """
+    few = "too few rows to learn matched twins, so they cannot show that a limit is kept"
+    return few if {"weak-tests", "small-group"} & set(checks) else None
+
 
 FIGURES = ("value", "low", "high", "comparable", "floor", "worse", "reproduced")
 """Names of the numbers of a pair."""
@@ -126,8 +137,7 @@ class Matched(Result):
     @property
     def weakness(self) -> str | None:
         """The reason why the share cannot show that a limit is kept, in words; None if it can."""
-        few = "too few rows to learn matched twins, so they cannot show that a limit is kept"
-        return few if self.has("weak-tests") or self.has("small-group") else None
+        return weakness_of(name for name, _ in self.health)
 
     @property
     def unsteady(self) -> str | None:

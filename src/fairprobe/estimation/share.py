@@ -173,7 +173,7 @@ class Share(Result):
         """
         if self.n or self.linked or not {*self.hidden} >= {*self.sensitive}:
             return None
-        return f"the model does not take {' and '.join(self.sensitive)}, so twins are the same to it: ask matched twins"
+        return f"the model does not take {' and '.join(self.sensitive)}, so only matched twins can be compared"
 
     @property
     def weakness(self) -> str | None:

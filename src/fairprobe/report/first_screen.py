@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from fairprobe.blocks import Block, Interval, Items, Sentence, Table
+from fairprobe.estimation.matched_result import weakness_of
 from fairprobe.report import content as parts
 from fairprobe.report.content import Columns, Content, compared_words, interval_of
 from fairprobe.wording import ROLES, between, capital, closed, counted, figure, magnitude, outcome_words, percent, value
@@ -46,7 +47,7 @@ def first_screen(content: Content) -> FirstScreen:
     """Return the parts of the first screen of a report; a sentence comes first if the audit was interrupted."""
     stopped, verdict = content["about"]["interrupted"], content["verdict"]
     text = f"The audit stopped in this phase: {closed(stopped or '')} The report shows what was known by then."
-    matched = chain.from_iterable((told["sentence"], told["keep_words"]) for told in content["matched"])
+    matched = chain.from_iterable(map(_matched_words, content["matched"]))
     details = [*verdict["details"], *(side["sentence"] for side in verdict["directions"])]
     return FirstScreen(
         Sentence(text, "Interrupted") if stopped else None,
@@ -59,6 +60,12 @@ def first_screen(content: Content) -> FirstScreen:
         f"{parts.population_title(verdict)}: share that {parts.change_words(content)}",
         [*_bars(content)][:MOST_BARS],
     )
+
+
+def _matched_words(told: Mapping[str, Any]) -> list[str]:
+    """Return sentences on a share by matched twins: its figures, the columns that stay, and what it cannot show."""
+    weakness = weakness_of(each["check"] for each in told["health"])
+    return [told["sentence"], told["keep_words"], *([weakness] if weakness else [])]
 
 
 def _list(sentences: list[str]) -> Items:
