@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -230,61 +229,10 @@ def test_it_can_be_printed(density):
     assert any("role" in line and "given" in line and "sex" in line for line in lines)
 
 
-# A plain file
-
-
-def test_a_file_gives_it_back(rows, tmp_path):
-    domain = Domain.from_frame(rows, sensitive=["sex"], constraints=["gain == 0 or age > 25"], links=[SPOUSE])
-    density = Density.fit(domain, rows)
-    density.to_parquet(tmp_path / "d.parquet")
-    again = Density.from_parquet(tmp_path / "d.parquet")
-    assert again.domain == domain
-    assert repr(again) == repr(density)
-    assert again.health == density.health
-    assert again.plausibility(rows).equals(density.plausibility(rows))
-    assert again.sample(100, seed=0).equals(density.sample(100, seed=0))
-    table = pd.read_parquet(tmp_path / "d.parquet")
-    assert table.columns.tolist() == ["part", "item", "place", "value"]
-
-
-def test_a_damaged_file_is_refused(density, tmp_path):
-    path = tmp_path / "d.parquet"
-    density.to_parquet(path)
-    whole = path.read_bytes()
-    rng = np.random.default_rng(0)
-    for turn in range(30):
-        damaged = bytearray(whole)
-        if turn % 3:
-            damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
-        else:
-            del damaged[rng.integers(len(damaged)) :]
-        path.write_bytes(damaged)
-        with suppress(DataError):  # or what was changed stands for nothing
-            assert Density.from_parquet(path).sample(5, seed=0).equals(density.sample(5, seed=0))
-    path.write_text("something else")
-    other, none = tmp_path / "other.parquet", tmp_path / "none.parquet"
-    pd.DataFrame({"a": [1]}).to_parquet(other)
-    for odd, message in [(path, "must be what"), (other, "must be what"), (none, "must be readable")]:
-        with pytest.raises(DataError, match=message):
-            Density.from_parquet(odd)
-    with pytest.raises(DataError, match="must be written where that can be done"):
-        density.to_parquet(tmp_path / "no" / "folder.parquet")
-
-
-def test_a_file_of_a_newer_format_is_refused(density, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairprobe.domain.density.FORMAT", 2)
-    density.to_parquet(tmp_path / "d.parquet")
-    monkeypatch.undo()
-    with pytest.raises(DataError, match="format must be 1, got 2"):
-        Density.from_parquet(tmp_path / "d.parquet")
-
-
-def test_callables_are_given_again(rows, tmp_path):
-    domain = Domain.from_frame(rows, sensitive=["sex"], constraints=[lambda frame: frame["age"] > 20])
-    Density.fit(domain, rows).to_parquet(tmp_path / "d.parquet")
-    with pytest.raises(DomainError, match=r"give the domain, Density.from_parquet\(path, domain\)"):
-        Density.from_parquet(tmp_path / "d.parquet")
-    assert (Density.from_parquet(tmp_path / "d.parquet", domain).sample(500, seed=0)["age"] > 20).all()
+def test_its_hash_follows_from_its_content(density, rows):
+    again, other = (Density.fit(density.domain, each) for each in (rows, rows.iloc[:-5]))
+    assert again.digest == density.digest != other.digest
+    assert density.within(density.domain.with_constraints(["age > 20"])).digest != density.digest
 
 
 # Bad input

@@ -244,16 +244,15 @@ class RunFolder:
 
     def write(self, audit: Audit) -> None:
         """Write all results of an audit to the folder, each file atomically: data first, then forms of the report."""
-        about, density, domain = audit.content["about"], audit.density, audit.domain
+        about, domain = audit.content["about"], audit.domain
         config = json.dumps(about["config"], indent=1, ensure_ascii=False, sort_keys=True)
         files: dict[str, Callable[[Path], object]] = {
             AUDIT: audit.to_json,
             "config.json": lambda part: part.write_text(f"{config}\n", encoding="utf-8"),
             "cases.csv": lambda part: write_csv(audit.cases_table(), part),
         }
-        if not about["masked"]:  # bins and values would tell what is masked
-            files |= {} if domain.restrictions.callables else {DOMAIN: domain.to_toml}  # no file can hold a function
-            files |= {} if density is None else {"density.parquet": density.to_parquet}
+        # Values would tell what is masked, and no file can hold a function.
+        files |= {} if about["masked"] or domain.restrictions.callables else {DOMAIN: domain.to_toml}
         files |= {"report.html": audit.to_html, "report.md": audit.to_markdown}
         files |= {"junit.xml": audit.to_junit, "model-card.md": audit.to_model_card}
         for name, write in files.items():

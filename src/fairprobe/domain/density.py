@@ -1,8 +1,8 @@
 """Density: how likely an input is among people like those in the given rows.
 
 The model of the density is simple. Each column is divided into a few bins. Each column has a table of the frequencies
-of its bins, given the bins of at most three other columns (`factors.py`). The density can therefore be printed, stored
-in a plain file, and looked up in tables.
+of its bins, given the bins of at most three other columns (`factors.py`). The density can therefore be printed, and is
+looked up in tables.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
-from fairprobe.checks import checked_count, checked_fraction, checked_seed, parsed_toml
+from fairprobe.checks import checked_count, checked_fraction, checked_seed
 from fairprobe.domain import toml
 from fairprobe.domain.derived import Extended
 from fairprobe.domain.domain import Domain, checked_domain
@@ -30,10 +30,7 @@ from fairprobe.domain.restrictions import PATIENCE, THINNEST, draw_until
 from fairprobe.errors import DataError, DomainError, SettingError
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     import pandas as pd
-    import pyarrow as pa
 
 HELD_OUT = 0.2
 """Fraction of the rows that are held out to define plausibility; chosen."""
@@ -50,11 +47,6 @@ N_MASS = 50_000
 
 BATCH = 10_000
 """Largest number of inputs that are drawn from a density at a time; chosen."""
-
-FORMAT = 1
-"""Version of the format of density files."""
-KEY = b"fairprobe-density"
-"""Key of the description in a density file's Parquet metadata."""
 
 
 class Density:
@@ -142,58 +134,14 @@ class Density:
         counts = {"n_rows": self.n_rows, "n_left_out": self.n_left_out}
         return Density(domain, self.bins, self.factors, self.held_out, **counts)
 
-    @classmethod
-    def from_parquet(cls, path: str | PathLike[str], domain: Domain | None = None) -> Density:
-        """Read a density from a file that `to_parquet` wrote.
-
-        Give the domain if it has constraints that are callables, because a file holds none.
-        """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            table = pq.read_table(Path(path))
-            about = json.loads((table.schema.metadata or {})[KEY])
-            if about["format"] != FORMAT:
-                raise DataError(f"{path}: a density file's format must be {FORMAT}, got {about['format']!r}")
-            is_whole = about["digest"] == _digest(about, table)
-        except DataError:
-            raise
-        except OSError as error:
-            raise DataError(f"a density file must be readable, got {error.strerror or error}: {path}") from None
-        except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
-            raise DataError(
-                f"{path}: must be what Density.to_parquet wrote, got {type(error).__name__}: {error}; fit it again"
-            ) from None
-        if not is_whole:
-            raise DataError(f"{path}: must be as Density.to_parquet wrote it, got a file that was changed since")
-        density = _from_table(about, table, path)
-        if domain is not None:
-            return density.within(domain)
-        if about["callables"]:
-            raise DomainError(
-                f"{path}: its domain had {about['callables']} constraints that are callables, which no file holds: "
-                "give the domain, Density.from_parquet(path, domain)"
-            )
-        return density
-
-    def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write the density to a Parquet file.
-
-        The file holds the domain, counts per bin and level, and sorted log probabilities of held-out rows, but no row.
-        """
-        import pyarrow.parquet as pq
-
-        about, table = _content(self)
-        try:
-            pq.write_table(table.replace_schema_metadata({KEY: json.dumps(about)}), path)
-        except OSError as error:
-            raise DataError(f"a density must be written where that can be done, got {error}: {path}") from None
-
     @property
     def digest(self) -> str:
-        """Return a SHA-256 hash, in hexadecimal, of the content of the file that `to_parquet` writes."""
-        return str(_content(self)[0]["digest"])
+        """Return a SHA-256 hash, in hexadecimal, of the domain's text and of all counts of the density."""
+        every: Any = (*self.bins, *self.factors)
+        parts = [{each.name: getattr(part, each.name) for each in fields(part)} for part in every]
+        counts = len(self.domain.restrictions.callables), self.n_rows, self.n_left_out
+        content = toml.text_of(self.domain), counts, self.held_out, parts
+        return hashlib.sha256(json.dumps(content, default=lambda array: array.tolist()).encode()).hexdigest()
 
     # What it says of rows
 
@@ -399,84 +347,3 @@ def _why_outside(domain: Domain, codes: Codes, inside: Mask) -> str:
         return ": the constraints or links forbid the others"
     name = domain.names[int(outside.argmax())]
     return f": {int(outside.max()):,} have a value of {name!r} that is none of the domain's"
-
-
-# The file: a Parquet table with a description as metadata
-#
-# The table has four columns: `part` ("level", "factor" or "held-out"), `item` (which column, or which factor), `place`
-# (a level's place, or a cell of the factor's table) and `value` (a count of rows, or a logarithm). What they are counts
-# of is in the file's metadata, as JSON, with the domain as TOML.
-
-
-def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
-    import pandas as pd
-    import pyarrow as pa
-
-    tables = [factor.counts.ravel() for factor in density.factors]
-    parts = [
-        *(("level", item, bins.seen, bins.counts) for item, bins in enumerate(density.bins)),
-        *(("factor", item, np.flatnonzero(counts), counts[counts > 0]) for item, counts in enumerate(tables)),
-        ("held-out", 0, np.arange(len(density.held_out)), density.held_out.astype(np.float64)),
-    ]
-    frames = [
-        pd.DataFrame({"part": part, "item": item, "place": places, "value": values.astype(np.float64)})
-        for part, item, places, values in parts
-    ]
-    table = pa.Table.from_pandas(pd.concat(frames).astype({"part": "category"}), preserve_index=False)
-    about: dict[str, Any] = {
-        "format": FORMAT,
-        "domain": toml.text_of(density.domain),
-        "callables": len(density.domain.restrictions.callables),
-        "n_rows": density.n_rows,
-        "n_left_out": density.n_left_out,
-        "bins": [
-            {
-                "n_levels": bins.n_levels,
-                "starts": bins.starts.tolist(),
-                "order": None if bins.order is None else bins.order.tolist(),
-                "strength": bins.strength,
-            }
-            for bins in density.bins
-        ],
-        "factors": [
-            {"child": factor.child, "parents": factor.parents, "strengths": factor.strengths}
-            for factor in density.factors
-        ],
-    }
-    about["digest"] = _digest(about, table)
-    return about, table
-
-
-def _digest(about: dict[str, Any], table: pa.Table) -> str:
-    """Return a SHA-256 hash of a density file's content, which detects a changed or truncated file."""
-    said = json.dumps({name: value for name, value in about.items() if name != "digest"}, sort_keys=True)
-    digest = hashlib.sha256(said.encode())
-    digest.update(json.dumps(table["part"].cast("string").to_pylist()).encode())
-    for name, dtype in (("item", np.int64), ("place", np.int64), ("value", np.float64)):
-        digest.update(np.ascontiguousarray(table[name].to_numpy(), dtype=dtype).tobytes())
-    return digest.hexdigest()
-
-
-def _from_table(about: dict[str, Any], table: pa.Table, path: str | PathLike[str]) -> Density:
-    parts = dict(iter(table.to_pandas().groupby(["part", "item"], observed=True)))
-
-    def of(name: str, item: int) -> tuple[Codes, Codes]:
-        part = parts.get((name, item), table.slice(0, 0).to_pandas())
-        return part["place"].to_numpy(dtype=np.int64), part["value"].to_numpy(dtype=np.int64)
-
-    bins, factors = [], []
-    for item, each in enumerate(about["bins"]):
-        order = None if each["order"] is None else np.array(each["order"], dtype=np.int64)
-        starts = np.array(each["starts"], dtype=np.int64)
-        bins.append(Bins(each["n_levels"], starts, order, *of("level", item), each["strength"]))
-    for item, each in enumerate(about["factors"]):
-        counts = np.zeros([len(bins[column]) for column in (*each["parents"], each["child"])], dtype=np.int64)
-        cells, values = of("factor", item)
-        counts.ravel()[cells] = values
-        factors.append(Factor(each["child"], tuple(each["parents"]), tuple(each["strengths"]), counts))
-    try:
-        domain = Domain._of(toml.parse(parsed_toml(about["domain"])))
-    except DomainError as error:
-        raise DataError(f"{path}: {error}") from None
-    held_out = parts["held-out", 0]["value"].to_numpy()
-    return Density(domain, bins, factors, held_out, n_rows=about["n_rows"], n_left_out=about["n_left_out"])
