@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairprobe.wording import for_terminal
+from fairprobe.wording import for_terminal, unmarked
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Status:
     """True if the status is a result, which is worth a line in a log; False while the work is under way."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", for_terminal(self.text))
+        object.__setattr__(self, "text", for_terminal(unmarked(self.text)))
 
 
 Progress = Callable[[Status], None]
