@@ -33,7 +33,7 @@ def test_choices_complete(monkeypatch, capsys):
     with pytest.raises(SystemExit) as left:
         main([])
     assert not left.value.code
-    assert capsys.readouterr().out.split() == ["guided", "genetic", "gradient"]
+    assert capsys.readouterr().out.split() == ["guided", "genetic"]
 
 
 def test_version(fairprobe):

@@ -23,7 +23,6 @@ class Tensor:
 
     numbers: np.ndarray
     device: str = "cpu"
-    grad: bool = False
 
     ndim = property(lambda self: self.numbers.ndim)
     shape = property(lambda self: self.numbers.shape)
@@ -40,22 +39,6 @@ class Tensor:
     def numpy(self):
         assert self.device == "cpu", "rows must come back from the device"
         return self.numbers
-
-    def requires_grad_(self):
-        return replace(self, grad=True)
-
-    def reshape(self, *shape):
-        return replace(self, numbers=self.numbers.reshape(*shape))
-
-    def detach(self):
-        return replace(self, grad=False)
-
-    sum = detach
-
-
-def gradients_of(scores, rows):
-    assert rows.grad
-    return (Tensor(np.tile([1.0, 10.0], (len(rows.numbers), 1)), rows.device),)
 
 
 class Module:
@@ -78,7 +61,7 @@ Module.__module__ = "torch.nn.modules.module"
 @pytest.fixture(autouse=True)
 def torch(monkeypatch):
     fake = types.ModuleType("torch")
-    fake.from_numpy, fake.no_grad, fake.autograd = Tensor, nullcontext, types.SimpleNamespace(grad=gradients_of)
+    fake.from_numpy, fake.no_grad = Tensor, nullcontext
     monkeypatch.setitem(sys.modules, "torch", fake)
 
 
@@ -91,9 +74,6 @@ def test_rows_are_where_the_module_is(device, holds):
     codes = np.array([[9, 0], [9, 1]])
     assert asker.ask(codes).tolist() == [-3, 7]
     assert Asker(module, DOMAIN).ask(codes).tolist() == [0, 1]
-    scores, gradients = asker.ask_gradients(codes)
-    assert scores.tolist() == [-3, 7]
-    assert gradients.tolist() == [[1, 10], [1, 10]]
     assert search(module, DOMAIN, strategy="random", max_cases=3).n_cases == 3
 
 

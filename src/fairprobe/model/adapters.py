@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.model.categories import own_name
@@ -63,9 +62,6 @@ class Adapter:
     """True for a plain callable, which gives the same answers whichever output is asked for."""
     always_finite: bool = False
     """True if scikit-learn's check of batches for NaN may be skipped when the domain has no missing values."""
-    gradients: Callable[[Any], tuple[Floats, Floats] | None] | None = None
-    """Function from a batch to its scores and their gradients, by row, or to None for more than two classes. None if
-    the model has no gradients."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

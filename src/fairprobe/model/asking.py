@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Members
 from fairprobe.errors import FairprobeError, ModelError, SettingError
@@ -121,19 +121,6 @@ class Asker:
     def ask_any(self, rows: Codes | pd.DataFrame) -> NDArray[Any]:
         """Return one answer for each row, given as codes or as a DataFrame."""
         return self.ask(rows) if isinstance(rows, np.ndarray) else self.ask_frame(rows)
-
-    def ask_gradients(self, codes: Codes) -> tuple[Floats, Floats] | None:
-        """Return the scores and their gradients, each by input; None for scores of more than two classes.
-
-        The gradients have one column for each column of the model. Only for adapters that have `gradients`.
-        """
-        assert self.adapter.gradients is not None
-        self.n_queries += len(codes)
-        try:
-            return self.adapter.gradients(self.form.rows(codes))
-        except Exception as error:
-            got = f"{type(error).__name__}: {str(error).strip()[:200]}"
-            raise ModelError(f"the module must have gradients, got {got}") from error
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Within the context, scikit-learn does not check batches for NaN, because inputs are known to be finite.

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.model.adapters import Adapter, margin
@@ -32,7 +31,6 @@ class TorchAdapter(Adapter):
         super().__init__(model)
         self._is_isolated = hasattr(model, "is_torch_")
         self.name = model.__name__ if self._is_isolated else self.name
-        self.gradients = None if self._is_isolated else partial(_gradients, model)
 
     @staticmethod
     def accepts(model: Any) -> bool:
@@ -69,19 +67,6 @@ def ask_module(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
     if output == "label":
         return answers.argmax(axis=1) if answers.ndim == 2 and answers.shape[1] > 1 else (answers > 0).astype(np.int64)
     return margin(answers) if output == "score" else answers
-
-
-def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
-    """Return the scores of a batch (above 0 for label 1) and their gradients; None for more than two classes."""
-    torch: Any = import_module("torch")
-    with evaluating(model):
-        rows = _moved(model, torch.from_numpy(batch)).requires_grad_()
-        answers = model(rows)
-        if answers.ndim == 2 and answers.shape[1] > 2:
-            return None
-        scores = margin(answers).reshape(-1)
-        (gradients,) = torch.autograd.grad(scores.sum(), rows)
-    return scores.detach().cpu().double().numpy(), gradients.cpu().double().numpy()
 
 
 def _moved(model: Any, rows: Any) -> Any:

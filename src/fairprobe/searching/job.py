@@ -56,7 +56,7 @@ class Job:
     @property
     def costs_vary(self) -> bool:
         """True if some inputs take more queries than others: by family size, by hints, or by repeated questions."""
-        return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
+        return not self.domain.families.is_complete or self.strategy.wants_scores or not self.is_repeatable
 
     def asker(self) -> Asker:
         """Return a new asker (it sends codes as rows to the model), with its count of queries at zero."""

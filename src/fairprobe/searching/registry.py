@@ -30,10 +30,11 @@ STRATEGIES: dict[str, str] = {
 
 NEARBY = "nearby"
 OTHER_STRATEGIES: dict[str, str] = {
-    "gradient": "fairprobe.searching.strategies.gradient:Gradient",
+    "gradient": "fairprobe.searching.strategies.guided:Guided",
     NEARBY: "fairprobe.searching.strategies.nearby:Nearby",
 }
-"""Location of each strategy with special needs (torch modules, or `max_changes`), as "module:Class", by name."""
+"""Location of the class of each other strategy, as "module:Class", by name: "gradient" is an old name of "guided", and
+"nearby" is for `max_changes`."""
 
 LEARNED = 1250
 """Smallest number of judged inputs with which a strategy that learns from scores is worth its extra queries.
@@ -92,7 +93,6 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
     """Return the name of the strategy for a model and the limits of a search (`docs/strategies.md` has the figures).
 
     - "anchored" for outputs other than labels: gaps above a threshold have no boundary to aim at.
-    - "gradient" for a torch module: its gradients guide best.
     - "anchored" for trees: their scores are steps, which guide no better than labels do.
     - "anchored" without scores, or if limits allow fewer than `LEARNED` inputs: there is too little to learn from.
     - "guided" for other models whose scores come with the labels in one query. Under a limit of seconds this holds only
@@ -102,8 +102,6 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
     if output != "label":
         return "anchored"
     can, few = adapter_for(model), limits or Limits()
-    if can.gradients:
-        return "gradient"
     if can.is_stepwise or not (can.scores or can.probabilities) or _most_inputs(few) < LEARNED:
         return "anchored"
     if can.labels_follow is None:

@@ -98,7 +98,6 @@ def _search(**arguments: Any) -> Found:
 def _checked_strategy(settings: SearchSettings, its: SimpleNamespace) -> type[Strategy]:
     """Return the class of the strategy; refuse one that does not suit the model, `start` or `max_changes`."""
     strategy = load_strategy(strategy_path(settings.strategy))
-    strategy.check_model(its.model)
     has_changes, got = settings.max_changes is not None, f"got strategy={settings.strategy!r}"
     if has_changes != (settings.strategy == NEARBY) or (has_changes and its.start is None):
         raise SettingError.about("max_changes", f"goes with rows to start from and strategy {NEARBY!r}, {got}")
@@ -148,7 +147,7 @@ def search(
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
         domain: what an input may be, and which parameters are sensitive.
         strategy: "uniform", "random", "semi-directed", "fully-directed" (the paper's), "anchored", "guided", "genetic",
-            "gradient" (torch modules), or "auto", which picks by what the model offers and by the limits given.
+            or "auto", which picks by what the model offers and by the limits given.
         max_cases: stop after this many distinct cases.
         max_seconds: stop after this many seconds.
         max_queries: never send more rows than this to the model.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairprobe.arrays import Codes
+from fairprobe.arrays import Codes, Floats
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock, Timer
 from fairprobe.domain.families import Members
@@ -20,7 +20,6 @@ from fairprobe.searching.hints import make_hinter
 from fairprobe.searching.job import Job, Known, Trace
 from fairprobe.searching.limits import StopReason
 from fairprobe.searching.recorder import Recorder, confirm
-from fairprobe.searching.strategy import Hints
 from fairprobe.standins import DisagreementError, Screen
 
 FIRST_SLICE = 64
@@ -135,7 +134,7 @@ class _Shard:
         self.confirms = self.screen is not None or not job.is_repeatable
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
-        self.hinter = make_hinter(job, self.strategy.wants, self.asker)
+        self.hinter = make_hinter(job, self.asker)
         self.remarks: list[Remark] = []
         self.clock = None if quota.seconds is None else Clock(quota.seconds)
         self.slice = self.confirm_slice = FIRST_SLICE
@@ -281,10 +280,10 @@ class _Shard:
         self.remarks.append(Remark("asked-twice", text))
         return self.judging
 
-    def _hints(self, members: Members) -> Hints | None:
-        """Return the hints (scores or gradients) about a batch for the strategy.
+    def _hints(self, members: Members) -> Floats | None:
+        """Return the scores of a batch for the strategy, by member, then input.
 
-        None if the strategy uses no hints, if the quota lacks queries for them and another input, or if the model
+        None if the strategy uses no scores, if the quota lacks queries for them and another input, or if the model
         fails.
         """
         if self.hinter is None:
@@ -300,7 +299,7 @@ class _Shard:
     def _go_on_without(self, error: ModelError) -> Oracle:
         """Give up hints after the model failed to give them, with a remark, and return the oracle that judges."""
         self.hinter = None
-        self.remarks.append(Remark("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
+        self.remarks.append(Remark("no-hints", f"{error}; the search went on without scores"))
         return self.judging
 
     # Judging within the quota

@@ -106,7 +106,7 @@ class StoredSearch:
         most, before = self._limits.max_queries, [self._n_sent.get(shard) for shard in range(trace.shard)]
         if most is None:
             return True
-        if self._job.strategy.wants is not None or None in before:
+        if self._job.strategy.wants_scores or None in before:
             return False
         largest = int(np.diff(trace.batch_ends, prepend=0).max(initial=0))
         sent = self._n_asked + trace.n_sent + sum(each for each in before if each is not None)
@@ -131,7 +131,7 @@ class StoredSearch:
         if trace.ended is not None or left_over or trace.n_judged < self._job.settings.shard_inputs:
             return False
         # Near a limit on queries a strategy goes without hints.
-        return self._limits.max_queries is None or self._job.strategy.wants is None
+        return self._limits.max_queries is None or not self._job.strategy.wants_scores
 
     # The end
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -78,16 +76,6 @@ class Region(Domain):
         return self.density.sample_codes(n, rng, self.floor)
 
 
-@dataclass(frozen=True)
-class Hints:
-    """Scores or gradients of a model for the families of a batch, from which a strategy may learn."""
-
-    scores: Floats
-    """Scores by combination of sensitive values, then input; NaN for a twin that does not exist."""
-    gradients: Floats | None = None
-    """Change of the score by one step up of a parameter, by combination, then input, then parameter."""
-
-
 class Strategy(ABC):
     """Base class of strategies, which propose inputs near start cases.
 
@@ -101,8 +89,8 @@ class Strategy(ABC):
     starts_anywhere = False
     """True if the strategy starts from all given rows instead of only the discriminatory ones."""
 
-    wants: str | None = None
-    """Hints that the strategy learns from, "scores" or "gradients"; None for none. Hints cost queries."""
+    wants_scores = False
+    """True if the strategy learns from the scores of twins, which may cost queries."""
 
     is_eager = False
     """True if the strategy starts early, with the first few start cases, instead of those of a whole global round."""
@@ -128,14 +116,10 @@ class Strategy(ABC):
         """Return the next inputs to judge, as rows of codes."""
         return self._ask()
 
-    def tell(self, judgement: Judgement, hints: Hints | None = None) -> None:
-        """Learn from the judgement of the inputs that `ask` returned last, and from hints if the strategy uses them."""
-        self.hints = hints
+    def tell(self, judgement: Judgement, scores: Floats | None = None) -> None:
+        """Learn from the judgement of the inputs that `ask` returned last, and from their scores, by member, if any."""
+        self.scores = scores
         self._tell(judgement)
-
-    @classmethod  # noqa: B027  # most take any model
-    def check_model(cls, model: Any) -> None:
-        """Raise an error for a model that this strategy cannot search; most take any model."""
 
     def allows(self, codes: Codes) -> Mask:
         """Return a mask of the inputs that the constraints allow, so that they may be judged."""

@@ -253,15 +253,6 @@ def _model_labels_follow(it: Contracted) -> None:
     it.require(same.all(), "give the label of the highest probability, as its adapter declares")
 
 
-def _model_gradients_are_those_of_scores(it: Contracted) -> None:
-    asker = it.asker("score") if it.adapter.gradients else None
-    told = asker and asker.ask_gradients(it.codes)
-    if asker and told:
-        it.require(told[1].shape == it.codes.shape, "give a gradient for each column")
-        it.require(np.isfinite(told[1]).all(), "give finite gradients")
-        it.require_same(asker, asker.ask(it.codes), told[0], "rows whose gradients are asked for")
-
-
 def _model_a_copy_answers_alike(it: Contracted) -> None:
     """Check that a pickled copy of the model, as other processes get it, gives the same answers."""
     import cloudpickle

@@ -61,7 +61,7 @@ class Anchored(Walkers):
     def _ask(self) -> Codes:
         self._asked = np.arange(len(self.position))
         self._jumps = self.draw(self._asked)
-        if self.wants is not None and not self._n_trials:  # hints are needed about the places where they begin
+        if self.wants_scores and not self._n_trials:  # scores are needed about the places where they begin
             self._jumps[AFTER][:, self._new] = self._jumps[BEFORE][:, self._new]
         proposal = self.position.copy()
         proposal.put(self._jumps[PLACES], self._jumps[AFTER])

@@ -34,7 +34,7 @@ class Guided(Anchored):
     boundary.
     """
 
-    wants = "scores"
+    wants_scores = True
 
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
@@ -106,7 +106,7 @@ class Guided(Anchored):
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
         """Learn from judged jumps: the boundary, and the slope (effect on the twins' centre) of moved parameters."""
         super().learn(judgement, jumps)
-        scores = self._sides(judgement) if self.hints is None else self.hints.scores
+        scores = self._sides(judgement) if self.scores is None else self.scores
         if scores is None:
             return
         low, high = np.fmin.reduce(scores), np.fmax.reduce(scores)  # NaN, of a twin that does not exist, is ignored
