@@ -15,6 +15,10 @@ class Status:
     """Report on how far a running call (a search, an estimate, retraining or an audit) has got, in words and numbers.
 
     The call passes it to the callable that it got as its argument `progress`.
+
+    >>> from fairprobe.wording import value
+    >>> Status(f"group {value('Female')}").text
+    'group Female'
     """
 
     text: str
