@@ -35,7 +35,7 @@ def test_who_tells_it_alone_and_together():
     for name in ("noise", "key", "pair", "word"):
         assert table.loc[name, "low"] < 0.5 < table.loc[name, "high"] + 0.02
     assert table.loc[TOGETHER, "low"] > 0.95
-    assert "alone most by copy 0.8" in found.sentence()
+    assert "Alone it is told most by copy 0.8" in found.sentence()
     assert "that it does is not tested here" in found.sentence()
     assert found.jsonable()["table"][0]["column"] == TOGETHER
 
@@ -126,7 +126,7 @@ def test_together_and_alone_are_of_one_value():
     assert table.loc[TOGETHER, "together"] == table.loc[TOGETHER, "auc"] == table.loc["speech", "together"]
     assert table.loc["town", "auc"] - 0.02 < table.loc["town", "together"] < table.loc[TOGETHER, "auc"]
     assert (
-        f"town {table.loc['town', 'auc']:.2f} (of c, all together {table.loc['town', 'together']:.2f})"
+        f"town {table.loc['town', 'auc']:.2f} (of race=c, all together {table.loc['town', 'together']:.2f})"
         in found.sentence()
     )
 

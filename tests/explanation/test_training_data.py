@@ -108,7 +108,7 @@ def test_without_rows_or_labels():
     found = region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100))
     assert (found.verdict, len(found.differences)) == (None, 0)
     assert found.table["n"].tolist() == [30, 20]
-    assert found.sentence() == "50 of 50 rows lie inside (sex=Female: 30; sex=Male: 20)"
+    assert found.sentence() == "50 of 50 rows lie inside. Groups: sex=Female: 30; sex=Male: 20"
     X, _ = rows(("Female", 7, "no", 3), ("Male", 7, "yes", 20))
     assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100)).verdict is InData.EXTRAPOLATED
 

@@ -146,10 +146,10 @@ def names_the_value_of_a_proxy():
     rng = np.random.default_rng(0)
     race = rng.choice(list("abc"), 900)
     frame = pd.DataFrame({"race": race, "one": race == "a", "two": np.where(race == "b", 1, rng.integers(0, 2, 900))})
-    together, alone = proxies(frame, ["race"]).sentence().split("alone most by")
-    assert ", of a)" in together
+    together, alone = proxies(frame, ["race"]).sentence().split("told most by")
+    assert ", of race=a)" in together
     assert "two " in alone
-    assert "(of b, all together " in alone
+    assert "(of race=b, all together " in alone
 
 
 REPORTS = {
@@ -162,7 +162,7 @@ REPORTS = {
         names_the_value_of_a_proxy,
         Proxies,
         "sentence",
-        lambda found: f"alone most by {', '.join(found.table['column'])}",
+        lambda found: f"told most by {', '.join(found.table['column'])}",
     ),
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask, block_of_rows
+from fairprobe.blocks import Column, Items, Sentence, Table, written
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.constraints import Rule, bind, checked, rule_words
 from fairprobe.domain.derived import Derived, Held, all_bound, checked_parameters
@@ -22,7 +23,7 @@ from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, ch
 from fairprobe.domain.values import check_once
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
-from fairprobe.wording import magnitude
+from fairprobe.wording import magnitude, value
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -523,6 +524,15 @@ class Domain:
             "n_valid": self.n_valid,
         }
 
+    def _repr_html_(self) -> str:
+        """Return the domain as HTML for a notebook: its parameters, the sensitive ones first, its links and rules."""
+        told = self.described()
+        parameters = sorted(told["parameters"], key=lambda each: not each["is_sensitive"])
+        columns: dict[str, Column] = {"Parameter": "name", "Kind": "kind", "Values": "words"}
+        columns["Role"] = lambda each: "sensitive" if each["is_sensitive"] else ""
+        rules = Items(tuple(map(value, (*told["links"], *told["constraints"]))))
+        return written([Sentence(repr(self)), Table.of_records(parameters, columns), rules], "notebook")
+
     def __repr__(self) -> str:
         text = (
             f"{len(self.parameters)} parameters, {magnitude(self.size)} inputs, sensitive: {', '.join(self.sensitive)}"
@@ -592,10 +602,10 @@ def check_restrictions(domain: Domain) -> None:
         raise DomainError(f"{what} must allow an input together, got none of {size}: loosen them")
     for link in domain.links if domain.constraints else ():
         compared = plain_values(domain[link.sensitive])
-        for _, value, player in link.cells() if link.roles else ():
-            pair = joined("and", [one_of(link.sensitive, [value]), one_of(link.column, [player])])
+        for _, own, player in link.cells() if link.roles else ():
+            pair = joined("and", [one_of(link.sensitive, [own]), one_of(link.column, [player])])
             link.hold_to(
-                value not in compared or domain.restrictions.also(pair).n != 0,
-                f"must not contradict the constraints: they allow no input with {link.sensitive}={value} and "
+                own not in compared or domain.restrictions.also(pair).n != 0,
+                f"must not contradict the constraints: they allow no input with {link.sensitive}={own} and "
                 f"{link.column}={player}",
             )

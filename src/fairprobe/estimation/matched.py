@@ -440,8 +440,8 @@ class _Comparison:
         elif told[1] > told[0] + TOLD_APART and not any(edges.is_open for edges in self.transport.edges):
             yield Remark(
                 "no-edge",
-                f"a classifier tells {both} apart (area under the curve {told[1]:.2f} or more), but no column is shown "
-                "to depend on the group, so that a share of 0% would say nothing",
+                f"a classifier tells {both} apart (area under the curve {told[1]:.2f} or more). No column is shown "
+                "to depend on the group, so a share of 0% would say nothing",
             )
 
     def _doubts(

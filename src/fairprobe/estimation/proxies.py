@@ -70,14 +70,13 @@ class Proxies(Result):
             every = rows[rows["column"] == TOGETHER].iloc[0]
             told = []
             for row in rows[(rows["column"] != TOGETHER) & (rows["low"] > 0.5)].head(3).itertuples():
-                apart = f" (of {row.value}, all together {row.together:.2f})" if row.value != every.value else ""
+                apart = f" (of {name}={row.value}, all together {row.together:.2f})" if row.value != every.value else ""
                 told.append(f"{row.column} {row.auc:.2f}{apart}")
-            parts.append(
-                f"{name} is {'' if every.low > 0.5 else 'not shown to be '}told by all other columns together, with an "
-                f"AUC of {every.auc:.2f} ({every.low:.2f} to {every.high:.2f}, of {every.value})"
-                + (f", alone most by {', '.join(told)}" if told else "; none alone is shown to tell it")
-            )
-        return f"{'; '.join(parts)}. A model may use what tells it; that it does is not tested here"
+            interval = f"{every.auc:.2f} ({every.low:.2f} to {every.high:.2f}, of {name}={every.value})"
+            is_told = f"{name} is {'' if every.low > 0.5 else 'not shown to be '}told by all other columns together"
+            alone = f"Alone it is told most by {', '.join(told)}" if told else "No column alone is shown to tell it"
+            parts.append(f"{is_told}, with an AUC of {interval}. {alone}.")
+        return f"{' '.join(parts)} A model may use what tells it; that it does is not tested here"
 
     def blocks(self) -> list[Block]:
         """Return the result as blocks of a report: the sentence, the number of rows and the table."""

@@ -58,7 +58,7 @@ ROWS_PART = 0.2
 """Largest fraction of the remaining queries that is spent on the rows inside a region; chosen."""
 
 
-SHOWN = 4
+SHOWN = 3
 """Largest number of groups that a sentence names."""
 
 
@@ -123,18 +123,18 @@ class RegionInData(Finding):
     json_names: ClassVar = {"rule": "region", "table": "groups"}
 
     def sentence(self) -> str:
-        """Return the number of rows in the region, their groups and the verdict in one sentence."""
+        """Return the number of rows in the region, the verdict, what supports it, and the groups of the rows."""
         said = f"{self.n:,} of {self.n_rows:,} rows lie inside"
-        if self.n:
-            more = [f"and {len(self.table) - SHOWN} more"] if len(self.table) > SHOWN else []
-            said += f" ({'; '.join([*map(self._group_words, self.table[:SHOWN].itertuples()), *more])})"
-        if self.verdict is None:
+        if self.verdict is not None:
+            verdict = VERDICTS[self.verdict].replace("these rows", f"these {self.n - self.n_apart:,} rows")
+            said += f": {verdict}{self._because(self.verdict)}"
+        if not self.n:
             return said
-        verdict = VERDICTS[self.verdict].replace("these rows", f"these {self.n - self.n_apart:,} rows")
-        return f"{said}: {verdict}{self._because(self.verdict)}"
+        more = [f"and {len(self.table) - SHOWN} more"] if len(self.table) > SHOWN else []
+        return f"{said}. Groups: {'; '.join([*map(self._group_words, self.table[:SHOWN].itertuples()), *more])}"
 
     def sentences(self) -> list[str]:
-        """Return a list with one sentence: the rows in the region, their groups and the verdict."""
+        """Return a list with the text of `sentence`, closed by a full stop."""
         return [closed(capital(self.sentence()))]
 
     def _group_words(self, group: Any) -> str:
@@ -152,7 +152,7 @@ class RegionInData(Finding):
     def _because(self, verdict: InData) -> str:
         """Return the figures that support a verdict, as the end of a sentence."""
         if verdict is InData.EXTRAPOLATED:
-            return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
+            return f". With fewer than {self.least} rows in one of two groups, no difference is told from chance"
         told = self.differences[self.differences["is_testable"]]
         if verdict is InData.UNCLEAR:
             return "" if told["rows"].notna().any() else ", as the model's difference on them was not measured"

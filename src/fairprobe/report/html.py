@@ -36,8 +36,7 @@ def html(content: Content) -> str:
     Args:
         content: the object in `audit.json`.
     """
-    style, script = (files("fairprobe.report").joinpath("templates", f"report.{kind}") for kind in ("css", "js"))
-    texts = {"style": style.read_text(encoding="utf-8"), "script": script.read_text(encoding="utf-8")}
+    texts = {"style": _template("tokens.css") + _template("report.css"), "script": _template("report.js")}
     content = named(content)
     first = first_screen(content)
     rates = [] if first.rates is None else [row[1] for row in first.rates.rows if isinstance(row[1], Interval)]
@@ -84,6 +83,10 @@ def _policy(style: str, script: str) -> str:
 def _data_url(svg: str) -> str:
     """Return a drawing, a text of SVG, as the `data:` address of an image, in which no code can run or fetch."""
     return f"data:image/svg+xml;base64,{base64.b64encode(wording.visible(svg).encode()).decode()}"
+
+
+def _template(name: str) -> str:
+    return files("fairprobe.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _rendered(template: str, **values: Any) -> str:

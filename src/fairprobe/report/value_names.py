@@ -28,9 +28,19 @@ PAIR = r"(?P<before>)(?<![\w-])(?P<found>{})(?![\w-]|\.\d)"
 
 
 def named(content: Content) -> Content:
-    """Return an audit's content with names in place of values wherever people read them."""
-    given = content["question"].get("labels")
-    return _Names(given["columns"], given["outcome"]).content(content) if given else content
+    """Return an audit's content as people read it: names in place of values, sensitive columns before the others."""
+    given, sensitive = content["question"].get("labels"), content["question"]["sensitive"]
+    told = _Names(given["columns"], given["outcome"]).content(content) if given else content
+
+    def first(columns: Any) -> Any:
+        return sorted(columns, key=lambda each: each[0] not in sensitive)
+
+    cases = [
+        {**case, "case": dict(first(case["case"].items())), "twin": dict(first(case["twin"].items()))}
+        for case in told["cases"]
+    ]
+    flips = [{**flip, "changes": first(flip["changes"])} for flip in told["rows"]["flips"]]
+    return {**told, "cases": cases, "rows": {**told["rows"], "flips": flips}}
 
 
 class _Names:
