@@ -29,6 +29,7 @@ from fairprobe.estimation.populations import as_taken
 from fairprobe.estimation.verdict import IMPACT, MIN_COMPARABLE, Gate
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
+from fairprobe.oracle import remarks_on_threshold
 from fairprobe.progress import Progress
 from fairprobe.searching import Found
 from fairprobe.store.digests import digest, hash_of_data, hash_of_model
@@ -192,7 +193,11 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
     if y is None and settings.retrain:
         raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
     given = domain.rows(X, y=y)
+    of_threshold = list(remarks_on_threshold(settings.threshold, settings.output))
+    settings = settings.but(threshold=None) if of_threshold else settings
     run = AuditState(model, domain, given.frame, given.labels, settings)
+    for check, message in of_threshold:
+        run.remark(check, message, "data")
     if not run.rows.index.is_unique:
         run.rows = run.rows.reset_index(drop=True)
         run.remark("repeated-index", "the rows' index repeats itself: rows are numbered from 0", "shares")
