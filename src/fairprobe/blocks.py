@@ -77,6 +77,8 @@ class Code:
 
     text: str
     title: str = ""
+    is_folded: bool = False
+    """True if a page shows the title alone until a reader opens it."""
 
 
 Cell = str | Interval

@@ -303,10 +303,7 @@ def test_rows_that_move_and_rows_whose_label_changes_are_both_told(output):
     words = "80 real rows would get an answer that moves by more than 0.1"
     if output == "value":
         assert flips_words(made) == words
-        assert made["rows"]["n_relabelled"] is made["why"]["severity"]["n_relabelled"] is None
+        assert made["rows"]["n_relabelled"] is None
         return
     assert flips_words(made) == f"{words}, and 40 real rows another label,"
-    page, severity = html(made), made["why"]["severity"]
-    assert all("40 real rows another label" in form for form in (page, markdown(made)))
-    assert 0 < severity["n_relabelled"] < severity["relabelled_of"] == made["why"]["n_cases"]
-    assert severity["sentences"][1] in page
+    assert all("40 real rows another label" in form for form in (html(made), markdown(made)))

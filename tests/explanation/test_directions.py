@@ -188,7 +188,6 @@ def test_no_case_sampled_makes_no_claim(tmp_path):
     assert told.table[["p", "p_adjusted", "fraction"]].isna().all(axis=None)
     assert told.sentences()[0].endswith("in 1 of 1 cases found, which are no sample.")
     json.dumps(told.jsonable(), allow_nan=False)
-    told.plot(tmp_path / "found.svg")
 
 
 def test_members_that_do_not_exist_are_nobody(tmp_path):
@@ -212,4 +211,3 @@ def test_members_that_do_not_exist_are_nobody(tmp_path):
     cut = rows[frozenset(["sex=F, race=W", "sex=M, race=B"])]
     assert free["sampled"] == told.n_sampled
     assert cut["sampled"] < 0.8 * told.n_sampled
-    told.plot(tmp_path / "many.svg")

@@ -29,6 +29,7 @@ LINKED = Domain(PARAMETERS, ["sex"], links=[SPOUSE])
 FORBIDDEN = Domain(PARAMETERS, ["sex"], constraints=["sex != 'Other' or x < 7"])
 RULES = [Rule("x >= 6"), Rule("x <= 2 and role == 'Single'")]
 FEW = 300
+HELD = "sex held constant at Male"
 
 
 def label(row):
@@ -63,6 +64,7 @@ def members(row, domain):
 
 
 def decided(decision, answers, favourable, constant):
+    """The outcome of all members of a family inside a region; None if it does not change."""
     if decision == "favourable":
         return favourable
     if decision == "constant-sensitive-value":
@@ -88,6 +90,8 @@ def brute_force(frame, labels, domain, rules, decision, favourable, constant):
         outcome = decided(decision, answers, favourable, constant)
 
         def then(twin, outcome=outcome):
+            if decision == HELD:
+                return label({**twin, "sex": constant})
             return label(twin) if outcome is None or not is_inside(twin, rules) else outcome
 
         if not pd.isna(truth):
@@ -119,15 +123,16 @@ def test_by_brute_force(domain, favourable):
     found = remedies_of(RULES, evidence, n=FEW)
     regions = {"region 1": RULES[:1], "region 2": RULES[1:], "the first 2 regions": RULES}
     decisions = [each for each in WAYS if favourable or each != "favourable"]
-    assert len(found) == len(regions) * len(decisions) * 2
+    assert len(found) == (1 + len(regions) * len(decisions)) * 2
+    assert found.table["remedy"][:2].tolist() == [HELD] * 2
     assert set(found.table["twins"]) == {"linked" if domain.links else "plain"}
     for each in found.table.itertuples():
-        frame, labels = X, y
+        frame, labels, constant = X, y, "Male"
         if each.population != "rows":
             frame = domain.decode(domain.sample_codes(FEW, evidence.rng("remedies")))
             labels = [None] * FEW
         n, before, after, right, right_after = brute_force(
-            frame, labels, domain, regions[each.region], each.remedy, favourable, "Male"
+            frame, labels, domain, regions.get(each.region), each.remedy, favourable, constant
         )
         assert (each.n, each.share_before, each.share_after) == (n, before / n, after / n)
         assert (each.low, each.high) == clopper_pearson(after, n, 0.95)
@@ -141,17 +146,18 @@ def test_by_brute_force(domain, favourable):
 def test_outputs_say_that_it_is_a_simulation(domain):
     X, y = rows_of(100)
     found = remedies_of(RULES, made_evidence(model, domain, X, y, n=100, favourable="yes"), n=50)
-    assert len(found.table) == len(found) == 3 * 3 * 2
+    assert len(found.table) == len(found) == (1 + 3 * 3) * 2
     assert found.table["simulated"].all()
-    assert set(found.table["remedy"]) == set(WAYS)
-    assert all(sentence.startswith("Simulated: with region 1 decided ") for sentence in found.sentences()[:6])
+    assert set(found.table["remedy"]) == {HELD, *WAYS}
+    first = [f"Simulated: with {HELD} for the whole model, "] * 2 + ["Simulated: with region 1 decided "] * 6
+    assert all(sentence.startswith(words) for sentence, words in zip(found.sentences(), first, strict=False))
     # A share of some of the rows differs from that of all, so the number is said.
     assert f"both by {found.table.iloc[0]['n']} inputs asked about" in found.sentences()[0]
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
     (table,) = found.blocks()
-    assert [row[0] for row in table.rows] == ["as it is", "region 1", "region 2", "the first 2 regions"]
-    assert len(table.columns) == 6 == len(table.rows[0]) == len(table.rows[-1])
-    assert found.text().count("\n") == 5
+    assert [row[0] for row in table.rows][:2] == ["as it is", f"{HELD} for the whole model"]
+    assert (len(table.rows), len(table.columns)) == (11, 4)
+    assert len(table.rows[0]) == len(table.rows[-1]) == 4
     assert "region 1" in found._repr_html_()
 
 
@@ -160,8 +166,10 @@ def test_outputs_say_that_it_is_a_simulation(domain):
 
 def test_nothing_to_do():
     evidence = made_evidence(model, PLAIN, n=10)
-    assert remedies_of([], evidence).table.empty
+    assert remedies_of([], replace(evidence, cases=evidence.cases.take(np.arange(0)))).table.empty
     assert evidence.oracle.asker.n_queries == 0
+    held = remedies_of([], evidence, n=50).table
+    assert (held["region"].tolist(), held["share_after"].tolist()) == (["the whole model"], [0])
     found = remedies_of(RULES, made_evidence(lambda X: np.zeros(len(X)), PLAIN, n=10), n=50)
     assert (found.table[["share_before", "share_after"]] == 0).all(axis=None)
 
@@ -183,8 +191,9 @@ def test_rows_of_values_that_are_not_compared_are_judged_as_those_that_are():
     known = ~pd.isna(y)
     table = found.table[found.table["population"] == "rows"].set_index("remedy")
     assert (table["n"] == 60).all()
-    assert table["accuracy_before"].tolist() == pytest.approx([(model(X) == y)[known].mean()] * 3)
-    assert (table["share_after"] == ((X["x"] <= 3) & (X["role"] != "Wife")).mean()).all()
+    assert table["accuracy_before"].tolist() == pytest.approx([(model(X) == y)[known].mean()] * 4)
+    assert (table["share_after"].iloc[1:] == ((X["x"] <= 3) & (X["role"] != "Wife")).mean()).all()
+    assert table["share_after"].iloc[0] == 0
     always = table.loc["favourable", "accuracy_after"]
     assert always == pytest.approx((np.where(X["x"] >= 6, "yes", model(X)) == y)[known].mean())
 
@@ -223,9 +232,11 @@ def test_scores_and_probabilities(output, favourable):
     evidence = made_evidence(scored, NUMBERS, X, y, n=50, output=output, threshold=threshold, favourable=favourable)
     found = remedies_of([Rule("x >= 7")], evidence, n=FEW).table
     rows = found[found["population"] == "rows"].set_index("remedy")
-    assert len(found) == 6
+    assert len(found) == 8
     likely, inside = scored.likely(X), (X["x"] >= 7).to_numpy()
     assert (rows["share_before"] == (X["x"] >= 5).mean()).all()
+    assert rows["share_after"].iloc[0] == 0
+    rows = rows.iloc[1:]
     assert (rows["share_after"] == ((X["x"] >= 5) & ~inside).mean()).all()
     if output == "value":
         assert rows["accuracy_after"].isna().all()

@@ -105,12 +105,7 @@ def test_an_empty_region():
 def test_without_rows_or_labels():
     assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, n=100)) is None
     X, _ = rows(("Female", 7, "no", 30), ("Male", 7, "yes", 20))
-    found = region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100))
-    assert (found.verdict, len(found.differences)) == (None, 0)
-    assert found.table["n"].tolist() == [30, 20]
-    assert found.sentence() == "50 of 50 rows lie inside. Groups: sex=Female: 30; sex=Male: 20"
-    X, _ = rows(("Female", 7, "no", 3), ("Male", 7, "yes", 20))
-    assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100)).verdict is InData.EXTRAPOLATED
+    assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100)) is None
 
 
 def test_unknown_labels_and_others_stand_apart():
@@ -160,54 +155,6 @@ def test_several_sensitive_parameters():
     assert ("sex=Female", "sex=Male") not in apart
 
 
-def test_numbers_have_means():
-    domain = Domain([Integer("x", 0, 9), Category("sex", ["Female", "Male"])], ["sex"])
-
-    def wage(X):
-        return 100.0 + 20.0 * ((X["x"] >= 5) & (X["sex"] == "Male"))
-
-    rng = np.random.default_rng(0)
-    frame = domain.decode(domain.sample_codes(400, rng))
-    for labels, expected in [
-        (wage(frame) + rng.normal(0, 10, 400), InData.IN_THE_DATA),
-        (rng.normal(110, 10, 400), InData.NOT_IN_THE_DATA),
-        (rng.normal(110, 200, 400), InData.UNCLEAR),
-    ]:
-        found = region_in_data(RULE, made_evidence(wage, domain, frame, labels, n=100, output="value", threshold=5))
-        assert found.verdict is expected
-        assert found.is_numeric
-        assert found.differences["model"][0] == -20.0
-        inside = (frame["x"] >= 5) & (frame["sex"] == "Male")
-        assert found.table["value"][1] == pytest.approx(labels[inside].mean())
-    assert ", mean " in found.sentence()
-
-
-@pytest.mark.parametrize("output", ["score", "proba"])
-def test_scores_and_probabilities_have_a_direction(output):
-    class Model:
-        classes_ = np.array(["no", "yes"])
-        feature_names_in_ = np.array(["x", "sex"])
-
-        def decision_function(self, X):
-            return np.where((X["x"] >= 5) & (X["sex"] == "Female"), -1.0, 1.0)
-
-        def predict_proba(self, X):
-            likely = np.where((X["x"] >= 5) & (X["sex"] == "Female"), 0.1, 0.9)
-            return np.column_stack([1 - likely, likely])
-
-        def predict(self, X):
-            raise AssertionError
-
-    for worse, expected in (("Female", InData.IN_THE_DATA), ("Male", InData.NOT_IN_THE_DATA)):
-        X, y = rows(*[(sex, 7, "no" if sex == worse else "yes", 20) for sex in ("Female", "Male")])
-        favourable = "highest" if output == "score" else "yes"
-        evidence = made_evidence(Model(), DOMAIN, X, y, n=100, output=output, threshold=0.5, favourable=favourable)
-        found = region_in_data(RULE, evidence)
-        assert found.table["outcome"][0] == "yes"
-        assert found.differences["model"][0] == pytest.approx(-2.0 if output == "score" else -0.8)
-        assert found.verdict is (expected if output == "proba" or worse == "Female" else InData.UNCLEAR)
-
-
 # Planted data
 
 
@@ -237,23 +184,12 @@ def test_absence_is_told_with_its_margin():
 
 def test_without_room_to_ask_about_the_rows_nothing_is_absent():
     X, y = rows(*alike(200, 200, 40, 40))
-    for most, expected in ((10**9, InData.NOT_IN_THE_DATA), (2000, InData.NOT_IN_THE_DATA), (1000, InData.UNCLEAR)):
+    for most, expected in ((10**9, InData.NOT_IN_THE_DATA), (2000, InData.NOT_IN_THE_DATA), (700, InData.UNCLEAR)):
         evidence = made_evidence(refuse_women, DOMAIN, X, y, n=100, favourable="yes", max_queries=most)
         found = region_in_data(RULE, evidence)
         assert found.verdict is expected
         assert evidence.oracle.asker.n_queries == (0 if expected is InData.UNCLEAR else 400)
     assert "was not measured" in found.sentence()
-
-
-@pytest.mark.parametrize("labels", [np.zeros(8), np.arange(8) % 2 * 1.0])
-def test_a_few_equal_numbers_show_nothing(labels):
-    X = pd.DataFrame({"x": 7, "sex": ["Female", "Female", "Male", "Male"] * 2})
-
-    def wage(X):
-        return 100.0 + 1.5 * ((X["x"] >= 5) & (X["sex"] == "Male"))
-
-    evidence = made_evidence(wage, DOMAIN, X, labels, n=100, output="value", threshold=0.5)
-    assert region_in_data(RULE, evidence).verdict is InData.UNCLEAR
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder, filled
+from fairprobe.arguments import ReadFile, WrittenFile, filled
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_choice, checked_count
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.files import FOLDER
 from fairprobe.cli.search import Search
 from fairprobe.cli.words import flag, note, progress
 from fairprobe.domain import Density
-from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation import explain
 from fairprobe.explanation.evidence import as_inputs
@@ -42,7 +40,6 @@ def run(
     cases: ReadFile | None = None,
     population: str | None = None,
     out: WrittenFile | None = None,
-    plots: WrittenFolder | None = None,
 ) -> int:
     """Explain discriminatory inputs: where they are, through what, who is worse off, what would end it.
 
@@ -56,7 +53,6 @@ def run(
         population: the inputs on which regions are measured: "domain", "valid" (its allowed part) or "density" (fitted
             to `data`); by default those that the search may try.
         out: write all figures as .json; an older file is overwritten.
-        plots: a folder for drawings of influence and directions as .svg; older files are overwritten.
     """
     return Explain(request).run()
 
@@ -74,7 +70,7 @@ class Explain(Search):
     """The command that explains cases, which a search finds or --cases gives."""
 
     name = "the explanation"
-    files: ClassVar = {"out": (".json",), "plots": (FOLDER,)}
+    files: ClassVar = {"out": (".json",)}
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -85,10 +81,12 @@ class Explain(Search):
         if request["population"] is not None:
             checked_choice("population", request["population"], POPULATIONS)
         # The search has a limit on queries of its own.
-        asked = {"max_queries": request["explain_queries"], "max_regions": request["max_regions"]}
+        asked = {name: request[name] for name in ("max_regions", "max_conditions")}
+        asked["max_queries"] = request["explain_queries"]
         self.explaining = filled(explain, {name: value for name, value in asked.items() if value is not None})
         checked_count("explain_queries", self.explaining["max_queries"])
-        checked_count("max_regions", self.explaining["max_regions"])
+        for name in ("max_regions", "max_conditions"):
+            checked_count(name, self.explaining[name])
         self.cases: Any = None
         self.labels: Any = None
 
@@ -138,7 +136,7 @@ class Explain(Search):
     # The work
 
     def work(self) -> None:
-        """Search unless cases were given, explain the cases, and write figures and plots.
+        """Search unless cases were given, explain the cases, and write figures.
 
         If the search fails or is interrupted, its cases are kept and are not explained.
         """
@@ -158,10 +156,6 @@ class Explain(Search):
                 note(f"{check}: {message}")
         text = json.dumps(self.figures(), indent=1, ensure_ascii=False, default=str)
         self.write("out", lambda target: target.write_text(f"{text}\n"))
-        try:
-            self.write("plots", lambda target: why.plot(Path(target.name)))
-        except OSError as error:
-            raise RunError(f"the plots must be written, got {error.strerror}: {self.request['plots']}") from None
 
     # What came of it
 

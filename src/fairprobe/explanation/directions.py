@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.counts import combination_words
 from fairprobe.explanation.evidence import Evidence, labels_of, n_classes_of
-from fairprobe.explanation.finding import CONFIDENCE, Finding, draw_bars
+from fairprobe.explanation.finding import CONFIDENCE, Finding
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 
@@ -37,9 +36,6 @@ SURPRISING = 0.05
 MOST_PAIRS = 200
 """Largest number of compared pairs of values of a sensitive parameter, and of combinations. If there are more pairs,
 those at the ends of most found cases are compared. Chosen."""
-
-MOST_BARS = 12
-"""Largest number of bars in the drawing of directions; chosen."""
 
 TOLD = 2
 """Largest number of rows of the table of directions that sentences state; chosen."""
@@ -110,18 +106,6 @@ class Directions(Finding):
         return (
             f"{what} in {row['sampled']:,} of {n:,} sampled cases ({between}); {judged}, p = {row['p_adjusted']:.2g}."
         )
-
-    def plot(self, path: str | PathLike[str]) -> None:
-        """Draw how often the first side and not the second gets the outcome of a row, and write it to an SVG file."""
-        of = "sampled" if self.n_sampled else "found"
-        bars = self.table[self.table[of] > 0].head(MOST_BARS)
-        bars = bars.set_index(bars["first"] + ", not " + bars["second"])
-        bars["value"] = bars[of] / (bars[of] + bars[f"{of}_reversed"])
-        if of == "found":
-            bars[["low", "high"]] = math.nan
-        note = "with the 95% interval" if self.n_sampled else "which are no sample"
-        title = "Who is worse off" if self.favourable is not None else "Who gets the one outcome, and not the other"
-        draw_bars(path, bars, title, f"of the {of} cases that part the two, {note}")
 
 
 def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:

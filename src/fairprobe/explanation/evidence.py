@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -58,9 +58,9 @@ class Budget:
         """Number of rows that may still be sent to the model."""
         return max(0, self.max_queries - self.reserved - self.oracle.asker.n_queries)
 
-    def part(self, part: float) -> Budget:
-        """Return a budget that has the given fraction of the remaining queries; the rest stays reserved."""
-        return replace(self, reserved=self.reserved + self.n_left - int(self.n_left * part))
+    def of(self, n_queries: int) -> Budget:
+        """Return a budget that has at most `n_queries` of the remaining queries; the rest stays reserved."""
+        return replace(self, reserved=self.reserved + max(0, self.n_left - n_queries))
 
     def inputs(self, n_wanted: int, part: float = 1.0, cost: int | None = None) -> int:
         """Return the number of inputs, at most `n_wanted`, that the fraction `part` of the remaining queries pays for.
@@ -68,6 +68,29 @@ class Budget:
         `cost` is the number of rows sent to the model for one input; by default the attribute `cost`.
         """
         return min(n_wanted, int(self.n_left * part) // (cost or self.cost))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The split of a budget over findings: each gets queries in proportion to what it and the later findings need.
+
+    One finding comes first: what it needs, at most half of what remains, is kept for it.
+    """
+
+    budget: Budget
+    needs: Mapping[str, int]
+    """Number of inputs that each finding asks about if the budget allows it, by the finding's name, in their order."""
+    first: str
+    """Name of the finding whose queries are kept for it."""
+
+    def of(self, name: str) -> Budget:
+        """Return the budget of a finding. What earlier findings did not use is split over it and the later ones."""
+        later = list(self.needs)[list(self.needs).index(name) :]
+        kept = min(self.needs[self.first] * self.budget.cost, self.budget.n_left // 2) if self.first in later else 0
+        if name == self.first:
+            return self.budget.of(kept)
+        needed = sum(self.needs[each] for each in later if each != self.first)
+        return self.budget.of((self.budget.n_left - kept) * self.needs[name] // max(1, needed))
 
 
 @dataclass(frozen=True)
@@ -178,6 +201,10 @@ class Evidence:
     def coordinates(self) -> Codes:
         """The codes of each case in the columns that can be moved; roles replace the values of linked columns."""
         return coordinates(self.domain, self.cases.codes)
+
+    def within(self, budget: Budget) -> Evidence:
+        """Return this evidence with another budget of queries."""
+        return replace(self, budget=budget)
 
     def rng(self, name: str) -> np.random.Generator:
         """Return a random generator for the finding `name`; its draws do not depend on those of other findings."""

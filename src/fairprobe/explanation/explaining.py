@@ -6,25 +6,22 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fairprobe.arguments import Outcome
-from fairprobe.blocks import Block, Remark, Sentence, Table
+from fairprobe.blocks import Block, Code, Remark, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.clock import Clock
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
 from fairprobe.explanation.directions import Directions, directions_of
-from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, explained_cases, favourable_among
+from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, Plan, explained_cases, favourable_among
 from fairprobe.explanation.finding import Finding
-from fairprobe.explanation.influence import Influence, Severity, influence_of, severity_of
-from fairprobe.explanation.inside import Inside, inside_of
-from fairprobe.explanation.region_learning import MAX_REGIONS, Pool, learn
-from fairprobe.explanation.regions import Axes, CaseRegion, measured_regions
-from fairprobe.explanation.remedies import Remedies, remedies_of
+from fairprobe.explanation.influence import N_MOVED, N_VALUES, Influence, Severity, influence_of, severity_of
+from fairprobe.explanation.region_learning import MAX_CONDITIONS, MAX_REGIONS, Pool, learn
+from fairprobe.explanation.regions import N_MEASURED, Axes, CaseRegion, measured_regions
+from fairprobe.explanation.remedies import N_ROWS, N_SIMULATED, Remedies, remedies_of
 from fairprobe.explanation.training_data import VERDICTS
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller
@@ -37,14 +34,15 @@ if TYPE_CHECKING:
 N_SAMPLED = 20_000
 """Number of fresh inputs of the population that are judged for the share of cases and for the directions; chosen."""
 
-LEARNING_PART = 0.6
-"""Fraction of the remaining queries that is spent on learning regions; chosen: the other findings need the rest."""
+N_LEARNED = 25_000
+"""Number of inputs, beside those of the sample, that learning regions needs; measured on models of the census."""
 
 LEAST_LEARNED = 500
 """Number of judged inputs below which it has no meaning that no region was found; chosen."""
 
-LEAST_MEASURED = 100
-"""Number of judged fresh inputs in a region below which its precision is not well known; chosen."""
+LEAST_MEASURED = 220
+"""Number of judged fresh inputs in a region below which the interval of its precision may be 20 percentage points wide
+or wider; computed for ten regions of precision one half."""
 
 MOST_REMEDIED = 3
 """Largest number of regions for which remedies are simulated; chosen."""
@@ -64,9 +62,6 @@ class Explanation(Finding):
     influence: Influence
     directions: Directions
     severity: Severity
-    inside: Inside | None
-    """Parts of the model (nodes of a tree or coefficients) that use a column in which twins differ; None if the model's
-    inside is not known."""
     remedies: Remedies
     """Simulated shares if the first regions were decided in another way."""
     domain: Domain
@@ -100,7 +95,18 @@ class Explanation(Finding):
         """Return a table of the measured regions, with a row for each."""
         import pandas as pd
 
-        names = ["text", "precision", "low", "high", "coverage", "of_domain", "of_density", "of_rows", "n_rows"]
+        names = [
+            "words",
+            "text",
+            "precision",
+            "low",
+            "high",
+            "coverage",
+            "of_domain",
+            "of_density",
+            "of_rows",
+            "n_rows",
+        ]
         return pd.DataFrame([[getattr(region, name) for name in names] for region in self.regions], columns=names)
 
     # Words
@@ -130,7 +136,6 @@ class Explanation(Finding):
             "Who gets what" if self.directions.favourable is None else "Who is worse off": self.directions.sentences(),
             "Through what": self.influence.sentences(),
             "How severe": self.severity.sentences(),
-            "What the model looks at": [] if self.inside is None else self.inside.sentences(),
         }
 
     def sentences(self) -> list[str]:
@@ -158,7 +163,8 @@ class Explanation(Finding):
         """Return a table of the regions for reports, and the meaning of the verdicts in it."""
         if not self.regions:
             return []
-        cells = [{"": str(place), **region.cells()} for place, region in enumerate(self.regions, start=1)]
+        numbered = list(enumerate(self.regions, start=1))
+        cells = [{"": str(place), **region.cells()} for place, region in numbered]
         columns = [name for name in cells[0] if any(each[name] for each in cells)]
         rows = [[each[name] or NOT_MEASURED for name in columns] for each in cells]
         sampled = ""
@@ -170,19 +176,9 @@ class Explanation(Finding):
         )
         verdicts = {region.in_data.verdict for region in self.regions if region.in_data is not None}
         legend = [Sentence(closed(words), str(verdict)) for verdict, words in VERDICTS.items() if verdict in verdicts]
-        return [Table.of(columns, rows, title), *legend]
-
-    # Figures and files
-
-    def plot(self, folder: str | PathLike[str]) -> list[Path]:
-        """Draw influences and directions as SVG files in a folder, and return the paths of the files."""
-        into = Path(folder)
-        into.mkdir(parents=True, exist_ok=True)
-        parts: dict[str, Influence | Directions] = {"influence": self.influence, "directions": self.directions}
-        drawn = {into / f"{name}.svg": part for name, part in parts.items() if len(part.table)}
-        for path, part in drawn.items():
-            part.plot(path)
-        return list(drawn)
+        texts = "\n".join(f"{place}. {region.text}" for place, region in numbered)
+        costs = [Sentence(each.left_out.sentences()[0], f"Region {i}") for i, each in numbered if each.left_out]
+        return [Table.of(columns, rows, title), *costs, *legend, Code(texts, "As rules", is_folded=True)]
 
 
 def explain(
@@ -197,6 +193,7 @@ def explain(
     threshold: float | None = None,
     favourable: Outcome | None = None,
     max_regions: int = MAX_REGIONS,
+    max_conditions: int = MAX_CONDITIONS,
     max_queries: int = MAX_QUERIES,
     seed: int | None = 0,
     batch: str | None = None,
@@ -215,6 +212,7 @@ def explain(
         threshold: with a frame of cases, the gap above which an input is discriminatory.
         favourable: the favourable outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
         max_regions: largest number of regions.
+        max_conditions: largest number of conditions of a region. The result states what leaving out others costs.
         max_queries: largest number of rows sent to the model. A smaller number gives wider intervals. If there are too
             many cases, they are sampled evenly. The result names each section that the limit left no room for.
         seed: the same seed and settings give the same result; None draws one, which the result records.
@@ -230,6 +228,7 @@ def explain(
     """
     clock, tell = Clock(), teller(progress)
     checked_count("max_regions", max_regions)
+    checked_count("max_conditions", max_conditions)
     asked = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
     evidence = explained_cases(found, model, X, y, population, domain=domain, seed=checked_seed(seed), **asked)
 
@@ -238,27 +237,27 @@ def explain(
             tell(Status(f"explaining {evidence.n_cases:,} cases: {what}", {"n_queries": evidence.n_queries}))
 
     step("a sample of the population")
-    n_sampled = evidence.budget.inputs(N_SAMPLED, part=0.1)
+    plan = _plan(evidence, max_regions)
+    n_sampled = plan.of("sample").inputs(N_SAMPLED)
     sampled = evidence.judge(evidence.population.sample(n_sampled, evidence.rng("sample")))
     evidence = replace(evidence, favourable=favourable_among(favourable, evidence, sampled))
     step("where they are")
     axes = Axes(evidence.domain)
-    pool = Pool(replace(evidence, budget=evidence.budget.part(LEARNING_PART)), axes, sampled)
+    pool = Pool(evidence.within(plan.of("learning")), axes, sampled)
     # Without cases, or without other parameters, there is no region.
-    boxes = learn(pool, max_regions) if evidence.n_cases and len(axes) else []
+    boxes = learn(pool, max_regions, max_conditions) if evidence.n_cases and len(axes) else []
     step("how good the regions are")
-    regions = measured_regions(evidence, axes, boxes) if boxes else []
+    regions = measured_regions(evidence.within(plan.of("precision")), axes, boxes) if boxes else []
     covered = axes.inside_any(boxes, evidence.coordinates)
     step("through what")
-    influence = influence_of(evidence)
+    influence = influence_of(evidence.within(plan.of("influence")))
     step("who is worse off, and what would end it")
     why = Explanation(
         regions=tuple(regions),
         coverage=float(covered.mean()) if evidence.n_cases else math.nan,
         influence=influence,
         directions=directions_of(evidence, sampled),
-        severity=severity_of(evidence),
-        inside=inside_of(evidence),
+        severity=severity_of(evidence.within(plan.of("severity"))),
         remedies=remedies_of([region.rule for region in regions[:MOST_REMEDIED]], evidence),
         domain=evidence.domain,
         population=evidence.population.name,
@@ -278,20 +277,36 @@ def explain(
     return why
 
 
+def _plan(evidence: Evidence, max_regions: int) -> Plan:
+    """Return the split of the budget over the findings, by the number of inputs that each needs."""
+    n_rows, cost = 0 if evidence.rows is None else len(evidence.rows), evidence.budget.cost
+    needs = {
+        "sample": N_SAMPLED,
+        "learning": N_LEARNED,
+        "precision": max_regions * N_MEASURED + min(n_rows, N_ROWS) // cost,
+        "influence": N_MOVED * N_VALUES * len(evidence.domain.free_columns),
+        "severity": 2 * evidence.n_cases // cost,
+        "remedies": N_SIMULATED + min(n_rows, N_ROWS),
+    }
+    return Plan(evidence.budget, needs, first="precision")
+
+
 def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str, str]:
     """Return a sentence for each section that the limit on queries left no room to measure, by section."""
     if not evidence.n_cases and not evidence.n_unasked:
         return {}
-    limit = f"Not measured: the limit of {evidence.budget.max_queries:,} queries left"
     n, can_move = len(pool.hits), len(pool.axes)
-    few = f"{limit} room for {n:,} inputs to learn regions from, fewer than {LEAST_LEARNED:,}."
     missing = {
-        "regions": can_move and not why.regions and n < LEAST_LEARNED,
-        "directions": not why.directions.n_found + why.directions.n_sampled,
-        "influence": can_move and not why.influence.n_cases,
-        "remedies": why.regions and not len(why.remedies),
+        f"regions were learned: {LEAST_LEARNED:,} inputs are needed, and it paid for {n:,}": (
+            "regions",
+            can_move and not why.regions and n < LEAST_LEARNED,
+        ),
+        "a case was asked about again": ("directions", not why.directions.n_found + why.directions.n_sampled),
+        "a case was moved to other values": ("influence", can_move and not why.influence.n_cases),
+        "remedies were simulated": ("remedies", why.n_cases and not len(why.remedies)),
     }
-    return {name: few if name == "regions" else f"{limit} no room for it." for name, lacks in missing.items() if lacks}
+    spent = f"The budget of {evidence.budget.max_queries:,} queries was spent before"
+    return {name: f"{spent} {what}." for what, (name, lacks) in missing.items() if lacks}
 
 
 def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[str, str]) -> Iterator[Remark]:
@@ -299,14 +314,16 @@ def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[s
     yield from evidence.health()
     limit = f"the limit of {evidence.budget.max_queries:,} queries"
     if missing:
-        yield Remark("not-measured", f"{limit} left no room to measure {', '.join(missing)}: raise max_queries")
+        yield Remark(
+            "not-measured", f"{limit} was spent before {', '.join(missing)} could be measured: raise max_queries"
+        )
     if evidence.n_cases and not why.regions and "regions" not in missing:
         n, hits = len(pool.hits), int(pool.hits.sum())
         text = f"no region was found that holds cases and few other inputs: {hits:,} of {n:,} fresh inputs are cases"
         alone = "there are no regions, as nothing but the sensitive parameters can be moved"
         yield Remark("no-regions", text if len(pool.axes) else alone)
     texts = {
-        "few-measured": f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each",
+        "few-measured": f"{limit} pays for fewer than {LEAST_MEASURED} fresh inputs in each",
         "thin-regions": f"fewer than {LEAST_MEASURED} inputs of the population were found in each",
         "few-comparable": f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin",
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,12 +17,10 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.families import comparable
-from fairprobe.errors import ModelError, SettingError
 from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.finding import CONFIDENCE, Finding, as_json, draw_bars
+from fairprobe.explanation.finding import CONFIDENCE, Finding, as_json
 from fairprobe.model.adapters import adapter_for
-from fairprobe.model.asking import Asker
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -33,8 +30,8 @@ MOST_JUDGED = 120_000
 """Largest number of inputs judged to measure influence; chosen: at the default budget it leaves most queries to the
 other findings."""
 
-MOST_BARS = 30
-"""Largest number of parameters in the drawing of influences; chosen."""
+N_MOVED, N_VALUES = 200, 4
+"""Largest number of cases that are moved, and number of values to which each parameter of a case is moved; chosen."""
 
 FEWEST_VALUES = 2
 """Smallest number of values to which each parameter of a case is moved; chosen. A smaller budget reduces the number of
@@ -75,8 +72,8 @@ class Influence(Finding):
 
     table: pd.DataFrame
     """Table of the effect of moving each parameter alone, the strongest first. `ended` is the fraction of moves that
-    end a case, as the mean over cases, with its 95% interval over cases from `low` to `high`. `change` is the mean
-    change of the gap. `n_moves` and `n_cases` are the numbers of tried moves and of cases that could be moved."""
+    end a case, as the mean over cases, with its 95% interval over cases from `low` to `high`. `n_moves` and `n_cases`
+    are the numbers of tried moves and of cases that could be moved."""
     n_cases: int
     """Number of cases that were moved to other values."""
     n_given: int
@@ -105,16 +102,8 @@ class Influence(Finding):
             return [f"For none of {self.n_cases:,} cases was there another value to be moved to among those drawn."]
         return [f"Another value (drawn from {SOURCES[self.source]}) ends a case this often: {', '.join(said)}."]
 
-    def plot(self, path: str | PathLike[str]) -> None:
-        """Draw how often each parameter ends a case as a bar chart, and write it to an SVG file."""
-        bars = self.known.head(MOST_BARS).rename(columns={"ended": "value"})
-        left_out = len(self.table) - len(bars)
-        aside = f"; {left_out:,} more parameters are not shown" if left_out else ""
-        title = f"What ends {self.n_cases:,} cases: one parameter moved to another value, by {SOURCES[self.source]}"
-        draw_bars(path, bars, f"{title}{aside}", "moves that end a case, with the 95% interval over cases")
 
-
-def influence_of(evidence: Evidence, *, n_cases: int = 200, n_values: int = 4) -> Influence:
+def influence_of(evidence: Evidence, *, n_cases: int = N_MOVED, n_values: int = N_VALUES) -> Influence:
     """Move each free parameter of some cases to other plausible values, and measure the effect.
 
     Args:
@@ -134,28 +123,28 @@ def influence_of(evidence: Evidence, *, n_cases: int = 200, n_values: int = 4) -
     rng = evidence.rng("influence")
     chosen = np.sort(rng.choice(evidence.n_cases, size=n, replace=False))
     mover = Mover(evidence, evidence.cases.codes[chosen], rng)
-    table = _by_parameter(mover, columns if n else [], values, evidence.cases.gaps[chosen])
+    table = _by_parameter(mover, columns if n else [], values)
     return Influence(table, n, evidence.n_cases, mover.source, evidence.n_queries - before, health)
 
 
 def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int) -> tuple[int, int]:
-    """Return (number of cases, number of values for each parameter) that half of the remaining budget pays for.
+    """Return (number of cases, number of values for each parameter) that the budget pays for.
 
     At most `MOST_JUDGED` inputs are judged. If that is too few, both numbers are reduced, the values not below
     `FEWEST_VALUES`.
     """
     wanted = n_cases * n_values * n_columns
-    room = min(MOST_JUDGED, evidence.budget.inputs(wanted, part=0.5))
+    room = min(MOST_JUDGED, evidence.budget.inputs(wanted))
     if wanted <= room:
         return n_cases, n_values
     values = min(n_values, max(FEWEST_VALUES, int(n_values * math.sqrt(room / wanted))))
     return min(n_cases, room // (values * n_columns)), values
 
 
-def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int, gaps: Floats) -> pd.DataFrame:
+def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int) -> pd.DataFrame:
     """Return the table of the effects of moving each parameter alone, the strongest parameter first.
 
-    `gaps` are the gaps of the cases before they are moved. All moved cases are judged together,
+    All moved cases are judged together,
     because each call of a model has a fixed cost.
     """
     import pandas as pd
@@ -167,13 +156,11 @@ def _by_parameter(mover: Mover, columns: Sequence[int], n_values: int, gaps: Flo
     for column, (case, _), which in zip(columns, moves, each, strict=True):
         weights = 1 / np.bincount(case)[case] if len(case) else np.empty(0)  # so that all cases count alike
         fraction, interval, *_ = clustered(~judgement.hits[which], weights, case, CONFIDENCE)
-        changes = judgement.gaps[which] - gaps[case]
-        change = float(np.average(changes, weights=weights)) if len(case) else math.nan
         name = mover.domain.names[column]
-        rows.append((name, fraction, *interval, change, len(case), len(np.unique(case))))
-    figures = {"ended": float, "low": float, "high": float, "change": float, "n_moves": int, "n_cases": int}
+        rows.append((name, fraction, *interval, len(case), len(np.unique(case))))
+    figures = {"ended": float, "low": float, "high": float, "n_moves": int, "n_cases": int}
     table = pd.DataFrame(rows, columns=["parameter", *figures]).set_index("parameter").astype(figures)
-    return table.sort_values(["ended", "change"], ascending=[False, True], kind="stable", na_position="last")
+    return table.sort_values("ended", ascending=False, kind="stable", na_position="last")
 
 
 class Mover:
@@ -281,30 +268,21 @@ class Severity(Finding):
     `place` is the position among the given cases."""
     n_queries: int
     """Number of rows sent to the model for other outputs than those compared."""
-    n_relabelled: int | None = None
-    """Number of cases whose twins get different labels too, of the `relabelled_of` cases asked about. None unless
-    scores or probabilities are compared and the model's labels could be asked for."""
-    relabelled_of: int | None = None
-    threshold: float = 0.0
     health: tuple[Remark, ...] = ()
 
     json_names: ClassVar = {"gaps": ""}
 
     def sentences(self) -> list[str]:
-        """Return sentences with the quartiles of the gaps and the number of cases whose twins get different labels."""
+        """Return a sentence with the quartiles of the gaps, or on why they are not known."""
         if not len(self.ranking):
             return ["There is no case whose severity was measured."]
         if self.measure == "label":
             return ["The model gives labels only, so some cases cannot be called more severe than others."]
         low, middle, high, most = (self.quantiles[q] for q in (0.25, 0.5, 0.75, 1.0))
-        said = [
+        return [
             f"The {MEASURES[self.measure]} of the two twins are {middle:.3g} apart in the median case, {low:.3g} to "
             f"{high:.3g} in half of the cases, and at most {most:.3g}."
         ]
-        if self.n_relabelled is not None:
-            over = f"{self.relabelled_of:,} cases with answers more than {self.threshold:g} apart"
-            said.append(f"Of {over}, {self.n_relabelled:,} have twins with different labels.")
-        return said
 
     def jsonable(self) -> dict[str, Any]:
         """Return the figures and the sentences about severity as values for JSON.
@@ -340,24 +318,7 @@ def severity_of(evidence: Evidence) -> Severity:
     ranking["product"] = gaps * plausibility
     ranking = ranking.sort_values("product", ascending=False, kind="stable", ignore_index=True)
     quantiles = dict(zip(QUANTILES, np.quantile(gaps, QUANTILES).tolist(), strict=True)) if n else {}
-    n_relabelled, n_asked = relabelled_of(evidence)
-    threshold = evidence.oracle.threshold
-    return Severity(output, of_given, quantiles, ranking, n_queries, n_relabelled, n_asked, threshold, health)
-
-
-def relabelled_of(evidence: Evidence) -> tuple[int, int] | tuple[None, None]:
-    """Return (number of cases whose twins get different labels, number of cases asked about).
-
-    Both are None if labels are compared anyway, if the model gives none, or if the budget is too small for one case.
-    """
-    own, n = evidence.oracle.asker, evidence.budget.inputs(evidence.n_cases, cost=2)
-    if own.output not in ("score", "proba") or not n or not isinstance(own, Asker) or own.adapter.is_function:
-        return None, None
-    try:
-        case, twin, _ = _asked(evidence, "label", n)
-    except (ModelError, SettingError):  # it gives no labels
-        return None, None
-    return int((case != twin).sum()), n
+    return Severity(output, of_given, quantiles, ranking, n_queries, health)
 
 
 def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:

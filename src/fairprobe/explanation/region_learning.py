@@ -22,6 +22,9 @@ from fairprobe.oracle import Judgement
 MAX_REGIONS = 10
 """Largest number of learned regions by default; chosen: people do not read more."""
 
+MAX_CONDITIONS = 5
+"""Largest number of conditions of a region by default; chosen: people do not read more."""
+
 N_SLICED = 24
 """Number of cases per turn through which slices go, taken from the cases that no box contains yet; chosen."""
 
@@ -69,24 +72,27 @@ LEAST_DRAWN = 10
 """Smallest number of unjudged inputs in a box for inputs to be drawn from it; chosen. A thinner box is left out."""
 
 
-def learn(pool: Pool, max_regions: int = MAX_REGIONS) -> list[Box]:
+def learn(pool: Pool, max_regions: int = MAX_REGIONS, max_conditions: int = MAX_CONDITIONS) -> list[Box]:
     """Return at most `max_regions` boxes (regions) that cover the cases of the population, in no order.
+
+    A box has at most `max_conditions` conditions; others that were learned are its `left_out`.
 
     The pool has a sample of the population. Up to `N_EACH` inputs are added to it from each of `N_LOOKED_INTO` boxes
     from slices through cases, and from around them. The list is empty if no input of the pool is a case.
     """
     evidence, axes = pool.evidence, pool.axes
     candidates = _sliced(evidence, axes)
-    chosen = _covering(axes, candidates, evidence.coordinates)[:N_LOOKED_INTO]
+    price, chosen = 1.0, _covering(axes, candidates, evidence.coordinates)[:N_LOOKED_INTO]
     for _ in range(TURNS):
         around = [each for box in chosen for each in (box, *(box.without(place) for place, _ in box.conditions))]
         pool.add(list(dict.fromkeys(around)), N_EACH, part=0.5)
         if not pool.hits.any():
             return []
-        before, chosen = chosen, _choose(pool, [*chosen, *candidates], max_regions)
+        before, (chosen, price) = chosen, _choose(pool, [*chosen, *candidates], max_regions)
         if chosen == before:
             break
-    return chosen
+    worth = _Worth(pool, price)
+    return list(dict.fromkeys(worth.shorter(box, max_conditions) for box in chosen))
 
 
 def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
@@ -124,8 +130,10 @@ def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]
     return order
 
 
-def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
+def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> tuple[list[Box], float]:
     """Return at most `max_regions` boxes with the highest F1 score among those that cover `MIN_COVERAGE` of the cases.
+
+    The second result is the price at which they were chosen.
 
     If no boxes do, it returns those that cover most. They are chosen at several prices of an input that is no case:
     from 1 down to `LEAST_PRICE`, or until the price is lower than the reached F1 implies.
@@ -133,7 +141,7 @@ def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box
     of_trees = [box for price in TREE_PRICES for box in _Worth(pool, price).of_trees()]
     boxes = list(dict.fromkeys([*candidates, *of_trees]))
     hits = pool.weights * pool.hits
-    best, best_f1, best_coverage, price = list[Box](), 0.0, 0.0, 1.0
+    best, best_f1, best_coverage, best_price, price = list[Box](), 0.0, 0.0, 1.0, 1.0
     while price > LEAST_PRICE:
         chosen = _Worth(pool, price).best_of([*best, *boxes], max_regions)
         inside = pool.inside_any(chosen)
@@ -141,11 +149,11 @@ def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box
         coverage, precision = float(hits[inside].sum() / hits.sum()), found / mass if mass else 0.0
         f1 = 2 * coverage * precision / (coverage + precision) if coverage else 0.0
         if coverage > best_coverage and (best_coverage < MIN_COVERAGE or f1 > best_f1):
-            best, best_f1, best_coverage = chosen, f1, coverage
+            best, best_f1, best_coverage, best_price = chosen, f1, coverage, price
         if best_coverage >= MIN_COVERAGE and price < (best_f1 / 2) / (1 - best_f1 / 2):
             break
         price *= PRICE_STEP
-    return best
+    return best, best_price
 
 
 class _Worth:
@@ -293,6 +301,13 @@ class _Worth:
                 break
             boxes = others
         return boxes
+
+    def shorter(self, box: Box, most: int) -> Box:
+        """Return a box with at most `most` conditions; those whose loss costs least worth are its `left_out`."""
+        kept = box
+        while len(kept.conditions) > most:
+            kept = max((kept.without(place) for place, _ in kept.conditions), key=lambda each: self._together([each]))
+        return Box(kept.conditions, tuple(each for each in box.conditions if each not in kept.conditions))
 
     def _simplified(self, boxes: list[Box]) -> list[Box]:
         """Return the boxes without the sides that add at most the part `LEAST_SIDE` to the worth of all boxes together.

@@ -30,7 +30,7 @@ from fairprobe.explanation.evidence import Evidence, are_ordered
 from fairprobe.explanation.finding import CONFIDENCE, as_json, figures_of
 from fairprobe.explanation.training_data import RegionInData, region_in_data
 from fairprobe.oracle import Judgement
-from fairprobe.wording import percent
+from fairprobe.wording import percent, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,10 @@ without order."""
 LISTED = 12
 """Number of values up to which a rule lists the allowed values; chosen. If more are allowed, it may list the excluded
 ones instead."""
+
+
+WORDED = 5
+"""Largest number of values that the words for a region list for one parameter; chosen. The rule lists all."""
 
 
 @dataclass(frozen=True)
@@ -165,15 +169,35 @@ class Axes:
             return self._rule(Operation("or", (negated(missing(name)), missing(name))))
         return self._rule(joined("and", [self._formula(self.each[place], each) for place, each in box.conditions]))
 
+    def words(self, box: Box) -> str:
+        """Return a box (region) in words, such as "age 34 to 71, education Masters or Doctorate"."""
+        return ", ".join(self._words(self.each[place], each) for place, each in box.conditions) or "everybody"
+
+    def _words(self, axis: Axis, condition: Condition) -> str:
+        parts = self._codes(axis, condition)
+        return " or ".join(
+            f"{axis.parameter.name} {_in_words(axis, codes)}"
+            + ("" if value is None else f" with {name} {shown(value)}")
+            for name, value, codes in parts
+        )
+
     def _formula(self, axis: Axis, condition: Condition) -> Formula:
-        roles = np.flatnonzero(axis.holds(condition, np.arange(axis.n)))
-        return _said(axis, roles) if axis.link is None else self._linked(axis, axis.link, roles)
+        parts = self._codes(axis, condition)
+        if parts[0][1] is None and len(parts) == 1:
+            return _said(axis, parts[0][2])
+        each = [Operation("and", (one_of(name, [value]), _said(axis, codes))) for name, value, codes in parts]
+        return joined("or", each)
 
-    def _linked(self, axis: Axis, place: int, roles: Codes) -> Formula:
-        """Return a condition on the roles of a linked column as a formula.
+    def _codes(self, axis: Axis, condition: Condition) -> list[tuple[str, Any, Codes]]:
+        """Return the codes that a condition allows as triples (sensitive parameter, its value, codes).
 
-        The formula names sensitive values only if a value has different roles with different sensitive values.
+        There is one triple, without a name and a value, unless the column is linked and a value has different roles
+        with different sensitive values.
         """
+        roles = np.flatnonzero(axis.holds(condition, np.arange(axis.n)))
+        if axis.link is None:
+            return [("", None, roles)]
+        place = axis.link
         link, links = self.domain.links[place], self.domain._links
         sensitive = self.domain[link.sensitive]
         assert links is not None
@@ -186,13 +210,12 @@ class Axes:
         inside, others = played(roles), np.setdiff1d(np.arange(axis.n), roles)
         together = np.concatenate(inside)
         if not axis.is_ordered and not np.isin(together, np.concatenate(played(others))).any():
-            return _said(axis, together)
-        parts = [
-            Operation("and", (one_of(link.sensitive, [value]), _said(axis, codes)))
+            return [("", None, np.unique(together))]
+        return [
+            (link.sensitive, value, codes)
             for value, codes in zip(plain_values(sensitive), inside, strict=True)
             if len(codes)
         ]
-        return joined("or", parts)
 
 
 @dataclass(frozen=True)
@@ -200,6 +223,8 @@ class Box:
     """A region as a list of conditions: pairs of an axis's place and the condition on it, sorted by place."""
 
     conditions: tuple[tuple[int, Condition], ...]
+    left_out: tuple[tuple[int, Condition], ...] = ()
+    """Further conditions that were learned and left out to keep the region readable."""
 
     @cached_property
     def by_axis(self) -> dict[int, Condition]:
@@ -227,10 +252,44 @@ def _said(axis: Axis, codes: Codes) -> Formula:
     bounds = [("==", low)] if low == high else [(">=", low)] * (low > 0) + [("<=", high)] * (high < last)
     parts: list[Formula] = []
     for sign, code in bounds:
-        value = plain(parameter.numbers(np.array([code]))[0])
-        parts.append(Operation(sign, (name, Constant(int(value) if parameter.kind == "integer" else value))))
+        parts.append(Operation(sign, (name, Constant(_number(parameter, code)))))
     said = joined("and", parts) if parts else negated(missing(name))
     return Operation("or", (said, missing(name))) if len(numbers) < len(codes) else said
+
+
+def _number(parameter: Parameter, code: int) -> Any:
+    """Return the number of a code, as in the data: whole numbers without a decimal point."""
+    value = plain(parameter.numbers(np.array([code]))[0])
+    return int(value) if float(value).is_integer() else value
+
+
+def _in_words(axis: Axis, codes: Codes) -> str:
+    """Return a set of a parameter's codes in words: a range, or values, or the excluded ones if these are fewer."""
+    parameter = axis.parameter
+    last = int(parameter.levels) - 1 - (1 if parameter.missing else 0)
+    known, missing = np.unique(codes[codes <= last]), (codes > last).any()
+    is_range = axis.is_ordered and len(known) and known[-1] - known[0] == len(known) - 1
+    if not len(known):
+        return "not known"
+    if len(known) == last + 1:
+        said = "known"
+    elif is_range and (parameter.kind != "ordinal" or len(known) > 2):
+        low, high = (shown(_value(parameter, int(code))) for code in (known[0], known[-1]))
+        said = low if low == high else f"up to {high}" if not known[0] else f"{low} to {high}"
+        said = f"{low} or more" if known[-1] == last and low != high else said
+    else:
+        left_out = np.setdiff1d(np.arange(last + 1), known)
+        is_other = len(known) > WORDED and len(left_out) < len(known)
+        names = [shown(_value(parameter, code)) for code in (left_out if is_other else known).tolist()]
+        names = [*names[:WORDED], f"{len(names) - WORDED:,} more"] if len(names) > WORDED + 1 else names
+        said = ("other than " if is_other else "") + " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{said} (or not known)" if missing else said
+
+
+def _value(parameter: Parameter, code: int) -> Any:
+    """Return the value of a code, as in the data."""
+    is_number = parameter.kind in ("integer", "real")
+    return _number(parameter, code) if is_number else plain_values(parameter)[code]
 
 
 def _among(parameter: Parameter, inside: set[int]) -> Formula:
@@ -250,12 +309,41 @@ def _among(parameter: Parameter, inside: set[int]) -> Formula:
 # Measured regions
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Conditions that were learned for a region and left out of it so that people can read it, and what that costs."""
+
+    n_conditions: int
+    """Number of conditions that were left out."""
+    n: int
+    """Number of the region's judged inputs that meet them as well."""
+    precision: float | None
+    """Fraction of these inputs that are cases; None without any."""
+    coverage: float
+    """Fraction of the explained cases that are in the region and meet them."""
+
+    def sentences(self) -> list[str]:
+        """Return a list with one sentence: what the precision and the coverage would be with all conditions."""
+        cases = "it was not measured how many" if self.precision is None else percent(self.precision)
+        which = "condition was" if self.n_conditions == 1 else "conditions were"
+        return [
+            f"{self.n_conditions} more {which} left out to keep this short: with them, {cases} of its inputs are "
+            f"cases ({self.n:,} measured), and it holds {percent(self.coverage)} of the cases found."
+        ]
+
+    def jsonable(self) -> dict[str, Any]:
+        """Return the figures and the sentence as values for JSON."""
+        return {**figures_of(self, {}), "sentence": self.sentences()[0]}
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class CaseRegion:
     """A part of the domain that holds cases, as a rule over the non-sensitive parameters, with its measurements."""
 
+    words: str
+    """The region in words, such as "age 34 to 71, education Masters or Doctorate"."""
     rule: Rule
-    """The region as a rule that is true inside it."""
+    """The region as a rule that is true inside it. All figures are about this rule."""
     n: int
     """Number of comparable inputs among the fresh inputs of the region that were judged."""
     hits: int
@@ -277,6 +365,8 @@ class CaseRegion:
     """Outcomes of the two twins in the cases of the region, which show who is worse off."""
     in_data: RegionInData | None = None
     """The training rows in the region, compared with the model's treatment; None without rows."""
+    left_out: LeftOut | None = None
+    """Conditions that were learned and left out of the region, with their cost; None if none was left out."""
     few: str | None = None
     """Name of the remark on why fewer inputs than planned were judged or comparable; None if none were lacking."""
 
@@ -309,15 +399,16 @@ class CaseRegion:
         said = "the part of its inputs that are cases was not measured"
         if self.n:
             said = f"{percent(self.precision)} of its inputs are cases ({percent(self.low)} to {percent(self.high)})"
-        said = f"{self.text}: {said}, {percent(self.coverage)} of the cases found"
+        said = f"{self.words}: {said}, {percent(self.coverage)} of the cases found"
         if self.n_rows is not None and self.of_rows is not None:
             said += f", {self.n_rows:,} real rows ({percent(self.of_rows)})"
         return said
 
     def sentences(self) -> list[str]:
         """Return sentences on the region, on who is worse off in it, and on its training rows."""
-        in_data = [] if self.in_data is None else self.in_data.sentences()
-        return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
+        parts = (self.left_out, self.in_data)
+        more = [sentence for part in parts if part is not None for sentence in part.sentences()]
+        return [f"{self.sentence()}.", *self.directions.sentences(), *more]
 
     def cells(self) -> dict[str, str]:
         """Return the region's cells of the table of all regions, by column; empty where a figure is not known."""
@@ -329,7 +420,7 @@ class CaseRegion:
             "of the domain": "" if self.of_domain is None else percent(self.of_domain),
             "of the density": "" if self.of_density is None else percent(self.of_density),
             "in the data": "" if self.in_data is None else str(self.in_data.verdict or ""),
-            "region": self.text,
+            "region": self.words,
         }
 
     def jsonable(self) -> dict[str, Any]:
@@ -349,15 +440,15 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> li
 
     Regions with the largest fraction of people who are cases in them come first.
     """
-    n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
+    n = evidence.budget.inputs(N_MEASURED * len(boxes)) // max(1, len(boxes))
     fresh = _fresh(evidence, axes, boxes, n)
     likely = None
     if evidence.density is not None:
         likely = axes.coordinates(evidence.density.sample_codes(N_DENSITY, evidence.rng("density")))
     judgement, ends = evidence.judge(np.concatenate(fresh)), np.cumsum([0, *map(len, fresh)])
-    judged = [judgement.take(np.arange(*between)) for between in itertools.pairwise(ends)]
     regions = [
-        _measured(evidence, axes, box, each, len(boxes), likely, n) for box, each in zip(boxes, judged, strict=True)
+        _measured(evidence, axes, box, judgement.take(np.arange(*between)), len(boxes), likely, n)
+        for box, between in zip(boxes, itertools.pairwise(ends), strict=True)
     ]
     # With few queries a region may be an accident: one without a case, found or fresh, says nothing.
     kept = [region for region in regions if region.hits or region.coverage]
@@ -401,6 +492,7 @@ def _measured(
     n_inside = domain.part(axes.rules(box)).n_valid
     matches = None if rows is None else rule.matches(rows.frame)
     return CaseRegion(
+        axes.words(box),
         rule,
         n=n,
         hits=hits,
@@ -413,8 +505,20 @@ def _measured(
         of_rows=None if matches is None else float(matches.mean()),
         directions=directions_of(evidence, judgement),
         in_data=region_in_data(rule, evidence, n_regions=n_regions),
+        left_out=_left_out(evidence, axes, box, judgement),
         few=_why_few(n, len(judgement.codes), n_wanted),
     )
+
+
+def _left_out(evidence: Evidence, axes: Axes, box: Box, judgement: Judgement) -> LeftOut | None:
+    """Measure what a region would be with the conditions that were left out of it; None if none were."""
+    if not box.left_out:
+        return None
+    whole, known = Box(box.left_out), judgement.comparable
+    inside = known & axes.inside(whole, axes.coordinates(judgement.codes))
+    n, both = int(inside.sum()), Box((*box.conditions, *box.left_out))
+    precision = float(judgement.hits[inside].mean()) if n else None
+    return LeftOut(len(box.left_out), n, precision, float(axes.inside(both, evidence.coordinates).mean()))
 
 
 def _why_few(n: int, n_drawn: int, n_wanted: int) -> str | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,9 +26,8 @@ from fairprobe.arrays import Mask
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.rows import Rows
 from fairprobe.domain.values import plain
-from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference, welch
-from fairprobe.estimation.bounds.intervals import clopper_pearson, mean_bounds, split_confidence
-from fairprobe.estimation.favourable import in_order
+from fairprobe.estimation.bounds.differences import attainable_p, fisher_p, rate_difference
+from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
 from fairprobe.explanation.directions import groups_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import CONFIDENCE, Finding
@@ -54,7 +53,7 @@ difference; chosen."""
 MOST_PAIRS = 100
 """Largest number of pairs of groups that are compared in a region: those whose outputs differ most. Chosen."""
 
-ROWS_PART = 0.2
+ROWS_PART = 0.5
 """Largest fraction of the remaining queries that is spent on the rows inside a region; chosen."""
 
 
@@ -94,40 +93,35 @@ class RegionInData(Finding):
     table: pd.DataFrame
     """Table of the rows inside the region, with a row for each sensitive value or combination, and each label.
 
-    - `group`; `n`: its rows with a known label, where labels are given.
-    - `outcome`: the label whose rate is told; None for numbers, whose mean is told, and without labels.
-    - `value`: the rate or the mean. `low`, `high`: its interval, exact for a rate (Clopper and Pearson), Student's for
-      a mean; the error is split over the regions.
+    - `group`; `n`: its rows with a known label.
+    - `outcome`: the label whose rate is told.
+    - `value`: the rate. `low`, `high`: its exact interval (Clopper and Pearson); the error is split over the regions.
     """
     differences: pd.DataFrame
     """Table with a row for each two groups that the model treats differently, and each label.
 
-    - `a`, `b`, `outcome`; `value`: the rate (or mean) of a minus that of b, in the labels.
-    - `p_value`: of Fisher's exact test of equal rates, or Welch's of equal means; two-sided.
+    - `a`, `b`, `outcome`; `value`: the rate of a minus that of b, in the labels.
+    - `p_value`: of Fisher's exact test of equal rates; two-sided.
     - `model`: the same difference in the model's own outputs over the cases inside; NaN where it has no direction.
-    - `rows`: the same difference in the model's outputs for these rows; NaN if not asked for, or if they are scores.
+    - `rows`: the same difference in the model's outputs for these rows; NaN if the budget was too small to ask.
     - `at_most`: upper bound of the size of the difference in the labels, by two one-sided tests at the confidence.
     - `is_testable`: True if both groups have enough rows for the sharpest difference to be significant.
     - `agrees`: False if the difference is known not to have the model's direction, else True.
     """
-    verdict: InData | None
-    """The verdict on the region; None without labels, unless there are too few rows anyway."""
+    verdict: InData
     level: float
     """Largest p-value that counts as significant: the error, split over the regions and the tests that could be
     significant."""
     least: int
     """Smallest number of rows in each of two equal groups with which a difference between them could be significant."""
-    is_numeric: bool = False
-    """True if the labels are numbers, whose means are compared."""
 
     json_names: ClassVar = {"rule": "region", "table": "groups"}
 
     def sentence(self) -> str:
         """Return the number of rows in the region, the verdict, what supports it, and the groups of the rows."""
         said = f"{self.n:,} of {self.n_rows:,} rows lie inside"
-        if self.verdict is not None:
-            verdict = VERDICTS[self.verdict].replace("these rows", f"these {self.n - self.n_apart:,} rows")
-            said += f": {verdict}{self._because(self.verdict)}"
+        verdict = VERDICTS[self.verdict].replace("these rows", f"these {self.n - self.n_apart:,} rows")
+        said += f": {verdict}{self._because(self.verdict)}"
         if not self.n:
             return said
         more = [f"and {len(self.table) - SHOWN} more"] if len(self.table) > SHOWN else []
@@ -141,13 +135,8 @@ class RegionInData(Finding):
         said = f"{group.group}: {group.n:,}"
         if not group.n or math.isnan(group.value):
             return said
-        low, value, high = map(self._figure, (group.low, group.value, group.high))
-        of = f"mean {value}" if group.outcome is None else f"{value} {plain(group.outcome)!r}"
-        return f"{said}, {of}, {low} to {high}"
-
-    def _figure(self, value: float) -> str:
-        """Return a rate of a label in percent, or a mean of numeric labels, as text."""
-        return f"{value:.4g}" if self.is_numeric else percent(value)
+        low, value, high = map(percent, (group.low, group.value, group.high))
+        return f"{said}, {value} {plain(group.outcome)!r}, {low} to {high}"
 
     def _because(self, verdict: InData) -> str:
         """Return the figures that support a verdict, as the end of a sentence."""
@@ -156,15 +145,12 @@ class RegionInData(Finding):
         told = self.differences[self.differences["is_testable"]]
         if verdict is InData.UNCLEAR:
             return "" if told["rows"].notna().any() else ", as the model's difference on them was not measured"
-        test = "Welch's test" if self.is_numeric else "Fisher's exact test"
         if verdict is InData.IN_THE_DATA:
             found = told.loc[told["p_value"].where(told["agrees"]).idxmin()]
-            why = f"p = {found['p_value']:.2g} by {test}, significant at {self.level:.2g}"
+            why = f"p = {found['p_value']:.2g} by Fisher's exact test, significant at {self.level:.2g}"
             return f" ({found['a']} against {found['b']}, {why})"
         widest = told.loc[told["at_most"].idxmax()]
-        why = (
-            f"by at most {self._figure(widest['at_most'])}, the model's answers by {self._figure(abs(widest['rows']))}"
-        )
+        why = f"by at most {percent(widest['at_most'])}, the model's answers by {percent(abs(widest['rows']))}"
         if not widest["agrees"] and widest["p_value"] <= self.level:
             why = "the other way round"
         return f" ({widest['a']} against {widest['b']}: the labels differ {why})"
@@ -179,7 +165,7 @@ def region_in_data(rule: Rule, evidence: Evidence, *, n_regions: int = 1) -> Reg
 
     The groups are the sensitive values and, with several sensitive parameters, their combinations too. The compared
     groups are those with the largest differences between the model's outputs over the cases inside. The result is None
-    without rows. The verdict is
+    without rows or labels, and where outputs are no labels. The verdict is
     - extrapolated, if every pair has a group with fewer than `least` rows (four at a level of 5%). Then even the
       sharpest difference to as many rows of the other group would not be significant;
     - in the data, if a pair differs significantly, and in the model's direction where it has one;
@@ -195,33 +181,34 @@ def region_in_data(rule: Rule, evidence: Evidence, *, n_regions: int = 1) -> Reg
     """
     import pandas as pd
 
-    if evidence.rows is None:
+    if evidence.rows is None or evidence.rows.labels is None or not evidence.oracle.is_label:
         return None
     held = split_confidence(CONFIDENCE, n_regions)
     inside, sets = evidence.rows.take(rule.matches(evidence.rows.frame)), groups_of(evidence.domain)
     own = evidence.domain.families.place_of(inside.own)
     targets, known = _targets(evidence, inside)
     rows = {group: np.isin(own, places) & known for groups in sets for group, places in groups.items()}
-    pairs = _pairs(evidence, rule, sets, [*targets] or [None])
+    pairs = _pairs(evidence, rule, sets, [*targets])
     # More rows of the larger group do not help: the smaller group limits the test.
     smaller = [int(min(rows[a].sum(), rows[b].sum())) for a, b, *_ in pairs]
     attainable = [attainable_p(n, n) for n in smaller]
     level = _tarone(1 - held, attainable)
     is_thin = min(attainable) > level
-    answers = _answers(evidence, inside, known & (own >= 0)) if targets and not is_thin else None
+    answers = None if is_thin else _answers(evidence, inside, known & (own >= 0))
     compared = []
     for (a, b, outcome, model), best in zip(pairs, attainable, strict=True):
-        if targets:
-            figures = _compared(targets[outcome][rows[a]], targets[outcome][rows[b]], 1 - held)
-            of_rows = _difference_of_rows(evidence, answers, rows[a], rows[b], outcome)
-            compared.append((a, b, outcome, *figures, model, of_rows, best <= level))
+        figures = _compared(targets[outcome][rows[a]], targets[outcome][rows[b]], 1 - held)
+        of_rows = None
+        if answers is not None and rows[a].any() and rows[b].any():
+            of_rows = float((answers[rows[a]] == outcome).mean() - (answers[rows[b]] == outcome).mean())
+        compared.append((a, b, outcome, *figures, model, of_rows, best <= level))
     differences = pd.DataFrame(compared, columns=DIFFERENCE).astype({"model": float, "rows": float})
     direction = differences["rows"].replace(0, math.nan).fillna(differences["model"]).fillna(0)
     differences["agrees"] = (direction == 0) | (differences["value"] * direction > 0)
-    groups = [(group, int(mask.sum()), None, *[math.nan] * 3) for group, mask in rows.items() if not targets]
-    for group, mask in rows.items():
-        groups += [_described(group, target[mask], outcome, held) for outcome, target in targets.items()]
-    verdict = _verdict(differences, level) if targets else None
+    groups = []
+    for (group, mask), (outcome, target) in itertools.product(rows.items(), targets.items()):
+        n, hits = int(mask.sum()), int(target[mask].sum())
+        groups.append((group, n, outcome, hits / n if n else math.nan, *clopper_pearson(hits, n, held)))
     return RegionInData(
         rule,
         n=len(own),
@@ -229,104 +216,45 @@ def region_in_data(rule: Rule, evidence: Evidence, *, n_regions: int = 1) -> Reg
         n_apart=int((~known | (own < 0)).sum()),
         table=pd.DataFrame(groups, columns=GROUP).astype({"outcome": object}),
         differences=differences,
-        verdict=InData.EXTRAPOLATED if is_thin else verdict,
+        verdict=InData.EXTRAPOLATED if is_thin else _verdict(differences, level),
         level=level,
         least=next(n for n in itertools.count(1) if attainable_p(n, n) <= level),
-        is_numeric=_is_numeric(evidence, inside.labels),
     )
 
 
 # Rows and groups
 
 
-def _is_numeric(evidence: Evidence, labels: NDArray[Any] | None) -> bool:
-    """Return True if the labels are numbers like the model's outputs, so that means and not rates are compared."""
-    return labels is not None and evidence.output == "value" and labels.dtype.kind in "fiu"
+def _targets(evidence: Evidence, inside: Rows) -> tuple[dict[Any, Mask], Mask]:
+    """Return, by compared label, a boolean mask of the rows inside a region that have it, and one of the labelled rows.
 
-
-def _targets(evidence: Evidence, inside: Rows) -> tuple[dict[Any, NDArray[Any]], Mask]:
-    """Return, by compared outcome, an array over the rows inside a region, and a mask of the rows with a known label.
-
-    The array says which rows have the label, or has the labels themselves if these are numbers; then the outcome is
-    None. Rates are compared for the favourable label, else for the rarer of two labels, else for all. Without labels,
-    there is no outcome.
+    The compared label is the favourable one; else the rarer of two labels; else all are compared.
     """
     import pandas as pd
 
-    counts = pd.Series(None if evidence.rows is None else evidence.rows.labels).value_counts()  # most frequent first
-    labels = inside.labels
-    if labels is None or not len(counts):
-        return {}, np.ones(len(inside), dtype=bool)
-    if _is_numeric(evidence, labels):
-        return {None: labels}, ~np.asarray(pd.isna(labels))
-    outcomes = [plain(label) for label in counts.index]
-    outcomes = outcomes[1:] if len(outcomes) == 2 else outcomes
-    told = _favourable_label(evidence, in_order(counts.index))
-    targets = {each: np.asarray(labels == each) for each in (outcomes if told is None else [told])}
-    return targets, ~np.asarray(pd.isna(labels))
-
-
-def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
-    """Return the label that is the favourable outcome; None if there is none among the labels.
-
-    If the favourable outcome is an end of the scores, it is the last or the first of two labels.
-    """
-    good = evidence.favourable
-    if good is not None and good.label is None and evidence.output == "score" and len(labels) == 2:
-        return labels[0 if good.is_low else -1]
-    return next((label for label in labels if good is not None and label == good.label), None)
-
-
-def _described(group: str, mine: NDArray[Any], outcome: Any, confidence: float) -> tuple[Any, ...]:
-    """Return one row of the table of groups: the group's number of rows, with the rate or the mean of its labels."""
-    n = len(mine)
-    value = float(mine.mean()) if n else math.nan
-    if mine.dtype == bool:
-        return group, n, outcome, value, *clopper_pearson(int(mine.sum()), n, confidence)
-    return group, n, outcome, value, *mean_bounds(mine.astype(np.float64), confidence)
-
-
-# The model's own differences
-
-
-def _values(evidence: Evidence, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
-    """Return outputs as numbers that are higher where the output is nearer to a given outcome.
-
-    The array has the shape of `outputs`, without the axis of classes. None if the outcome is not among the model's
-    classes.
-    """
-    output, classes = evidence.output, evidence.classes
-    if output in ("label", "value"):
-        return np.asarray(outputs == outcome) if output == "label" else outputs
-    if classes is None or outcome not in classes:
-        return None
-    place = classes.index(outcome)
-    if output == "proba" or outputs.ndim == 3:
-        return np.asarray(outputs[..., place])
-    return outputs if place else -outputs  # a score speaks for the second of two classes
+    assert evidence.rows is not None
+    assert inside.labels is not None
+    outcomes = [plain(label) for label in pd.Series(evidence.rows.labels).value_counts().index]  # most frequent first
+    good = None if evidence.favourable is None else evidence.favourable.label
+    if good is not None and good in outcomes:
+        outcomes = [good]
+    elif len(outcomes) == 2:
+        outcomes = outcomes[1:]
+    return {each: np.asarray(inside.labels == each) for each in outcomes}, ~np.asarray(pd.isna(inside.labels))
 
 
 def _answers(evidence: Evidence, inside: Rows, wanted: Mask) -> NDArray[Any] | None:
-    """Return the model's outputs for the rows inside a region, by row; 0 for rows that are not wanted.
+    """Return the model's outputs for the rows inside a region, by row; None for rows that are not wanted.
 
-    None if no row is wanted, if outputs are scores, which are on another scale than labels, or if asking about them
-    takes more than the part `ROWS_PART` of the remaining queries.
+    There is no result if no row is wanted, or if asking about them takes more than the part `ROWS_PART` of the
+    remaining queries.
     """
     n = int(wanted.sum())
-    if not n or evidence.output == "score" or evidence.budget.inputs(n, ROWS_PART, cost=1) < n:
+    if not n or evidence.budget.inputs(n, ROWS_PART, cost=1) < n:
         return None
-    given = evidence.oracle.asker.ask_frame(inside.frame[wanted])
-    answers = np.zeros((len(wanted), *given.shape[1:]), dtype=given.dtype)
-    answers[wanted] = given
+    answers = np.full(len(wanted), None, dtype=object)
+    answers[wanted] = evidence.oracle.asker.ask_frame(inside.frame[wanted])
     return answers
-
-
-def _difference_of_rows(
-    evidence: Evidence, answers: NDArray[Any] | None, a: Mask, b: Mask, outcome: Any
-) -> float | None:
-    """Return the mean output for the rows of group a less that of group b, for an outcome; None without answers."""
-    values = None if answers is None else _values(evidence, answers, outcome)
-    return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
 
 
 # Comparisons
@@ -338,23 +266,20 @@ direction."""
 
 
 def _pairs(
-    evidence: Evidence, rule: Rule, sets: Sequence[Mapping[str, list[int]]], outcomes: Iterable[Any]
+    evidence: Evidence, rule: Rule, sets: Sequence[Mapping[str, list[int]]], outcomes: Sequence[Any]
 ) -> list[_Pair]:
     """Return the pairs of groups whose outputs differ most over the cases inside a region; all if none differ."""
     cases, pairs = evidence.cases, list[_Pair]()
     if evidence.n_cases:
         cases = cases.take(np.flatnonzero(rule.matches(evidence.domain.decode(cases.codes))))
-    values = {outcome: _values(evidence, cases.outputs, outcome) for outcome in outcomes}
-
     exist = cases.exist
 
-    def mean(places: list[int], numbers: NDArray[Any] | None) -> float:
-        is_known = numbers is not None and exist[places].any()
-        return float(np.asarray(numbers)[places][exist[places]].mean()) if is_known else math.nan
+    def mean(places: list[int], outcome: Any) -> float:
+        return float((cases.outputs[places][exist[places]] == outcome).mean()) if exist[places].any() else math.nan
 
     for groups in sets:
-        means = {each: mean(groups[each[0]], values[each[1]]) for each in itertools.product(groups, values)}
-        for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), values):
+        means = {each: mean(groups[each[0]], each[1]) for each in itertools.product(groups, outcomes)}
+        for (a, b), outcome in itertools.product(itertools.combinations(groups, 2), outcomes):
             apart = means[a, outcome] - means[b, outcome]
             pairs.append((a, b, outcome, None if math.isnan(apart) else apart))
     most = max(abs(apart or 0.0) for *_, apart in pairs)
@@ -373,21 +298,14 @@ def _tarone(error: float, attainable: Sequence[float]) -> float:
     return next(error / n for n in itertools.count(1) if sum(best <= error / n for best in attainable) <= n)
 
 
-def _compared(a: NDArray[Any], b: NDArray[Any], error: float) -> tuple[float, float, float]:
+def _compared(a: Mask, b: Mask, error: float) -> tuple[float, float, float]:
     """Return (difference, p-value, largest difference) of the labels of two groups.
 
     The largest difference is the bound that two one-sided tests at the given error give, in either direction.
     """
-    if a.dtype == bool:
-        counts = (int(a.sum()), len(a), int(b.sum()), len(b))
-        p_value, ends = fisher_p(*counts), rate_difference(*counts, 1 - 2 * error)
-    else:
-        a, b = a.astype(np.float64), b.astype(np.float64)
-        p_value, *ends_of_means = welch(a, b, 1 - 2 * error)
-        # That all labels seen are the same does not show that all others are.
-        ends = (ends_of_means[0], ends_of_means[1]) if np.ptp(a) > 0 and np.ptp(b) > 0 else (-math.inf, math.inf)
+    counts = (int(a.sum()), len(a), int(b.sum()), len(b))
     value = float(a.mean() - b.mean()) if len(a) and len(b) else math.nan
-    return value, p_value, max(map(abs, ends))
+    return value, fisher_p(*counts), max(map(abs, rate_difference(*counts, 1 - 2 * error)))
 
 
 def _verdict(differences: pd.DataFrame, level: float) -> InData:

@@ -14,8 +14,6 @@ Content = Mapping[str, Any]
 Columns = dict[str, Column]
 
 PLOTS = {
-    "influence": ("influence", "How often another value ends a case, by parameter"),
-    "directions": ("directions", "How often each side is worse off"),
     "convergence": ("convergence", "The estimate as inputs were drawn"),
     "front": ("retraining", "Accuracy and share of each round"),
 }
@@ -45,7 +43,7 @@ def part_of_why(content: Content, name: str) -> Any:
 def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> Iterator[Figure]:
     """Yield the drawings of a section as figures, with sentences for readers who cannot see them."""
     for name, svg in content["plots"].items():
-        place, title = PLOTS.get(name, ("influence", name))
+        place, title = PLOTS.get(name, ("", name))
         if place == section:
             yield Figure(title, svg, " ".join([f"{title}.", *sentences]))
 
@@ -114,8 +112,6 @@ def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -
 
     `end` is the end of the axis on which a page draws it.
     """
-    if not of["n"]:
-        return Interval("", None, None, None, end, limit)
     text = "exact" if of.get("method") == "exact" else between(of["low"], of["high"], limit)
     return Interval(text, of["low"], of["value"], of["high"], end, limit)
 

@@ -27,6 +27,9 @@ MOST_ANSWERS = 4
 MOST_PROXIES = 12
 """Largest number of columns in the table of proxies; chosen. `audit.json` has all of them."""
 
+MOST_ROWS = 12
+"""Largest number of rows in the tables of directions and of columns that end a case; chosen."""
+
 MOST_REMEDIES = 16
 """Largest number of rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
 
@@ -65,7 +68,7 @@ def shares(content: Content) -> Iterator[Block]:
     for share in content["shares"]:
         if share["is_main"] and (share["n_not_comparable"] or share["n_left_out"]):
             title = f"{parts.population_title(share)}, {parts.compared_words(content, share)}"
-            yield Sentence(closed(capital(share["sentence"])), title)
+            yield Sentence(closed(share["sentence"]), title)
     for share in content["shares"]:
         if share["rates"]:
             yield Section(f"Rates, {parts.compared_words(content, share)}", (parts.rates_of(share),))
@@ -122,7 +125,7 @@ def regions(content: Content) -> Iterator[Block]:
         return
     holding = counted(len(found), "region holds", "regions hold")
     text = f"{holding} {percent(why['coverage'])} of {counted(why['n_cases'], 'case')}. Those that touch most people "
-    yield Sentence(f"{text}come first. fairprobe takes a rule as it is.")
+    yield Sentence(f"{text}come first.")
     rows_are = "training data" if content["about"]["data"]["role"] == "training" else "rows"
     for place, region in enumerate(found, start=1):
         yield Section(f"Region {place}", tuple(_region(region, rows_are)))
@@ -140,12 +143,16 @@ def _region(region: Mapping[str, Any], rows_are: str) -> Iterator[Block]:
         facts["Of the density"] = percent(region["of_density"])
     if region["of_domain"] is not None:
         facts["Of the domain"] = percent(region["of_domain"])
-    yield Code(region["text"])
+    if "words" in region:
+        yield Sentence(closed(value(capital(region["words"]))))
     yield Table((), tuple(facts.items()))
+    if region.get("left_out"):
+        yield Sentence(region["left_out"]["sentence"])
     if region["directions"] and region["directions"]["sentences"]:
         yield Sentence(" ".join(region["directions"]["sentences"]), "Who is worse off")
     if region["in_data"]:
         yield Sentence(closed(region["in_data"]["sentence"]), f"In the {rows_are}")
+    yield Code(region["text"], "As a rule", is_folded="words" in region)
 
 
 def cases(content: Content) -> Iterator[Block]:
@@ -172,9 +179,13 @@ def cases(content: Content) -> Iterator[Block]:
 def directions(content: Content) -> Iterator[Block]:
     """Yield the section on who is worse off, and how often."""
     told = part_of_why(content, "directions")
-    sentences = told["sentences"] if told and told["directions"] else []
-    yield from map(Sentence, sentences)
-    yield from plots_in(content, "directions", sentences) if sentences else ()
+    if not told or not told["directions"]:
+        return
+    yield from map(Sentence, told["sentences"])
+    columns: Columns = {"One side": "first", "Gets": "first_gets", "Other side": "second", "It gets": "second_gets"}
+    columns |= {"#Cases found": ("found", magnitude), "#Sampled": ("sampled", magnitude)}
+    columns |= {"#Sampled, reversed": ("sampled_reversed", magnitude), "Part of the sampled": _part("fraction")}
+    yield from table_of(told["directions"], columns, most=MOST_ROWS)
 
 
 def influence(content: Content) -> Iterator[Block]:
@@ -183,14 +194,14 @@ def influence(content: Content) -> Iterator[Block]:
     if told and told["parameters"]:
         severity = part_of_why(content, "severity").get("sentences", [])
         yield from map(Sentence, [*told["sentences"], *severity])
-        yield from plots_in(content, "influence", told["sentences"])
+        columns: Columns = {"Column": "parameter", "Another value ends a case": _part("ended")}
+        known = [each for each in told["parameters"] if each["n_moves"]]
+        yield from table_of(known, columns | {"#Cases moved": ("n_cases", magnitude)}, most=MOST_ROWS)
 
 
-def inside(content: Content) -> Iterator[Block]:
-    """Yield the section on the parts inside the model, such as nodes of trees, that use the sensitive parameters."""
-    told = part_of_why(content, "inside").get("sentences")
-    if told:
-        yield Items(tuple(told))
+def _part(name: str) -> Callable[[Mapping[str, Any]], Interval]:
+    """Return a function from a record to a cell with its fraction, of the given name, and its interval."""
+    return lambda of: Interval(f"{percent(of[name])} ({_between(of)})", of["low"], of[name], of["high"])
 
 
 def proxies(content: Content) -> Iterator[Block]:
@@ -208,11 +219,11 @@ def proxies(content: Content) -> Iterator[Block]:
 
 def remedies(content: Content) -> Iterator[Block]:
     """Yield the section on simulated shares: those that would be left if a region's inputs were decided otherwise."""
-    text = "A simulation of what would be left if the model's answer inside a region were decided otherwise. "
-    text += "No model was changed."
+    text = "A simulation of what would be left if a sensitive column were held constant for the whole model, or if the "
+    text += "answer inside a region were decided otherwise. No model was changed."
     columns: Columns = {
-        "Region": "region",
-        "Decided by": "decision",
+        "Where": "region",
+        "Change": "decision",
         "Measured on": lambda each: f"{parts.population_title(each)}, {each['twins']}",
         "#Inputs": ("n", magnitude),
         "#Now": ("before", percent),
@@ -475,7 +486,6 @@ CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make, str]]] = {
     "Why": {
         "directions": ("Who is worse off", directions, "nist ecoa"),
         "influence": ("Which parameters matter", influence, "nist sr-11-7"),
-        "inside": ("Inside the model", inside, ""),
         "proxies": ("Which columns reveal the sensitive parameters", proxies, "nist ecoa"),
     },
     "What would end it": {

@@ -188,25 +188,3 @@ def rate_difference(hits_a: int, n_a: int, hits_b: int, n_b: int, confidence: fl
     each = 1 - (1 - checked_confidence(confidence)) / 2
     (low_a, high_a), (low_b, high_b) = (clopper_pearson(hits_a, n_a, each), clopper_pearson(hits_b, n_b, each))
     return low_a - high_b, high_a - low_b
-
-
-def welch(a: Floats, b: Floats, confidence: float) -> tuple[float, float, float]:
-    """Return the p-value of Welch's test that two groups' means are equal, and the interval's ends of mean A - mean B.
-
-    Like `mean_bounds`, it is exact for normal values only. With fewer than two values in a group, it has no
-    information.
-    """
-    error = 1 - checked_confidence(confidence)
-    if min(len(a), len(b)) < 2:
-        return 1.0, -math.inf, math.inf
-    from scipy.special import stdtr, stdtrit
-
-    difference = float(a.mean() - b.mean())
-    parts = np.array([a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)])
-    variance = float(parts.sum())
-    if not variance:
-        return float(difference == 0), difference, difference
-    freedom = variance**2 / float((parts**2 / [len(a) - 1, len(b) - 1]).sum())
-    deviation = math.sqrt(variance)
-    reach = -float(stdtrit(freedom, error / 2)) * deviation
-    return 2 * float(stdtr(freedom, -abs(difference) / deviation)), difference - reach, difference + reach
