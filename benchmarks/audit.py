@@ -1,18 +1,27 @@
 """Whole audits with the default effort: how long they take, how large its files are, whether bytes repeat.
 
-    python benchmarks/audit.py [--models forest,boosting,two,sex-logistic,sex-boosting,sex-lightgbm] [--twice]
+    python benchmarks/audit.py [--models forest,boosting,two,sex-logistic,sex-boosting,sex-lightgbm]
+                               [--twice] [--beside 4]
 
 `forest` is the census forest of 10 trees, `boosting` a pipeline of gradient boosting on the natural census, with a link
 and a rule; both are audited on training rows. The others are audits of all held-out people, with a link: `two` of a
 one-hot boosting pipeline by sex and race, `sex-logistic`, `sex-boosting` and `sex-lightgbm` (which needs LightGBM) by
-sex alone. Asked are seconds of the processor, with one thread: set OMP_NUM_THREADS=1.
+sex alone. Asked are seconds of the processor, with one thread: set OMP_NUM_THREADS=1. "First" are those until the share
+of the rows is told: at most 5 are asked for.
+
+`--beside 4` runs each audit again while so many other processes are busy, and tells how many times as much of the
+processor it takes; at most 3 times is asked for. Leave OMP_NUM_THREADS unset for this.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +34,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import fairprobe
 from _common import print_table
+from fairprobe.progress import Status
 from pipelines import fitted
 
 ASKED = {"forest": 120, "boosting": 240, "two": 25, "sex-logistic": 8, "sex-boosting": 8, "sex-lightgbm": 8}
@@ -65,12 +75,30 @@ def of_people(name: str) -> tuple[Any, Any, Any, dict[str, Any]]:
     return make_pipeline(columns, kind).fit(X, y), people, income, about
 
 
-def measured(name: str, folder: Path) -> tuple[fairprobe.Audit, float, float]:
-    """An audit, the seconds that it took, and those of the processor."""
+def measured(name: str, folder: Path) -> tuple[fairprobe.Audit, float, float, float]:
+    """An audit, the seconds that it took, those of the processor, and those of the processor to the first result."""
     model, X, y, about = arguments_of(name)
-    begun, used = time.perf_counter(), time.process_time()
-    audit = fairprobe.audit(model, X, y, max_share=0.01, folder=folder, **{"rows_are": "training", **about})
-    return audit, time.perf_counter() - begun, time.process_time() - used
+    begun, used, told = time.perf_counter(), time.process_time(), list[float]()
+
+    def note(status: Status) -> None:
+        if status.is_over:
+            told.append(time.process_time() - used)
+
+    asked = {"rows_are": "training", "progress": note, **about}
+    audit = fairprobe.audit(model, X, y, max_share=0.01, folder=folder, **asked)
+    return audit, time.perf_counter() - begun, time.process_time() - used, told[0]
+
+
+@contextmanager
+def busy(n: int) -> Iterator[None]:
+    """While `n` other processes take all of the processor that they get."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def main() -> None:
@@ -78,12 +106,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(ASKED))
     parser.add_argument("--twice", action="store_true", help="run each again and compare the bytes")
+    parser.add_argument("--beside", type=int, default=0, help="run each again while so many processes are busy")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []
     for name in options.models.split(","):
         with TemporaryDirectory() as folder:
-            audit, seconds, cpu = measured(name, Path(folder))
+            audit, seconds, cpu, first = measured(name, Path(folder))
+            beside = "-"
+            if options.beside:
+                with busy(options.beside), TemporaryDirectory() as other:
+                    beside = f"{measured(name, Path(other))[2] / cpu:.2f}"
             sizes = [(Path(folder) / each).stat().st_size / 1e6 for each in ("audit.json", "report.html")]
             same = "-"
             if options.twice:
@@ -91,10 +124,10 @@ def main() -> None:
                 measured(name, Path(folder))
                 same = str((Path(folder) / "audit.json").read_bytes() == before)
             n_queries = sum(each["n_queries"] for each in audit.content["sampling"])
-        figures = [f"{seconds:.0f}", f"{cpu:.0f}", ASKED[name], f"{n_queries:,}", *(f"{size:.2f}" for size in sizes)]
-        rows.append([name, *figures, audit.verdict.outcome, same])
-    header = ("model", "seconds", "CPU s", "asked", "queries", "audit.json MB", "report MB", "verdict", "same bytes")
-    print_table(header, rows)
+        figures = [f"{seconds:.0f}", f"{cpu:.1f}", ASKED[name], f"{first:.1f}", beside, f"{n_queries:,}"]
+        rows.append([name, *figures, *(f"{size:.2f}" for size in sizes), audit.verdict.outcome, same])
+    header = ("model", "seconds", "CPU s", "asked", "first", "beside", "queries", "audit.json MB", "report MB")
+    print_table((*header, "verdict", "same bytes"), rows)
 
 
 if __name__ == "__main__":

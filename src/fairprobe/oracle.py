@@ -141,6 +141,8 @@ class Oracle:
         self.domain: Domain = asker.domain
         self.families: Families = asker.domain.families
         self.threshold = checked_threshold(threshold, asker.output)
+        self.remarks = tuple(remarks_on_threshold(threshold, asker.output))
+        """Remarks on the question itself, such as a threshold that changes nothing."""
         self.resolution = resolution
         """Largest excess of a gap over the threshold that does not count, because rounding may cause it."""
         self.is_label = asker.output == "label"
@@ -350,7 +352,7 @@ def sets_of(n: int) -> list[tuple[int, ...]]:
 
 
 def checked_threshold(threshold: float | None, output: str) -> float:
-    """Return the gap threshold as a float after checking it; None becomes 0 for labels and is refused otherwise."""
+    """Return the gap threshold as a float after checking it; for labels it is 0, otherwise None is refused."""
     checked_output(output)
     if threshold is None and output == "label":
         return 0.0
@@ -361,12 +363,12 @@ def checked_threshold(threshold: float | None, output: str) -> float:
     largest = {"label": "labels, whose gap is 0 or 1", "proba": "probabilities, whose gap is 1 at most"}
     if output in largest and threshold >= 1:
         raise SettingError.about("threshold", f"must be below 1 for {largest[output]}, got {threshold!r}")
-    return float(threshold)
+    return 0.0 if output == "label" else float(threshold)
 
 
-def remarks_on_threshold(threshold: float, output: str) -> Iterator[Remark]:
+def remarks_on_threshold(threshold: float | None, output: str) -> Iterator[Remark]:
     """Yield a remark if a threshold above 0 is given for labels, for which it changes nothing."""
-    if output == "label" and threshold > 0:
+    if output == "label" and threshold:
         text = (
             f"a threshold of {threshold:g} changes nothing for labels, whose gap is 0 or 1: leave it out, or compare "
             "numbers by output='score', 'proba' or 'value'"

@@ -12,6 +12,7 @@ from audited import SMALL
 from fairprobe import audit
 from fairprobe.errors import SettingError
 from fairprobe.report import render
+from fairprobe.report.value_names import _Names
 
 LABELS = {"sex": {0: "women", 1: "men"}, "town": {"A91": "Bree"}, "risk": {0: "repaid", 1: "defaulted"}}
 
@@ -89,3 +90,11 @@ def test_names_of_what_is_not_there_are_refused(labels, message):
         return
     with pytest.raises(SettingError, match=message):
         made(labels)
+
+
+def test_in_a_sentence_only_a_value_of_its_column_and_an_outcome_get_names():
+    names = _Names({"sex": {"1": "men"}}, {"0": "repaid"})
+    said = "sex=1, sex=10, sex=1.5 and age=1: x gets '0' where y gets 0 in 0 of 1 (30% 0, to 9%), sex=1."
+    assert names.text(said) == (
+        "sex=men, sex=10, sex=1.5 and age=1: x gets repaid where y gets repaid in 0 of 1 (30% repaid, to 9%), sex=men."
+    )

@@ -21,8 +21,9 @@ from tests.model.serving import Served, serving
 
 HARMLESS = """
 answer batch batch_rows cache_rows confidence connections constraint date explain_queries favourable gate hidden
-ignore isolate keep label labels link linked mask max_barren max_judged max_share method min_comparable min_plausibility
-min_ratio missing model_id n_experiments n_samples name output populations protocol rate_limit report_cases retrain
+ignore isolate keep label labels link linked mask max_barren max_judged max_queries max_share
+method min_comparable min_plausibility min_ratio missing model_id n_experiments n_samples name output populations
+protocol rate_limit report_cases retrain
 retrain_seconds retries rows_are search_cases seed selfcheck sensitive show_rows threshold timeout title width
 """
 """What a config may always say: it names no file, no program, no address and no secret."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairprobe import Domain, Integer, estimate, search
+from fairprobe import Domain, Integer, audit, estimate, search
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
@@ -78,3 +78,12 @@ def test_a_threshold_that_changes_nothing_for_labels_is_remarked(work, settings)
         result = work(halves, PAIR, threshold=0.5, seed=0, **settings)
     assert "threshold-of-labels" in dict(result.health)
     assert "threshold-of-labels" not in dict(work(halves, PAIR, threshold=0.0, seed=0, **settings).health)
+
+
+def test_an_audit_says_it_once_and_speaks_of_labels():
+    rows = PAIR.sample(40, seed=0)
+    result = audit(halves, rows, domain=PAIR, threshold=0.3, max_share=0.01, search_cases=5, selfcheck=False)
+    remarks = [each for each in result.content["health"] if each["check"] == "threshold-of-labels"]
+    assert len(remarks) == 1
+    assert "get another outcome when s changes" in result.verdict.sentence
+    assert result.content["question"]["threshold"] == 0

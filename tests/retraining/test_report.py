@@ -128,7 +128,10 @@ def test_interrupted_before_the_report_the_model_given_has_its_own_figures_too()
     assert result.before["domain"].seed == result.first.shares["domain"].seed
     assert result.before["domain"].hits == hits(given, result.before["domain"])
     assert result.before["domain"].hits != result.first.shares["domain"].hits
-    assert result.before == result.after
+    # A share of training rows has no interval: its bounds are NaN, so from Python 3.13 on it equals nothing, itself not
+    # excepted.
+    before, after = ({name: share.jsonable() for name, share in each.items()} for each in (result.before, result.after))
+    assert before == after
     assert result.accuracy_before == result.accuracy_after > 0.75
     assert result.groups["n"].sum() == result.n_rows["select"]
     assert not any("For the report" in line for line in result.how)

@@ -216,7 +216,7 @@ def a_table_of_states_takes_two_values_for_one(patch):
 
 @mutation(seed=199)
 def links_forbid_nothing(patch):
-    patch.setattr(links._Table, "rules", lambda self: iter(()))
+    patch.setattr(links._RoleTable, "rules", lambda self: iter(()))
 
 
 @mutation(seed=4)
@@ -239,7 +239,7 @@ def rows_keep_what_is_linked(patch):
 
         return kept
 
-    for kind in (links._Table, links._Shift):
+    for kind in (links._RoleTable, links._Shift):
         patch.setattr(kind, "in_rows", keep(kind.in_rows))
 
 

@@ -29,6 +29,7 @@ from fairprobe.estimation.populations import as_taken
 from fairprobe.estimation.verdict import IMPACT, MIN_COMPARABLE, Gate
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
+from fairprobe.oracle import remarks_on_threshold
 from fairprobe.progress import Progress
 from fairprobe.searching import Found
 from fairprobe.store.digests import digest, hash_of_data, hash_of_model
@@ -72,6 +73,7 @@ def audit(
     width: float | None = 0.02,
     report_cases: int = 1000,
     search_cases: int = 10_000,
+    max_queries: int = 2_000_000,
     max_judged: int = 200_000,
     max_barren: int = 100_000,
     min_plausibility: float = 0.05,
@@ -127,6 +129,9 @@ def audit(
             experiments.
         report_cases: the most cases, and the most rows that get another answer, in the report.
         search_cases: the search stops after this many cases.
+        max_queries: the most rows that the model may be asked about. The shares of the rows come first and are always
+            whole; what is left is for further populations, the search and the explanation. A part that has too few
+            says so.
         max_judged: the search stops after it has judged this many inputs.
         max_barren: the search stops after this many judged inputs in a row without a new case.
         min_plausibility: inputs of the search are at least as likely as this fraction of held-out rows.
@@ -146,7 +151,7 @@ def audit(
         store: a folder that keeps finished parts of the shares and of the search (see `search`). The same audit, run
             again, continues from them.
         model_id: a name that identifies the model, in place of a digest of its content.
-        selfcheck: check first that fairprobe measures correctly on this machine. It takes seconds, once per process.
+        selfcheck: check at the end that fairprobe measures correctly on this machine, once per process.
             Or the result of `fairprobe selfcheck` elsewhere, as ``{"ok": True, "line": "..."}``.
         command: the command that repeats the audit, for the report.
         batch: "array" or "frame": what the model takes. By default, what it was fitted on.
@@ -188,7 +193,11 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
     if y is None and settings.retrain:
         raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
     given = domain.rows(X, y=y)
+    of_threshold = list(remarks_on_threshold(settings.threshold, settings.output))
+    settings = settings.but(threshold=None) if of_threshold else settings
     run = AuditState(model, domain, given.frame, given.labels, settings)
+    for check, message in of_threshold:
+        run.remark(check, message, "data")
     if not run.rows.index.is_unique:
         run.rows = run.rows.reset_index(drop=True)
         run.remark("repeated-index", "the rows' index repeats itself: rows are numbered from 0", "shares")
@@ -213,32 +222,23 @@ def choose_populations(run: AuditState) -> None:
     Without a request, it chooses all populations that the data allow. A requested population that they do not allow
     raises a SettingError.
     """
-    asked = run.settings.populations
-    density = run.fit_density() if asked is None or "density" in asked else None
-    valid = "valid" if run.domain.constraints else None
-    every = {"rows": run.rows, "density": density, "domain": "domain", "valid": valid}
-    names = asked or [name for name, population in every.items() if population is not None]
-    if "valid" in names and valid is None:
+    asked, gate = run.settings.populations, Gate.of(run.settings.gate)
+    if "valid" in (asked or ()) and not run.domain.constraints:
         raise SettingError.about("populations", "may name 'valid' in a domain with constraints only, got none")
-    gate = Gate.of(run.settings.gate).named(names)
-    run.populations = {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
-
-
-@cache
-def _selfchecked() -> dict[str, Any]:
-    from fairprobe.testing.selfcheck import selfcheck
-
-    said = selfcheck()
-    return {"ok": said.ok, "line": said.line}
+    names = list(asked or ["rows", "density", "domain", *(["valid"] if run.domain.constraints else [])])
+    # Else the density is fitted when it is needed, so that the share of the rows is known first.
+    is_asked = "density" in (asked or ()) or gate.population == "density"
+    if is_asked and "density" in names and run.fit_density() is None:
+        names.remove("density")
+    run.populations = sorted(names, key=lambda each: each != gate.named(names))
 
 
 def identify(run: AuditState) -> None:
-    """Run the selfcheck, set `run.identity` to the digests of model, data and settings, and record the attempt.
+    """Set `run.identity` to the digests of model, data and settings, and record the attempt.
 
     The attempt is recorded before the work, so that a broken-off one counts too.
     """
     settings, domain = run.settings, run.domain
-    run.selfcheck = _selfchecked() if settings.selfcheck is True else settings.selfcheck or None
     for check, message in health_of_columns(run.rows, domain):
         run.remark(check, message, "data")
     run.asker = Asker(run.model, domain, output=settings.output, batch=settings.batch)

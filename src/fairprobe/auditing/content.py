@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.auditing.gating import id_of
-from fairprobe.auditing.state import MASKED, AuditState, Mask, Sampled
+from fairprobe.auditing.state import MASKED, AuditState, Mask
 from fairprobe.domain import Domain
 from fairprobe.domain.values import are_same, is_missing
 from fairprobe.estimation import Share
@@ -30,7 +30,7 @@ from fairprobe.report.content import PLOTS
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.store.digests import sealed
-from fairprobe.wording import DRAWN, percent
+from fairprobe.wording import percent
 
 FORMAT = "fairprobe-audit"
 FORMAT_VERSION = 1
@@ -80,7 +80,7 @@ def content_of(run: AuditState) -> dict[str, Any]:
         "proxies": None if run.proxies is None else run.proxies.jsonable(),
         "retraining": _told(run.retrained),
         "sensitivity": run.sensitivity,
-        "sampling": [dict(zip(SAMPLED, each, strict=True)) for each in _sampling(run)],
+        "sampling": [dict(zip(SAMPLED, each, strict=True)) for each in run.sampled()],
         "limitations": limitations(run),
         "health": run.health,
     }
@@ -335,24 +335,6 @@ def _origin(found: Found, place: int) -> dict[str, Any] | None:
     # Column by column: one row of the frame would have one dtype, which turns the label 61 into 61.0.
     row = {name: column.iloc[place] for name, column in found.origins.items()}
     return {"row": row["row"], "n_changes": int(row["n_changes"]), "distance": float(row.get("distance", 0.0))}
-
-
-# What it took
-
-
-def _sampling(run: AuditState) -> Iterator[Sampled]:
-    for name, share in run.main.items():
-        for side in share.sides:
-            drawn = f"{DRAWN[name]}: {side.detail}" if side.method == "exact" else DRAWN[name]
-            yield "shares", id_of(side), drawn, side.n + side.n_not_comparable, side.n_queries
-    found, why = run.found, run.why
-    if found is not None:
-        within = "" if found.density is None else f", plausibility at least {found.min_plausibility:g}"
-        what = f"a search, {found.settings.strategy}, from {'rows' if found.start is not None else 'inputs drawn'}"
-        yield "search", what, f"directed, no sample{within}", found.n_judged, found.n_queries
-    if why is not None:
-        yield "why", "fresh inputs for regions and directions", why.population, why.n_sampled, why.n_queries
-    yield from run.sampling
 
 
 # Pictures

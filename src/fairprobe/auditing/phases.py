@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ from fairprobe.estimation.share import as_number
 from fairprobe.estimation.verdict import IMPACT, UNBOUND, Gate
 from fairprobe.explanation import explain
 from fairprobe.model.asking import Asker
+from fairprobe.model.known import is_repeatable
 from fairprobe.searching import search
 from fairprobe.searching.limits import StopReason
-from fairprobe.wording import listed, percent
+from fairprobe.wording import counted, listed, percent
 
 MOST_SETS = 3
 """Largest number of sensitive parameters with which a share is measured for every set of them; chosen.
@@ -35,6 +37,10 @@ With more, shares are measured for each parameter alone and for all together."""
 
 CONFIDENCES = (0.9, 0.99)
 """Confidences (probabilities) at which the verdict is recomputed, to show how it depends on them; chosen."""
+
+TO_POPULATION, TO_SEARCH = 0.25, 0.5
+"""Part of the queries left that one further population may take, and that the search may; chosen. The explanation may
+take all that is left then."""
 
 FACTORS = (0.5, 2.0)
 """Factors by which the threshold is multiplied to recompute the verdict; chosen."""
@@ -46,17 +52,24 @@ def measure_shares(run: AuditState) -> None:
     The first population is the one that the limit binds. An error in it is raised; for any other population, it becomes
     a remark. Further populations are left out if no twins differ to the model.
     """
-    for name, population in run.populations.items():
+    for name in run.populations:
         if run.sets and _nothing_differs(run.domain):
             continue
         try:
+            population, is_first = run.population(name), not run.sets
+            if population is None:
+                continue
             run.sets[name] = estimated(run, population, name)
         except Exception as error:
             if not run.sets:
                 raise  # without the share of the gate there is no verdict
             run.remark("no-share", f"{name}: {in_words(error)}", "shares")
             continue
+        if is_first and Gate.of(run.settings.gate).is_of_twins:
+            run.tell(run.judged.sentence, is_over=True)
         run.tell(f"{name}: {run.main[name].sentence()}", is_over=True)
+        if is_first:
+            run.tell_each(rates_words(run.main[name]))
     if "rows" in run.sets:
         run.n_relabelled = _relabelled(run)
 
@@ -76,9 +89,36 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
         "gate": settings.gate if is_bound and Gate.of(settings.gate).is_of_twins else UNBOUND,
         "width": None if is_bound else settings.width,
     }
+    if not is_bound and name != "rows":
+        asked["n_experiments"] = _affordable(run, name, len(asked["domain"].families))
     told: dict[str, Any] = {"favourable": run.favourable, "progress": run.under_way(name)}
     *apart, together = breakdown(run.model, population=population, **asked, **told).values()
+    is_wide = settings.width is None or together.width > settings.width
+    if asked["n_experiments"] < settings.n_experiments and is_wide and together.method != "exact":
+        text = (
+            f"{name}: the queries left for it allow {counted(asked['n_experiments'], 'experiment')}, fewer than asked"
+        )
+        run.remark("short-budget", text, "shares")
     return [*(at_confidence(share, settings.confidence) for share in apart), together]
+
+
+def _affordable(run: AuditState, name: str, n_members: int) -> int:
+    """Return the number of experiments of a sample that its part of the budget of queries allows."""
+    settings = run.settings
+    n_sides, part = 2 if run.domain.links and settings.linked is None else 1, int(run.n_left * TO_POPULATION)
+    n = part // (n_sides * n_members * settings.n_samples)
+    if n < 1:
+        raise SettingError.about("max_queries", f"leaves {part:,} queries for {name}, too few for one experiment")
+    return min(n, settings.n_experiments)
+
+
+def rates_words(share: Share) -> list[str]:
+    """Return a sentence on the highest and the lowest rate of the favourable outcome by combination, if known."""
+    known = None if share.rates is None else share.rates[share.rates["n"] > 0].sort_values("rate", kind="stable")
+    if known is None or len(known) < 2:
+        return []
+    (low, least), (high, most) = (known[["combination", "rate"]].iloc[place] for place in (0, -1))
+    return [f"rates of {share.rated}: {percent(most)} if everybody were {high}, {percent(least)} if {low}"]
 
 
 def _relabelled(run: AuditState) -> int | None:
@@ -159,6 +199,15 @@ def search_cases(run: AuditState) -> None:
         return
     density, store = run.fit_density(), run.next_store("search")
     asked: dict[str, Any] = settings.some("max_judged", "max_barren", "threshold", "output", "batch", "seed") | store
+    n_left = int(run.n_left * TO_SEARCH)
+    n_judged = n_left // (len(domain.families) * (1 if is_repeatable(run.model) else 2))
+    if n_judged < 1:
+        run.remark("short-budget", f"not searched: {n_left:,} queries are left for it, too few for one input", "search")
+        return
+    if n_judged < settings.max_judged:
+        text = f"the {n_left:,} queries left for the search allow {n_judged:,} of {settings.max_judged:,} judged inputs"
+        run.remark("short-budget", text, "search")
+        asked["max_judged"] = n_judged
     asked |= {"max_cases": settings.search_cases, "linked": settings.linked is not False}
     asked |= {} if density is None else {"density": density, "min_plausibility": settings.min_plausibility}
     asked["progress"] = run.under_way("search")
@@ -176,7 +225,13 @@ def explain_cases(run: AuditState) -> None:
     """Explain the cases that the search found, and add the explanation to the state."""
     if run.found is None or not run.found.n_cases:
         return
-    asked = {**run.settings.some("seed", "batch"), "max_queries": run.settings.explain_queries}
+    most = run.settings.explain_queries
+    if run.n_left < most:
+        text = f"{run.n_left:,} queries are left for the explanation, fewer than its {most:,}"
+        run.remark("short-budget", text, "why")
+        if run.n_left < 1:
+            return
+    asked = {**run.settings.some("seed", "batch"), "max_queries": min(most, run.n_left)}
     asked |= {"favourable": run.favourable, "progress": run.under_way("why")}
     run.why = explain(run.found, run.model, run.rows, run.labels, **asked)
     run.tell(f"why: {run.why.sentences()[0]}", is_over=True)
@@ -208,9 +263,18 @@ def measure_sensitivity(run: AuditState) -> None:
     changes = [(f"threshold {each:g} instead of {now:g}", {"threshold": each}) for each in thresholds]
     domain = run.domain.without_links() if settings.linked is False else run.domain
     changes += [(f"without the {what}", {"domain": changed}) for what, changed in _without_one(domain)]
+    as_plain = f"without the link {domain.links[0].column}" if len(domain.links) == 1 else ""
     for what, change in changes:
+        if share.plain is not None and what == as_plain:
+            _add_row(run, what, at_confidence(share.plain, settings.confidence))
+            continue
+        needed = (share.n + share.n_not_comparable) * len(run.domain.families)
+        if run.n_left < needed:
+            text = f"{what}: not recomputed, {run.n_left:,} queries are left of the {needed:,} that it takes"
+            run.remark("short-budget", text, "sensitivity")
+            continue
         try:
-            other = estimated(run, run.populations[population], population, **change)[-1]
+            other = estimated(run, run.population(population), population, **change)[-1]
         except DomainError:
             continue  # without it nothing is left to compare: the table has no such row
         n_queries = sum(side.n_queries for side in other.sides)
@@ -245,6 +309,20 @@ def retrain_model(run: AuditState) -> None:
     run.retrained = retrain(run.model, run.rows, run.labels, run.domain, favourable=favourable, **asked)
 
 
+def check_installation(run: AuditState) -> None:
+    """Check that fairprobe measures correctly on this machine, or take the result that was given."""
+    asked = run.settings.selfcheck
+    run.selfcheck = _selfchecked() if asked is True else asked or None
+
+
+@cache
+def _selfchecked() -> dict[str, Any]:
+    from fairprobe.testing.selfcheck import selfcheck
+
+    said = selfcheck()
+    return {"ok": said.ok, "line": said.line}
+
+
 def in_words(error: Exception) -> str:
     """Return the text of a remark about an error; the type comes first if it is not an error of fairprobe."""
     return str(error) if isinstance(error, FairprobeError) else f"{type(error).__name__}: {error}"
@@ -259,5 +337,6 @@ PHASES: dict[str, Callable[[AuditState], None]] = {
     "proxies": measure_proxies,
     "sensitivity": measure_sensitivity,
     "retraining": retrain_model,
+    "selfcheck": check_installation,
 }
 """Functions of the phases by name, in the order in which an audit runs them."""

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import filled
-from fairprobe.auditing.gating import Judged, judged, judged_by
+from fairprobe.auditing.gating import Judged, id_of, judged, judged_by
 from fairprobe.checks import checked_count, checked_fraction, checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
@@ -31,7 +31,7 @@ from fairprobe.progress import Progress, Status, teller
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.store.digests import checked_id
-from fairprobe.wording import POPULATIONS
+from fairprobe.wording import DRAWN, POPULATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,9 @@ NOT_IN_CONFIG = (
 
 No figure depends on them, or `audit.json` has them in another place."""
 
-COUNTS = dict.fromkeys(("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "explain_queries"), 1)
+COUNTS = dict.fromkeys(
+    ("n_experiments", "n_samples", "search_cases", "max_judged", "max_barren", "max_queries", "explain_queries"), 1
+)
 COUNTS["report_cases"] = 0
 """Smallest value of each setting that is a whole number, by name."""
 
@@ -244,10 +246,8 @@ class AuditState:
     """The favourable outcome, after a check that the model can give it; None if none was named."""
     value_names: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Names of values as in `audit.json`: "columns" by column and value, and "outcome" by outcome."""
-    populations: dict[str, Any] = field(default_factory=dict)
-    """Argument `population` of `estimate`, by name of each chosen population.
-
-    The population that the limit binds comes first, because it gives the verdict."""
+    populations: list[str] = field(default_factory=list)
+    """Names of the chosen populations; the one that the limit binds comes first, because it gives the verdict."""
     selfcheck: Mapping[str, Any] | None = None
     """Result of the selfcheck, run here or passed in, with "ok" and "line"; None if it was not run."""
     asker: Asker | None = None
@@ -302,6 +302,26 @@ class AuditState:
         sides = self.main["rows"].sides if "rows" in self.main else []
         return [(side, kept, kept.rows) for side in sides if (kept := side.record) and kept.rows]
 
+    def sampled(self) -> Iterator[Sampled]:
+        """Yield what was asked so far: the inputs and queries of the shares, the search, the explanation and others."""
+        for name, share in self.main.items():
+            for side in share.sides:
+                drawn = f"{DRAWN[name]}: {side.detail}" if side.method == "exact" else DRAWN[name]
+                yield "shares", id_of(side), drawn, side.n + side.n_not_comparable, side.n_queries
+        found, why = self.found, self.why
+        if found is not None:
+            within = "" if found.density is None else f", plausibility at least {found.min_plausibility:g}"
+            what = f"a search, {found.settings.strategy}, from {'rows' if found.start is not None else 'inputs drawn'}"
+            yield "search", what, f"directed, no sample{within}", found.n_judged, found.n_queries
+        if why is not None:
+            yield "why", "fresh inputs for regions and directions", why.population, why.n_sampled, why.n_queries
+        yield from self.sampling
+
+    @property
+    def n_left(self) -> int:
+        """The number of queries that are left of the budget."""
+        return max(0, self.settings.max_queries - sum(n_queries for *_, n_queries in self.sampled()))
+
     @property
     def name(self) -> str:
         """The name of the model in the report, by default that of its class."""
@@ -326,6 +346,10 @@ class AuditState:
             "date": self.settings.date,
             "outcome": "interrupted" if self.interrupted else str(self.judged.outcome),
         }
+
+    def population(self, name: str) -> Any:
+        """Return the argument `population` of `estimate` for a name; None for a density that cannot be fitted."""
+        return {"rows": lambda: self.rows, "density": self.fit_density}.get(name, lambda: name)()
 
     def fit_density(self) -> Density | None:
         """Return the density of the rows, fitted at the first call; None if there are too few rows."""
@@ -360,6 +384,11 @@ class AuditState:
         """Pass a status with a text and the present phase to the callable that receives progress, if there is one."""
         if self.progress is not None:
             self.progress(Status(text, {"phase": self.phase}, is_over=is_over))
+
+    def tell_each(self, texts: Iterable[str]) -> None:
+        """Pass each text as a result to the callable that receives progress, if there is one."""
+        for text in texts:
+            self.tell(text, is_over=True)
 
     def under_way(self, title: str) -> Progress | bool:
         """Return the argument `progress` for a part of the audit: a callable that puts a title before each status.

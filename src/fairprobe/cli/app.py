@@ -55,7 +55,7 @@ app = typer.Typer(
 )
 
 
-class _Command(TyperCommand):
+class _CommandHelp(TyperCommand):
     """A command whose help lists its options under headings, in plain text.
 
     The boxes of the package rich would cost 60 ms, measured.
@@ -127,7 +127,9 @@ def _made(name: str) -> Any:
     example = getattr(file, "EXAMPLE", None)
     epilog = f"To try it without a model of your own: fairprobe {name} {example}" if example else None
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, cls=_Command, help=str(inspect.getdoc(file.run)).partition("\n\nArgs:")[0], epilog=epilog)(call)
+    alone.command(name, cls=_CommandHelp, help=str(inspect.getdoc(file.run)).partition("\n\nArgs:")[0], epilog=epilog)(
+        call
+    )
     made: Any = typer.main.get_command(alone)
     names = {option.name for option in file.OPTIONS}
     made.old_flags = {

@@ -186,7 +186,11 @@ class AuditCommand(Command):
         run = begin(self.model, self.domain, self.rows, self.labels, settings)  # which refuses what does not fit
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
         asked = {name: self.keywords[name] for name in names}
-        shares = {name: plan(self.domain, each, **asked).n_queries for name, each in run.populations.items()}
+        shares = {
+            name: plan(self.domain, each, **asked).n_queries
+            for name in run.populations
+            if (each := run.population(name)) is not None
+        }
         searched = settings.max_judged * len(self.domain.families)
         return {**shares, "search": searched, "why": settings.explain_queries}
 

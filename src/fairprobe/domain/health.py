@@ -170,7 +170,7 @@ def _of_values(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]
 
 
 def _of_spellings(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
-    """Yield a remark on the most frequent values of a column that differ from each other in case or spaces alone."""
+    """Yield a remark on values of a column that differ from each other in case or spaces alone."""
     alike: dict[str, list[str]] = {}
     for value in _texts(parameter):
         alike.setdefault(" ".join(value.casefold().split()), []).append(value)

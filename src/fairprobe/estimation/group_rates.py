@@ -111,13 +111,13 @@ class GroupRates:
             return [self.refusal, *small]
         ranked = self.table[self.table["compared"]].sort_values("rate", kind="stable").iloc[[0, -1]]
         ends = [
-            f"{value(name)} {percent(rate)} of {counted(n, 'row')}"
+            f"{value(f'{self.attribute}={name}')}, with {percent(rate)} of {counted(n, 'row')}"
             for name, n, rate in zip(ranked["group"], ranked["n"], ranked["rate"], strict=True)
         ]
         level = "a count of training rows"
         if not self.is_count:
             level = f"{percent(self.confidence)} interval {between(*self.ratio[1:], limit)}"
-        rates = f"Observed rates of {value(self.outcome)}: lowest {ends[0]}, highest {ends[1]}"
+        rates = f"{ends[0]}, gets {value(self.outcome)} least often; {ends[1]}, most often"
         return [f"{self.clause(limit)} ({level})", rates, *small]
 
     def jsonable(self) -> dict[str, Any]:

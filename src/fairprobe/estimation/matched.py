@@ -136,7 +136,7 @@ def matched_share(
     chosen = list(combinations(people.compared, 2))
     each = split_confidence(confidence, len(chosen))
     pairs = [
-        _Comparison(people, asked, codes, len(chosen), n_draws, (seed, place)).pair(each, role)
+        _GroupComparison(people, asked, codes, len(chosen), n_draws, (seed, place)).pair(each, role)
         for place, codes in enumerate(chosen)
     ]
     first, *others = sorted(pairs, key=lambda pair: math.inf if math.isnan(pair.value) else -pair.value)
@@ -225,7 +225,7 @@ class _Asked:
         return (outputs == self.outcome).astype(np.float64)
 
 
-class _Comparison:
+class _GroupComparison:
     """The comparison of two groups: their people, the twins drawn for them, and the model's outputs for the twins.
 
     Each draw has a transport (a learned move to the other group) of its own, learned from rows drawn with replacement.

@@ -23,7 +23,6 @@ from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.estimation.rates import rated_outcome, rates_of
 from fairprobe.estimation.share import Share
 from fairprobe.model.measuring import SAFETY, are_ties
-from fairprobe.oracle import remarks_on_threshold
 
 Interval = tuple[float, float]
 Bounds = tuple[float, float, float, float]
@@ -236,7 +235,7 @@ class Survey:
     def _remarks(self) -> Iterator[Remark]:
         """Yield remarks on the shares: on lost inputs, on rounding, and on hits that the model contradicted."""
         oracle = self.population.oracle
-        yield from remarks_on_threshold(oracle.threshold, oracle.asker.output)
+        yield from oracle.remarks
         if self._lost:
             yield Remark(
                 "incomplete",

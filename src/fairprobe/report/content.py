@@ -112,6 +112,8 @@ def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -
 
     `end` is the end of the axis on which a page draws it.
     """
+    if not of["n"]:
+        return Interval("", None, None, None, end, limit)
     text = "exact" if of.get("method") == "exact" else between(of["low"], of["high"], limit)
     return Interval(text, of["low"], of["value"], of["high"], end, limit)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from fairprobe.blocks import Block, Interval, Items, Sentence, Table
 from fairprobe.estimation.matched_result import weakness_of
+from fairprobe.estimation.verdict import IMPACT
 from fairprobe.report import content as parts
 from fairprobe.report.content import Columns, Content, compared_words, interval_of
 from fairprobe.wording import ROLES, between, capital, closed, counted, figure, magnitude, outcome_words, percent, value
@@ -134,20 +135,15 @@ def _worse_off(content: Content) -> Iterator[str]:
 
 
 def _rates(content: Content) -> Table | None:
-    """Return a table of the rates for one share, one that the limit binds if there is one; else of matched twins."""
-    bound = content["verdict"]["bound"]
-    shares = sorted((share for share in content["shares"] if share["rates"]), key=lambda each: each["id"] not in bound)
-    if shares:
-        return parts.rates_of(shares[0])
-    return next((_observed(told) for told in content["matched"] if told["outcome"] is not None), None)
-
-
-def _observed(told: Mapping[str, Any]) -> Table:
-    """Return a table of the observed rates by group that stand beside a share by matched twins."""
-    end = parts.round_end(each["high"] for each in told["rates"])
+    """Return a table of rates: those of one share, which the limit binds if it binds any; else those observed."""
+    shares = [share for share in content["shares"] if share["rates"]]
+    if shares and content["question"]["gate"] != IMPACT:
+        return parts.rates_of(min(shares, key=lambda each: each["id"] not in content["verdict"]["bound"]))
+    end = parts.round_end(each["high"] or each["rate"] for each in content["impact"])
     columns: Columns = {
-        "Observed of": ("group", value),
+        "Observed of": lambda each: f"{value(each['sensitive'])}={value(each['value'])}",
         "Rate": lambda each: Interval(percent(each["rate"]), None, each["rate"], None, end),
         "Interval": lambda each: between(each["low"], each["high"]),
     }
-    return Table.of_records(told["rates"], columns, f"Rate of {value(told['outcome'])}")
+    told = Table.of_records(content["impact"], columns, f"Rate of {value(content['question']['favourable'])}")
+    return told if content["impact"] else None

@@ -68,7 +68,7 @@ def shares(content: Content) -> Iterator[Block]:
     for share in content["shares"]:
         if share["is_main"] and (share["n_not_comparable"] or share["n_left_out"]):
             title = f"{parts.population_title(share)}, {parts.compared_words(content, share)}"
-            yield Sentence(closed(share["sentence"]), title)
+            yield Sentence(closed(capital(share["sentence"])), title)
     for share in content["shares"]:
         if share["rates"]:
             yield Section(f"Rates, {parts.compared_words(content, share)}", (parts.rates_of(share),))

@@ -20,7 +20,7 @@ RULES = ("text", "region", "evidence", "condition", "path")
 OUTCOMES = ("favourable", "rated", "first_gets", "second_gets")
 """Keys under which a text is an outcome."""
 
-GETS = r"(?P<before>\bgets |\bprobability of |\d% )(?P<found>{})(?=[,;:).]|$| where)"
+GETS = "(?P<before>\\bgets \u2068?|\\bprobability of |\\d% )(?P<found>{})(?=[,;:).\u2069]|$| where| in )"
 """Pattern of an outcome in a sentence, after the words that come before outcomes."""
 
 PAIR = r"(?P<before>)(?<![\w-])(?P<found>{})(?![\w-]|\.\d)"

@@ -204,7 +204,7 @@ class Retrained(Result):
         names = " and ".join([*self.before["rows"].sensitive, *linked])
         good, than = "this is as good as retraining, and simpler", "after retraining"
         if self.chosen is None:
-            good, than = "this lowers a share, which no round was accepted for", "before"
+            good, than = "this lowers a share, and no round was accepted", "before"
         return (
             f"Better hold {names} constant: {good}. In pairs on the report's rows and inputs, no share is shown to be "
             f"higher than {than}, and no accuracy is shown to be lost"

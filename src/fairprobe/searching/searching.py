@@ -83,7 +83,7 @@ def _search(**arguments: Any) -> Found:
     )
     if not job.is_repeatable and limits.max_queries is not None:  # without it, it is asked when all found is safe
         remarks += unsteadiness(asker, limits.max_queries)
-    remarks += [*remarks_on_threshold(job.threshold, job.output), *_health_of_budget(job, limits, its.engine)]
+    remarks += [*remarks_on_threshold(its.threshold, its.output), *_health_of_budget(job, limits, its.engine)]
     run = Run(job, limits, start, remarks, n_jobs, its.engine, teller(its.progress), asker)
     if its.store is None:
         found = run.found()

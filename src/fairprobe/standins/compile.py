@@ -27,10 +27,10 @@ from fairprobe.model.tables import Seen, UnfitError
 from fairprobe.model.tabulated import Tabulated, tabulate, tabulate_frame
 
 COMPILERS: Final = {
-    "forest": "trees:trees",
+    "forest": "ensembles:trees",
     "kernel": "svm:machine",
-    "tree": "trees:trees",
-    "vote": "trees:vote",
+    "tree": "ensembles:trees",
+    "vote": "ensembles:vote",
 }
 """Function that compiles a kind of model, as "module:function", by kind. The module is imported when it is needed."""
 

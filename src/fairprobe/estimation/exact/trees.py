@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.model.known import known_kind
 from fairprobe.model.tables import Seen, UnfitError
-from fairprobe.standins.trees import member_weights
+from fairprobe.standins.ensembles import member_weights
 
 Small = NDArray[np.int32]
 
