@@ -1,5 +1,6 @@
 """Controls: what else could have been done, beside every result."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -157,6 +158,9 @@ def test_on_rows_like_german_credit_the_column_held_constant_is_recommended():
     assert result.sentence().startswith(first)
     assert result.blocks()[0].text.startswith(first)
     assert first in result.jsonable()["advice"]
+    assert re.search(
+        r"\. Accuracy changes by [+-]\S+ points, [+-]\S+ to [+-]\S+, on 501 rows\. Domain ", result.sentence()
+    )
     assert any("is recommended if, in pairs" in each for each in result.how)
     held = result.controls["constant"].model
     assert (held.predict(X.assign(sex=0)) == held.predict(X.assign(sex=1))).all()
@@ -174,7 +178,8 @@ def test_a_control_that_is_worse_is_not_recommended(twins):
 
     def chosen(share, right, *, is_given=False):
         controls = {"constant": Control("constant", "", judged=judged(share, right))}
-        return recommended(controls, judged(0.1, 0.9), 0.95, 0.01, is_given=is_given)
+        found = recommended(controls, judged(0.1, 0.9), 0.95, 0.01, is_given=is_given)
+        return None if found is None else found[0]
 
     assert chosen(0.0, 0.9) == chosen(0.1, 0.9) == chosen(0.1, 0.9005) == "constant"
     assert chosen(0.2, 0.9) is None

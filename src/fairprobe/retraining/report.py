@@ -48,6 +48,7 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
     # A model on rows that it was fitted to is no match for the controls; its clone is.
     clone = controls["clone"].judged if "clone" in controls else None
     limits = its.confidence, its.max_accuracy_loss
+    best = recommended(controls, clone or after, *limits, is_given=chosen is None)
     shares = (*before.shares.values(), *after.shares.values())
     said = dict.fromkeys(remark for share in shares for remark in share.health)
     own = _remarks(task, reference, rounds, knows_report=knows_report, is_reported=is_reported)
@@ -71,7 +72,8 @@ def reported(task: Task, reference: Reference, rounds: Rounds, *, with_controls:
         chosen=chosen,
         max_accuracy_loss=its.max_accuracy_loss,
         controls=controls,
-        recommended=recommended(controls, clone or after, *limits, is_given=chosen is None),
+        recommended=best[0] if best else None,
+        recommended_loss=best[1] if best else None,
         stop_reason=rounds.stop_reason,
         n_rows=parts.sizes,
         n_inputs=reference.n_inputs,

@@ -98,8 +98,10 @@ class Control:
 
 def recommended(
     controls: Mapping[str, Control], to_beat: Assessment, confidence: float, max_loss: float, *, is_given: bool
-) -> str | None:
-    """Return the name of the control with columns held constant that is as good as the model `to_beat`; None if none.
+) -> tuple[str, Loss] | None:
+    """Return the control with columns held constant that is as good as the model `to_beat`; None if there is none.
+
+    The result is its name, and the accuracy that is lost with it.
 
     As good is a control if, in pairs on the report part, none of its shares is shown to be higher, its accuracy is not
     shown to be lower, and at most `max_loss` of accuracy is lost by the estimate. If `is_given`, the model to beat is
@@ -111,7 +113,7 @@ def recommended(
             changes, loss = to_beat.against(judged, confidence).values(), to_beat.loss_to(judged, confidence)
             is_lower = not is_given or any(change.low > 0 for change in changes)
             if is_lower and all(change.high >= 0 for change in changes) and loss.low <= 0 and loss.value <= max_loss:
-                return name
+                return name, loss
     return None
 
 
@@ -156,6 +158,9 @@ class Retrained(Result):
     controls: dict[str, Control]
     recommended: str | None
     """Name of the control that is as good as the model returned and simpler; None if there is none."""
+    recommended_loss: Loss | None
+    """Accuracy lost with the recommended control, compared with the model returned or, if that is the model given and
+    has seen the rows, with its clone; None without such a control."""
     stop_reason: str
     n_rows: dict[str, int]
     """Number of rows of each part, by its name: "fit", "select", "report"."""
@@ -197,8 +202,9 @@ class Retrained(Result):
                 _draw_panel(axes, self, name)
 
     def advice(self) -> str:
-        """Two sentences that recommend the control in `recommended`; an empty text without one."""
-        if self.recommended is None:
+        """Sentences that recommend the control in `recommended`, without a full stop; an empty text without one."""
+        loss = self.recommended_loss
+        if self.recommended is None or loss is None:
             return ""
         linked = () if self.recommended == CONSTANT[0] else self.before["linked"].linked
         names = " and ".join([*self.before["rows"].sensitive, *linked])
@@ -207,7 +213,8 @@ class Retrained(Result):
             good, than = "this lowers a share, and no round was accepted", "before"
         return (
             f"Better hold {names} constant: {good}. In pairs on the report's rows and inputs, no share is shown to be "
-            f"higher than {than}, and no accuracy is shown to be lost"
+            f"higher than {than}. Accuracy changes by {' points, '.join(_points(loss.value, loss.low, loss.high))}, on "
+            f"{counted(loss.n, 'row')}"
         )
 
     def sentence(self) -> str:
