@@ -17,7 +17,6 @@ from joblib import Parallel, delayed
 from joblib.externals.loky import reusable_executor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search
@@ -229,10 +228,6 @@ def framed(final):
 
 def test_settings_in_processes(warm_workers):
     assert same(framed(DecisionTreeClassifier(max_depth=4, random_state=0)))
-
-
-def test_settings_in_threads():
-    assert same(framed(SVC(gamma=1.0)))
 
 
 def told(shard, seconds, report):
