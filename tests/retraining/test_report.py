@@ -187,3 +187,11 @@ def test_what_is_drawn(result, tmp_path):
     for number in (1, 2, 3):
         assert f">{number}</text>" in text
     assert "<dc:date>" not in text
+
+
+def test_a_model_on_rows_it_knows_is_no_match_for_the_controls_and_its_clone_is(rejected):
+    """The advice names what the control was compared with, on the rows that the clone has not seen."""
+    loss = rejected.controls["clone"].judged.loss_to(rejected.controls["constant"].judged, 0.95)
+    assert (rejected.recommended == "constant") is (loss.low <= 0 and loss.value <= rejected.max_accuracy_loss)
+    advised = replace(rejected, recommended="constant", recommended_loss=loss)
+    assert "higher than with a clone of the model given. Accuracy changes by " in advised.sentence()

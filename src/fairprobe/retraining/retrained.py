@@ -210,7 +210,10 @@ class Retrained(Result):
         names = " and ".join([*self.before["rows"].sensitive, *linked])
         good, than = "this is as good as retraining, and simpler", "after retraining"
         if self.chosen is None:
-            good, than = "this lowers a share, and no round was accepted", "before"
+            good = "this lowers a share, and no round was accepted"
+            # A model on rows that it was fitted to is no match for the controls, so its clone stands in for it.
+            clone = self.controls.get("clone")
+            than = "before" if clone is None or clone.judged is None else "with a clone of the model given"
         return (
             f"Better hold {names} constant: {good}. In pairs on the report's rows and inputs, no share is shown to be "
             f"higher than {than}. Accuracy changes by {' points, '.join(_points(loss.value, loss.low, loss.high))}, on "
