@@ -98,3 +98,11 @@ def test_in_a_sentence_only_a_value_of_its_column_and_an_outcome_get_names():
     assert names.text(said) == (
         "sex=men, sex=10, sex=1.5 and age=1: x gets repaid where y gets repaid in 0 of 1 (30% repaid, to 9%), sex=men."
     )
+
+
+def test_lists_of_values_in_the_words_of_a_region_get_names():
+    names = _Names({"town": {"A1": "Bree", "A10": "Shire"}, "sex": {"1": "men"}}, {})
+    words = {"words": "age 1 to 9, town A10, A1 or A2, sex 1", "decision": "sex held constant at 1", "text": "sex == 1"}
+    told = {"words": "age 1 to 9, town Shire, Bree or A2, sex men", "decision": "sex held constant at men"}
+    assert names.walked(words) == {**told, "text": "sex == 1"}
+    assert names.walked("sex 1 to 2", "words") == "sex 1 to 2"

@@ -33,6 +33,13 @@ MOST_ROWS = 12
 MOST_REMEDIES = 16
 """Largest number of rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
 
+DECISIONS = {
+    "twins-mean": "decided by the mean answer of all twins",
+    "favourable": "the favourable answer for all",
+    "constant-sensitive-value": "sensitive values held constant",
+}
+"""Words for the ways to decide otherwise inside a region, by name of the way."""
+
 
 # What was found
 
@@ -223,7 +230,7 @@ def remedies(content: Content) -> Iterator[Block]:
     text += "answer inside a region were decided otherwise. No model was changed."
     columns: Columns = {
         "Where": "region",
-        "Change": "decision",
+        "Change": ("decision", lambda told: value(DECISIONS.get(told, told))),
         "Measured on": lambda each: f"{parts.population_title(each)}, {each['twins']}",
         "#Inputs": ("n", magnitude),
         "#Now": ("before", percent),

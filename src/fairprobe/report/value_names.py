@@ -23,6 +23,11 @@ OUTCOMES = ("favourable", "rated", "first_gets", "second_gets")
 GETS = "(?P<before>\\bgets \u2068?|\\bprobability of |\\d% )(?P<found>{})(?=[,;:).\u2069]|$| where| in )"
 """Pattern of an outcome in a sentence, after the words that come before outcomes."""
 
+LISTED = (
+    r"(?<![\w-])(?:{}) (?:held constant at )?(?P<values>(?:{values})(?:(?:, | or )(?:{values}))*)(?![\w-]|\.\d| to )"
+)
+"""Pattern of a column with a list of its values, as in the words of a region: "town Bree, Shire or Gondor"."""
+
 PAIR = r"(?P<before>)(?<![\w-])(?P<found>{})(?![\w-]|\.\d)"
 """Pattern of a column with its value in a sentence, such as "sex=1"."""
 
@@ -51,6 +56,7 @@ class _Names:
         pairs = {f"{name}={text}": f"{name}={of}" for name, names in columns.items() for text, of in names.items()}
         quoted = {repr(text): of for text, of in outcome.items()} | dict(outcome)
         self._replace = [_replacer(PAIR, pairs), _replacer(GETS, quoted)]
+        self._replace_listed = [_list_replacer(*each) for each in columns.items()]
 
     def content(self, content: Content) -> Content:
         question = content["question"]
@@ -78,6 +84,12 @@ class _Names:
             text = replace(text)
         return text
 
+    def listed(self, text: str) -> str:
+        """Return the words of a region or of a decision with names in place of the values after a column's name."""
+        for replace in self._replace_listed:
+            text = replace(text)
+        return text
+
     def walked(self, each: Any, key: str = "") -> Any:
         """Return a part of the content, which stands under a key, with names in place of values."""
         if key in RULES or each is None:
@@ -85,7 +97,7 @@ class _Names:
         if key in OUTCOMES:
             return self.outcome(each)
         if isinstance(each, str):
-            return self.text(each)
+            return self.listed(each) if key in ("words", "decision") else self.text(each)
         if isinstance(each, list):
             return [self.row_of(one, key) if key in ("changes", "outputs") else self.walked(one, key) for one in each]
         return self.walked_object(each, key) if isinstance(each, dict) else each
@@ -130,3 +142,11 @@ def _replacer(pattern: str, names: Mapping[str, str]) -> Callable[[str], str]:
     texts: Sequence[str] = sorted(names, key=len, reverse=True)
     found = re.compile(pattern.format("|".join(map(re.escape, texts))))
     return lambda text: found.sub(lambda match: match["before"] + names[match["found"]], text)
+
+
+def _list_replacer(column: str, names: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function that puts names in place of the values of one column that are listed after its name."""
+    replace = _replacer(PAIR, names)
+    values = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    found = re.compile(LISTED.format(re.escape(column), values=values))
+    return lambda text: found.sub(lambda of: of[0][: -len(of["values"])] + replace(of["values"]), text)
