@@ -14,6 +14,7 @@ from typing import Any
 from fairprobe import wording
 from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
 from fairprobe.estimation.matched_result import matched_blocks
+from fairprobe.explanation.remedies import WAYS
 from fairprobe.report import content as parts
 from fairprobe.report.content import Columns, Content, changes_words, part_of_why, plots_in, table_of
 from fairprobe.wording import between, capital, closed, counted, figure, magnitude, percent, value
@@ -32,13 +33,6 @@ MOST_ROWS = 12
 
 MOST_REMEDIES = 16
 """Largest number of rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
-
-DECISIONS = {
-    "twins-mean": "decided by the mean answer of all twins",
-    "favourable": "the favourable answer for all",
-    "constant-sensitive-value": "sensitive values held constant",
-}
-"""Words for the ways to decide otherwise inside a region, by name of the way."""
 
 
 # What was found
@@ -230,7 +224,7 @@ def remedies(content: Content) -> Iterator[Block]:
     text += "answer inside a region were decided otherwise. No model was changed."
     columns: Columns = {
         "Where": "region",
-        "Change": ("decision", lambda told: value(DECISIONS.get(told, told))),
+        "Change": ("decision", lambda told: WAYS[told][0] if told in WAYS else value(told)),
         "Measured on": lambda each: f"{parts.population_title(each)}, {each['twins']}",
         "#Inputs": ("n", magnitude),
         "#Now": ("before", percent),
