@@ -325,9 +325,9 @@ class LeftOut:
     def sentences(self) -> list[str]:
         """Return a list with one sentence: what the precision and the coverage would be with all conditions."""
         cases = "it was not measured how many" if self.precision is None else percent(self.precision)
-        which = "condition was" if self.n_conditions == 1 else "conditions were"
+        which, them = ("condition was", "it") if self.n_conditions == 1 else ("conditions were", "them")
         return [
-            f"{self.n_conditions} more {which} left out to keep this short: with them, {cases} of its inputs are "
+            f"{self.n_conditions} more {which} left out to keep this short: with {them}, {cases} of its inputs are "
             f"cases ({self.n:,} measured), and it holds {percent(self.coverage)} of the cases found."
         ]
 

@@ -222,18 +222,22 @@ def remedies(content: Content) -> Iterator[Block]:
     """Yield the section on simulated shares: those that would be left if a region's inputs were decided otherwise."""
     text = "A simulation of what would be left if a sensitive column were held constant for the whole model, or if the "
     text += "answer inside a region were decided otherwise. No model was changed."
+    told = part_of_why(content, "remedies")
+    # Drawn inputs have no labels, and so no accuracy: they stand here only if there are no rows.
+    told = [each for each in told if each["population"] == "rows"] or told
     columns: Columns = {
         "Where": "region",
-        "Change": ("decision", lambda told: WAYS[told][0] if told in WAYS else value(told)),
+        "Change": ("decision", lambda way: WAYS[way][0] if way in WAYS else value(way)),
         "Measured on": lambda each: f"{parts.population_title(each)}, {each['twins']}",
         "#Inputs": ("n", magnitude),
         "#Now": ("before", percent),
         "#Simulated": ("after", percent),
-        "Interval": _between,
-        "#Accuracy now": ("accuracy_before", percent),
-        "#Accuracy simulated": ("accuracy_after", percent),
     }
-    yield from table_of(part_of_why(content, "remedies"), columns, text, most=MOST_REMEDIES)
+    if any(each["low"] is not None for each in told):
+        columns["Interval"] = _between
+    if any(each["accuracy_after"] is not None for each in told):
+        columns |= {"#Accuracy now": ("accuracy_before", percent), "#Accuracy then": ("accuracy_after", percent)}
+    yield from table_of(told, columns, text, most=MOST_REMEDIES)
 
 
 def retraining(content: Content) -> Iterator[Block]:
