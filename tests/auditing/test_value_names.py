@@ -106,3 +106,9 @@ def test_lists_of_values_in_the_words_of_a_region_get_names():
     told = {"words": "age 1 to 9, town Shire, Bree or A2, sex men", "decision": "sex held constant at men"}
     assert names.walked(words) == {**told, "text": "sex == 1"}
     assert names.walked("sex 1 to 2", "words") == "sex 1 to 2"
+
+
+def test_progress_has_names():
+    said = []
+    made(LABELS, progress=lambda status: said.append(status.text))
+    assert any(text.startswith("rates of repaid: ") and "sex=men" in text for text in said)

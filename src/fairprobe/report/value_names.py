@@ -20,7 +20,7 @@ RULES = ("text", "region", "evidence", "condition", "path")
 OUTCOMES = ("favourable", "rated", "first_gets", "second_gets")
 """Keys under which a text is an outcome."""
 
-GETS = "(?P<before>\\bgets \u2068?|\\bprobability of |\\d% )(?P<found>{})(?=[,;:).\u2069]|$| where| in )"
+GETS = "(?P<before>\\bgets \u2068?|\\brates of |\\bprobability of |\\d% )(?P<found>{})(?=[,;:).\u2069]|$| where| in )"
 """Pattern of an outcome in a sentence, after the words that come before outcomes."""
 
 LISTED = (
@@ -46,6 +46,11 @@ def named(content: Content) -> Content:
     ]
     flips = [{**flip, "changes": first(flip["changes"])} for flip in told["rows"]["flips"]]
     return {**told, "cases": cases, "rows": {**told["rows"], "flips": flips}}
+
+
+def named_text(text: str, labels: Mapping[str, Any]) -> str:
+    """Return a sentence with names in place of the values and outcomes in it; `labels` are as in `audit.json`."""
+    return _Names(labels["columns"], labels["outcome"]).text(text)
 
 
 class _Names:
