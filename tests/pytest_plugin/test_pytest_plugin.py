@@ -78,7 +78,7 @@ def test_a_failure_names_case_region_and_command(run, pytester):
         [
             "E * violated: 25% of the rows (100 of 400) get another outcome when sex changes*the limit is 1%*",
             "E * worst case: row *: sex *",
-            "E * region: age >= 41 and age <= 50: *",
+            "E * region: age 41 to 50: *",
             "E * saved: * cases in .fairprobe/test_world-py-test_it-*.json",
             "E * again: pytest test_world.py::test_it --fairprobe-seed 0 --fairprobe-budget 12000",
             "test_world.py::test_it: violated: *",
