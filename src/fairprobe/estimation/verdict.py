@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from fairprobe.blocks import Block, Items, Result, Sentence, Table
 from fairprobe.checks import checked_fraction, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
+from fairprobe.estimation.group_rates import GroupRates
+from fairprobe.estimation.matched_result import Matched
 from fairprobe.estimation.share import Share
 from fairprobe.wording import POPULATIONS, capital, closed, percent
 
@@ -140,6 +142,9 @@ class Verdict(Result):
         return {**vars(self), **more}
 
 
+Measured = Share | Matched | GroupRates
+"""Figure that a limit may be about: a share by twins or by matched twins, or the shortfall of a ratio of rates."""
+
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
 TRAINED = "the model was trained on these rows, so they cannot show that a limit is kept"
@@ -225,50 +230,6 @@ def condition_of(outcome: str, share: Share) -> str | None:
 def qualified(outcome: str, share: Share) -> str:
     """Return the outcome in words, with the condition under which it holds, if there is one."""
     return ", ".join(filter(None, [str(outcome), condition_of(outcome, share)]))
-
-
-class Measured(Protocol):
-    """Figure that a limit may be about: a share by twins or matched twins, or the shortfall of a ratio of rates."""
-
-    @property
-    def value(self) -> float:
-        """The measured fraction, which is not to exceed the limit."""
-
-    @property
-    def low(self) -> float:
-        """The lower end of the two-sided interval; NaN for training rows."""
-
-    @property
-    def high(self) -> float:
-        """The upper end of the two-sided interval; NaN for training rows."""
-
-    @property
-    def is_count(self) -> bool:
-        """True for rows that the model was trained on, which represent nobody else."""
-
-    @property
-    def has_case(self) -> bool:
-        """True if a confirmed case exceeds a limit of 0."""
-
-    @property
-    def comparable(self) -> float:
-        """The fraction of the population that could be compared."""
-
-    @property
-    def whole(self) -> str:
-        """Words for the population, such as "the rows"."""
-
-    @property
-    def refusal(self) -> str | None:
-        """The reason why the figure answers nothing, in words; None if it answers."""
-
-    @property
-    def unsteady(self) -> str | None:
-        """The reason why the model's answers are unreliable, in words; None if no health check says so."""
-
-    @property
-    def weakness(self) -> str | None:
-        """The reason why the figure cannot show that a limit is kept, in words; None if it can."""
 
 
 def held_against(found: Measured, limit: float, min_comparable: float) -> tuple[Outcome, str]:
