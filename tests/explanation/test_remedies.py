@@ -63,12 +63,10 @@ def members(row, domain):
     return found
 
 
-def decided(decision, answers, favourable, constant):
+def decided(decision, answers, favourable):
     """The outcome of all members of a family inside a region; None if it does not change."""
     if decision == "favourable":
         return favourable
-    if decision == "constant-sensitive-value":
-        return answers.get(constant)
     if not answers:
         return None
     counts = Counter(answers.values())
@@ -87,7 +85,7 @@ def brute_force(frame, labels, domain, rules, decision, favourable, constant):
     for row, truth in zip(frame.to_dict("records"), labels, strict=True):
         family = members(row, domain)
         answers = {sex: label(twin) for sex, twin in family.items()}
-        outcome = decided(decision, answers, favourable, constant)
+        outcome = decided(decision, answers, favourable)
 
         def then(twin, outcome=outcome):
             if decision == HELD:
@@ -146,17 +144,17 @@ def test_by_brute_force(domain, favourable):
 def test_outputs_say_that_it_is_a_simulation(domain):
     X, y = rows_of(100)
     found = remedies_of(RULES, made_evidence(model, domain, X, y, n=100, favourable="yes"), n=50)
-    assert len(found.table) == len(found) == (1 + 3 * 3) * 2
+    assert len(found.table) == len(found) == (1 + 3 * 2) * 2
     assert found.table["simulated"].all()
     assert set(found.table["remedy"]) == {HELD, *WAYS}
-    first = [f"Simulated: with {HELD} for the whole model, "] * 2 + ["Simulated: with region 1 decided "] * 6
+    first = [f"Simulated: with {HELD} for the whole model, "] * 2 + ["Simulated: with region 1 decided "] * 4
     assert all(sentence.startswith(words) for sentence, words in zip(found.sentences(), first, strict=False))
     # A share of some of the rows differs from that of all, so the number is said.
     assert f"both by {found.table.iloc[0]['n']} inputs asked about" in found.sentences()[0]
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
     (table,) = found.blocks()
     assert [row[0] for row in table.rows][:2] == ["as it is", f"{HELD} for the whole model"]
-    assert (len(table.rows), len(table.columns)) == (11, 4)
+    assert (len(table.rows), len(table.columns)) == (8, 4)
     assert len(table.rows[0]) == len(table.rows[-1]) == 4
     assert "region 1" in found._repr_html_()
 
@@ -191,7 +189,7 @@ def test_rows_of_values_that_are_not_compared_are_judged_as_those_that_are():
     known = ~pd.isna(y)
     table = found.table[found.table["population"] == "rows"].set_index("remedy")
     assert (table["n"] == 60).all()
-    assert table["accuracy_before"].tolist() == pytest.approx([(model(X) == y)[known].mean()] * 4)
+    assert table["accuracy_before"].tolist() == pytest.approx([(model(X) == y)[known].mean()] * 3)
     assert (table["share_after"].iloc[1:] == ((X["x"] <= 3) & (X["role"] != "Wife")).mean()).all()
     assert table["share_after"].iloc[0] == 0
     always = table.loc["favourable", "accuracy_after"]
@@ -232,7 +230,7 @@ def test_scores_and_probabilities(output, favourable):
     evidence = made_evidence(scored, NUMBERS, X, y, n=50, output=output, threshold=threshold, favourable=favourable)
     found = remedies_of([Rule("x >= 7")], evidence, n=FEW).table
     rows = found[found["population"] == "rows"].set_index("remedy")
-    assert len(found) == 8
+    assert len(found) == 6
     likely, inside = scored.likely(X), (X["x"] >= 7).to_numpy()
     assert (rows["share_before"] == (X["x"] >= 5).mean()).all()
     assert rows["share_after"].iloc[0] == 0
@@ -241,10 +239,10 @@ def test_scores_and_probabilities(output, favourable):
     if output == "value":
         assert rows["accuracy_after"].isna().all()
         return
-    assert rows["accuracy_before"].tolist() == pytest.approx([(np.where(likely > 0.5, "yes", "no") == y).mean()] * 3)
+    assert rows["accuracy_before"].tolist() == pytest.approx([(np.where(likely > 0.5, "yes", "no") == y).mean()] * 2)
     mean = (1 + X["x"] + 4) / 20  # of 0, 4 and 8; the constant value is the one in the middle, too
     best = np.ones(200) if output == "proba" else (1 + X["x"]) / 20
-    for decision, outcome in (("twins-mean", mean), ("constant-sensitive-value", mean), ("favourable", best)):
+    for decision, outcome in (("twins-mean", mean), ("favourable", best)):
         after = np.where(inside, outcome, likely)
         expected = (np.where(after > 0.5, "yes", "no") == y).mean()
         assert rows.loc[decision, "accuracy_after"] == pytest.approx(expected)

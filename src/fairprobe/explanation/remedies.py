@@ -334,18 +334,9 @@ def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
     return best, np.asarray(sample.present.any(axis=0))
 
 
-def _by_constant(sample: _Sample, evidence: Evidence) -> Decided:
-    place = 0
-    if evidence.rows is not None:
-        own = evidence.domain.families.place_of(evidence.rows.own)
-        place = int(np.bincount(own[own >= 0], minlength=1).argmax())
-    return sample.outputs[place], sample.present[place]
-
-
 WAYS: dict[str, tuple[str, Callable[[_Sample, Evidence], Decided | None]]] = {
     "twins-mean": ("by the mean outcome of the twins", _by_mean),
     "favourable": ("always by the favourable outcome", _by_favourable),
-    "constant-sensitive-value": ("as if the sensitive value were always the same", _by_constant),
 }
 """Words in a sentence and function of each simulated decision of a region, by name."""
 
