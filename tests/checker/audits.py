@@ -1,7 +1,5 @@
 """Audits of a small world, of many kinds, and how a forger seals a changed one."""
 
-from __future__ import annotations
-
 import copy
 from functools import cache
 from typing import Any
@@ -187,9 +185,6 @@ def _whole(name):
 def whole(name="shown"):
     """All that an audit can have: a link, rows, a sample, an exact share, cases."""
     return copy.deepcopy(_whole(name))
-
-
-# Forging
 
 
 def renewed(audit: dict[str, Any], *, sections: bool = True) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The checker: its intervals are SciPy's, its verdicts are the library's, and what does not fit together is refused."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -205,9 +203,6 @@ def test_command(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "")
     assert "Traceback" not in done.stdout
-
-
-# Asked again
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Audits of the library are right; what their verdict rests on cannot be changed unseen, one field or all that fit."""
 
-from __future__ import annotations
-
 import base64
 import copy
 from functools import cache
@@ -87,8 +85,6 @@ def test_an_outcome_that_the_interval_of_the_ratio_does_not_allow_is_refused(run
     code, out = run(renewed(concluded(audit, "violated")))
     assert code == 1, out
 
-
-# One field at a time
 
 FREE = {"sentence", "detail", "details", "n_queries", "seed", "worse_off", "outcomes", "history", "why", "message"}
 FREE |= {"rates", "rated", "is_last_class", "own"}
@@ -187,9 +183,6 @@ def test_one_field_that_the_verdict_rests_on_is_not_changed_unseen(check, name):
         if code_of(check, forged(audit, path, other)) == 0
     ]
     assert unseen == []
-
-
-# Twelve kinds, each with all that follows from it made to fit
 
 
 @cache

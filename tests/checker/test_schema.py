@@ -1,7 +1,5 @@
 """The published form: audits keep to it, and what does not is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

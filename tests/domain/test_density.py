@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 import pickle
 
@@ -58,9 +56,6 @@ def small_rows(n=400, seed=1):
     b = np.where(a > 2, "x", rng.choice(["x", "y"], n))  # z is never seen
     c = np.where(rng.random(n) < 0.2, np.nan, (a + rng.integers(0, 2, n)) % 2)
     return pd.DataFrame({"a": a, "b": b, "c": c, "sex": rng.choice(["F", "M"], n)})
-
-
-# A probability
 
 
 def test_it_is_one_in_all_that_rules_allow():
@@ -141,9 +136,6 @@ def test_bins_hold_every_level_once(data):
         assert bins.sizes[every[-1]] == 1  # no number is mixed with a missing value
 
 
-# What it looks at
-
-
 def test_columns_that_tell_nothing_are_not_looked_at():
     bins = np.random.default_rng(0).integers(0, 5, (5000, 6))
     assert all(not factor.parents for factor in learned(bins, [5] * 6))
@@ -158,9 +150,6 @@ def test_it_sees_what_a_tree_cannot():
     rows = [table[:, column] for column in range(3)]
     scores = [sum(f.log_chances(rows).sum() for f in learned(table, [2] * 3, most)) for most in (3, 1)]
     assert scores[0] > scores[1] + 100
-
-
-# Plausible
 
 
 def test_plausibility_is_the_part_of_held_out_rows_that_are_no_likelier(domain, rows, density):
@@ -219,9 +208,6 @@ def test_rules_and_links_are_kept(rows):
     assert density.within(domain.without_links()).plausibility(pd.DataFrame([row])).tolist() != [1]
 
 
-# How it shows
-
-
 def test_it_can_be_printed(density):
     assert repr(density) == "Density(6 columns, fitted to 2,400 rows, held against 600 others)"
     lines = density.describe().splitlines()
@@ -233,9 +219,6 @@ def test_its_hash_follows_from_its_content(density, rows):
     again, other = (Density.fit(density.domain, each) for each in (rows, rows.iloc[:-5]))
     assert again.digest == density.digest != other.digest
     assert density.within(density.domain.with_constraints(["age > 20"])).digest != density.digest
-
-
-# Bad input
 
 
 def test_a_density_of_another_domain_is_refused(density, rows):

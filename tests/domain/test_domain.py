@@ -1,7 +1,5 @@
 """Parameters and domains: what they hold, and every rule for what they take."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import pickle
@@ -23,8 +21,6 @@ from random_domains import domains, every_input, inputs, integers, parameters, r
 SEX = Category("sex", ["Female", "Male"])
 AGE = Integer("age", 17, 90)
 BOTH = Domain([AGE, SEX, Category("race", ["a", "b"])], sensitive=["sex", "race"])
-
-# Values
 
 
 @given(parameters())
@@ -94,9 +90,6 @@ def test_values_to_compare_narrow_a_sensitive_parameter():
     assert domain.encode(pd.DataFrame({"age": [60, 61], "rate": [0, 0], "sex": ["Male"] * 2}))[:, 0].tolist() == [1, -1]
 
 
-# Rules of parameters
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -135,9 +128,6 @@ def test_rule_of_a_parameter(make, message):
         make()
     assert isinstance(caught.value, (InputError, ValueError, FairprobeError))
     assert caught.value.exit_code == 2
-
-
-# Rules of domains
 
 
 @pytest.mark.parametrize(
@@ -182,9 +172,6 @@ def test_sample_refuses_other_than_whole_numbers(n):
         domain.sample(n)
     with pytest.raises(SettingError, match="seed must be"):
         domain.sample(3, seed=-1)
-
-
-# Codes and values: decode and encode undo each other, for every kind and dtype
 
 
 def all_codes(parameter):
@@ -251,9 +238,6 @@ def test_encode_refuses_arrays_of_another_shape(rows):
         domain.encode(rows)
 
 
-# The grid of a Real: every step a value of its own, written as people write it
-
-
 @given(st.integers(-(10**8), 10**8), st.integers(1, 400), st.integers(0, 6), st.sampled_from([1, 2, 5, 25]))
 def test_decimal_grids_are_what_people_write(offset, n, decimals, digit):
     """Low, step and high as decimals: all steps are there, the last is high, each is the nearest float."""
@@ -288,9 +272,6 @@ def test_every_step_is_told_apart_or_refused(low, step, size):
 def test_values_off_by_rounding_alone_are_inside():
     parameter = Real("x", 0, 1, 0.1)
     assert parameter.encode([0.1 + 0.2, 0.7 + 0.1, 1 - 0.9]).tolist() == [3, 8, 1]
-
-
-# Sampling is uniform over the inputs, sensitive parameters included, constrained or not
 
 
 N = 40_000
@@ -338,9 +319,6 @@ def test_forbidden_inputs_are_never_sampled_and_allowed_ones_uniformly():
     codes = CONSTRAINED.sample_codes(N, np.random.default_rng(0))
     assert len(codes) == N
     assert p_if_uniform([allowed.index(tuple(row)) for row in codes.tolist()], len(allowed)) > SURPRISING
-
-
-# Constraints that cannot be
 
 
 def test_constraints_get_frames_with_the_domains_dtypes():

@@ -1,7 +1,5 @@
 """Domains inferred from frames: kinds, bounds, dtypes and moves."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -25,9 +23,6 @@ def infer(column, name="x", **options):
     return Domain.from_frame(frame, sensitive=["s"], parameters=[Integer("s", 0, 1)], **options)["x"]
 
 
-# The census
-
-
 @pytest.mark.parametrize("encoded", [False, True])
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_census_frames_survive_encode_and_decode(encoded, split):
@@ -37,8 +32,6 @@ def test_census_frames_survive_encode_and_decode(encoded, split):
     assert (codes >= 0).all()
     pd.testing.assert_frame_equal(domain.decode(codes), frame)
 
-
-# Kinds
 
 STRINGS = str(pd.Series(["a"]).dtype)  # "object" in pandas 2
 
@@ -130,17 +123,11 @@ def test_above_100_levels_moves_are_wide(levels, wide):
     )
 
 
-# Overrides
-
-
 def test_values_to_compare_keep_the_dtype_of_the_data():
     """A categorical stays the categorical that the model was fitted on, whichever values are compared."""
     frame = pd.DataFrame({"age": [20, 30], "race": pd.Categorical(["a", "b"], categories=["c", "b", "a"])})
     domain = Domain.from_frame(frame, sensitive={"race": ["a", "b"]})
     assert domain.decode(domain.encode(frame))["race"].dtype == frame["race"].dtype
-
-
-# Bad frames
 
 
 @pytest.mark.parametrize(
@@ -166,9 +153,6 @@ def test_a_frame_is_not_changed():
     before = frame.copy(deep=True)
     Domain.from_frame(frame, sensitive=["s"]).encode(frame)
     pd.testing.assert_frame_equal(frame, before)
-
-
-# Health checks: each is raised by name where it should be, and not where it should not
 
 
 N = 400

@@ -1,7 +1,5 @@
 """Links: tables of roles and shifts, as codes and for real rows; what is refused."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -18,9 +16,6 @@ PARAMETERS = [
     Category("sex", ["Female", "Male"]),
 ]
 DOMAIN = Domain(PARAMETERS, ["sex"])
-
-
-# By hand
 
 
 def test_a_table():
@@ -53,9 +48,6 @@ def test_a_rule_may_name_what_follows_from_a_number_off_the_grid():
     assert members.frame["tens"].tolist()[:2] == [1, 2]
 
 
-# Hidden
-
-
 def test_a_model_that_lacks_a_sensitive_column_is_told_of_hidden():
     X = Domain([Integer("a", 0, 3), Integer("sex", 0, 1)], ["sex"]).sample(50, seed=0)
     tree = DecisionTreeClassifier().fit(X[["a"]], X["a"] > 1)
@@ -68,9 +60,6 @@ def test_a_model_that_lacks_a_sensitive_column_is_told_of_hidden():
         DataError, match="a hidden parameter must be none that DecisionTreeClassifier was fitted on, got 'sex'"
     ):
         estimate(both, Domain(domain.parameters, ["sex"], hidden=["sex"]))
-
-
-# What is refused
 
 
 GROUP = Derived("a", "race", {"A": 1, "B": 2, "C": 3})

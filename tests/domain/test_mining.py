@@ -1,7 +1,5 @@
 """Rules mined from rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,9 +38,6 @@ def rng():
 @pytest.fixture(scope="module")
 def census():
     return fairprobe.datasets.load_census(encoded=False, split="train")[0]
-
-
-# What is found
 
 
 def test_the_rules_of_the_census(census):
@@ -100,9 +95,6 @@ def test_a_rule_that_others_imply_is_left_out(rng):
     assert sorted(texts(frame)) == ["b or a == False", "c or b == False"]
 
 
-# Dependencies
-
-
 def test_of_two_that_go_one_to_one_the_names_are_the_source(rng):
     level = rng.integers(0, 6, N)
     frame = pd.DataFrame({"level": level, "grade": [f"grade {each}" for each in level], "sex": SEX})
@@ -150,9 +142,6 @@ def test_with_derived_refuses_what_cannot_be_derived():
         domain.with_derived([derived])
     with pytest.raises(fairprobe.errors.DomainError, match="got 'agee': did you mean 'age'"):
         domain.with_derived([fairprobe.Derived("agee", "sex", {"Female": 1, "Male": 2})])
-
-
-# Odd data
 
 
 def test_values_and_names_of_all_kinds_can_be_said(rng):
@@ -207,9 +196,6 @@ def test_settings_are_made_sure_of(settings, message):
     frame = pd.DataFrame({"sex": SEX, "age": AGE})
     with pytest.raises(SettingError, match=message):
         Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame, **settings)
-
-
-# Links proposed from rows
 
 
 N_LINKED = 2000
@@ -305,9 +291,6 @@ def test_a_sensitive_parameter_that_is_determined_gets_a_link_proposed(title, pr
     assert [
         text for text in remarks if text.endswith(f"a link to read and edit, as propose_links gives it: {proposal}")
     ]
-
-
-# Columns as small whole numbers, and what follows from what
 
 
 def test_columns_as_numbers():

@@ -1,7 +1,5 @@
 """Moves: one free parameter, one step, always another input, always inside."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

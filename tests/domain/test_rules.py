@@ -1,7 +1,5 @@
 """Rules as text: what they mean, what is refused, and that tables, rows and plain evaluation agree."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -204,9 +202,6 @@ def test_any_rules_are_as_python_would_have_them(texts):
     assert domain.allows(codes).tolist() == expected.tolist()
     assert domain.n_valid == expected.sum()
     assert domain.allows(domain.sample_codes(50, np.random.default_rng(0))).all()
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Domain files: what is written is read again, and a bad file is refused with the rule and the value."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

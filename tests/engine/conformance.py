@@ -7,8 +7,6 @@ def test_my_engine(name, check):
     check(partial(make_engine, engine="mine", n_jobs=2))
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import tempfile
@@ -114,9 +112,6 @@ def _check_tells_how_far_it_is_and_stops_when_told(make: MakeEngine) -> None:
     _require(time.monotonic() - begun < 60, "stop when told")
 
 
-# What is run
-
-
 def _fails_at_first(folder: str, shard: int, *told: Any) -> int:
     mark = Path(folder) / str(shard)
     if shard == 1 and not mark.exists():
@@ -166,9 +161,6 @@ class _Memory:
 
     def save(self, shard: int, result: Any) -> None:
         self.saved.append(shard)
-
-
-# How they are run
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Intervals from counts: against SciPy, against their definitions, and what must hold for all counts."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 
@@ -38,9 +36,6 @@ def pairs(draw, max_n=10**7):
     n = draw(st.one_of(st.integers(1, 30), st.integers(1, max_n)))
     b = draw(st.one_of(st.integers(0, min(n, 30)), st.integers(0, n)))
     return b, draw(st.one_of(st.integers(0, min(n - b, 30)), st.integers(0, n - b))), n
-
-
-# Clopper-Pearson and the one-sided bounds
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
@@ -124,9 +119,6 @@ def test_bad_confidence_is_refused(confidence):
             call()
 
 
-# The mean of experiments
-
-
 @pytest.mark.parametrize("n_experiments", [2, 3, 10, 400])
 @pytest.mark.parametrize("confidence", CONFIDENCES)
 def test_mean_interval_is_students(n_experiments, confidence):
@@ -139,9 +131,6 @@ def test_mean_interval_is_students(n_experiments, confidence):
 def test_bad_rates_are_refused(rates):
     with pytest.raises(SettingError, match="rates must be a list of numbers between 0 and 1"):
         mean_interval(rates, 0.95)
-
-
-# Two models on the same inputs
 
 
 @pytest.mark.parametrize("b", [0, 1, 2, 5, 17, 100, 1000, 30_000])
@@ -198,9 +187,6 @@ def test_bad_pairs_are_refused(b, c, n, message):
         paired_difference(b, c, n, 0.95)
 
 
-# The confidence sequence: against its definition in fifty digits
-
-
 SOME = [(0, 1), (1, 1), (1, 2), (5, 10), (0, 10**6), (1, 10**4), (1, 10**9)]
 SOME += [(hits, 10**12) for hits in (1, 1000, 10**9, 3 * 10**11, 10**12 - 1, 10**12)]
 
@@ -240,9 +226,6 @@ def test_at_the_ends_the_ratio_is_one_over_the_error(hits, n, confidence):
         assert n_divergence(hits, n, high) + log_ratio == pytest.approx(-math.log(1 - confidence), rel=1e-3)
 
 
-# The class
-
-
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 10**6)), min_size=1, max_size=8), confidences)
 def test_only_the_sums_of_the_batches_count(batches, confidence):
     in_batches, at_once = ConfidenceSequence(confidence), ConfidenceSequence(confidence)
@@ -276,9 +259,6 @@ def test_bad_batches_are_refused_and_change_nothing(hits, n):
     assert (counted.hits, counted.n, counted.low, counted.high) == (0, 0, 0, 1)
 
 
-# Coverage at a confidence of 95%: by exact sums, and by simulation with a fixed seed
-
-
 CONFIDENCE = 0.95
 EXPECTED_HITS = [0.5, 1, 3.01, 3.3, 3.7, 8, 100]
 N = 1000
@@ -287,9 +267,6 @@ N = 1000
 def contains(ends, share):
     """Whether the interval contains the share, but for rounding."""
     return (ends[0] <= share * (1 + 1e-12)) & (share <= ends[1] * (1 + 1e-12))
-
-
-# A fixed number of inputs
 
 
 def exact_coverage(interval, n, share):
@@ -313,9 +290,6 @@ def test_exact_coverage_is_never_below(interval, n):
         assert exact_coverage(interval, n, share) >= CONFIDENCE - 1e-9
 
 
-# Looking again and again
-
-
 def always_covered(interval, repetitions, share):
     """Whether the interval holds the share after each of 200 batches, by repetition."""
     rng = np.random.default_rng([11, repetitions])
@@ -332,9 +306,6 @@ def test_coverage_with_a_look_after_every_batch(share):
 
 def test_an_interval_for_a_fixed_n_does_not_survive_the_looking():
     assert always_covered(clopper_pearson, 200, 0.01).mean() < 0.85
-
-
-# Two models on the same inputs
 
 
 @pytest.mark.parametrize("n", [1, 4, 15])

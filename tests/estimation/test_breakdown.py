@@ -1,7 +1,5 @@
 """`breakdown`: the share for each sensitive parameter alone and together, in one pass, against plain Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,8 +19,6 @@ def arbitrary(X):
     return (X @ [7, 5, 3, 11]) % 8 < 3
 
 
-# One pass
-
 POPULATIONS = {
     "domain": ("domain", {}),
     "sample": ("domain", {"method": "sample", "n_experiments": 3}),
@@ -39,9 +35,6 @@ def test_all_sets_take_one_pass(population, options):
     assert all_sets.n_rows == one.n_rows
     assert all_sets.n_calls == one.n_calls
     assert {share.n_queries for share in shares.values()} == {one.n_rows}
-
-
-# Sets
 
 
 def test_sets_can_be_chosen():
@@ -83,9 +76,6 @@ def test_what_is_listed_may_be_numbers_where_a_value_that_is_held_is_none():
     }
 
 
-# Themis' measure, with an interval that holds whenever it stops
-
-
 SMALL = [Integer("x", 0, 9)]
 LARGE = [Integer("x", 0, 10**9)]  # too many inputs to be enumerated
 
@@ -118,9 +108,6 @@ def test_no_hits_are_no_reason_to_stop_at_once():
     assert share.value == 0
     assert 0 < share.high <= 0.002
     assert share.n > 2000
-
-
-# The smallest sets
 
 
 @pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])

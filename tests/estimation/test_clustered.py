@@ -1,7 +1,5 @@
 """Intervals of weighted and grouped rows hold the share as often as they say, by simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,9 +88,6 @@ def check_coverage(settings, n, interval=clustered):
 @pytest.mark.parametrize("settings", FEW_SETTINGS)
 def test_coverage_with_a_few_surveys(settings):
     check_coverage(settings, 150)
-
-
-# End to end
 
 
 DOMAIN = Domain([Integer("x", 0, 1), Category("sex", ["f", "m"])], sensitive=["sex"])

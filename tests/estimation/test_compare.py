@@ -1,7 +1,5 @@
 """`compare`: two models on the same inputs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The plot of how a sampled share converges."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """`estimate` against toys whose share is known, and against slow counts in plain Python."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 import warnings
@@ -31,9 +29,6 @@ def is_surprising(hits, n, share):
     return min(stats.binom.cdf(hits, n, share), stats.binom.sf(hits - 1, n, share)) < SURPRISING / 2
 
 
-# Sampling
-
-
 @each_toy
 def test_a_sampled_share_is_the_toys(toy):
     share = estimate(toy.model, toy.domain, method="sample", n_experiments=20, n_samples=700, seed=1, **toy.settings)
@@ -46,9 +41,6 @@ def test_a_sampled_share_is_the_toys(toy):
     assert share.n_queries == share.n * len(toy.domain.combinations)
     assert share.threshold == toy.settings.get("threshold", 0)
     assert (share.seed, share.confidence, share.n_left_out, share.detail) == (1, 0.95, 0, "")
-
-
-# Exact, by solving the model
 
 
 @pytest.fixture
@@ -116,9 +108,6 @@ def test_a_domain_too_large_to_be_written_as_a_float():
     assert share.value == 1
 
 
-# Stop when tight
-
-
 @pytest.mark.parametrize("width", [0.5, 0.05, 0.01])
 @pytest.mark.parametrize("toy", [box(), box(low=0, high=9), never()], ids=["box", "always", "never"])
 def test_it_stops_as_soon_as_the_interval_is_narrow(toy, width):
@@ -149,9 +138,6 @@ def test_it_stops_as_soon_as_the_side_of_a_limit_is_known(max_share, is_above):
     assert told[-1] == (share.n, share.hits, share.low, share.high)
 
 
-# Who is worse off
-
-
 @pytest.mark.parametrize("method", ["sample", "exact"])
 def test_worse_off_is_who_gets_the_favourable_outcome_least_often(method):
     toy = loans()
@@ -160,9 +146,6 @@ def test_worse_off_is_who_gets_the_favourable_outcome_least_often(method):
     assert share.outcomes.loc["sex=Female"].to_dict() == {"lend": 0, "refuse": share.hits}
     assert estimate(toy.model, toy.domain, favourable="refuse").worse_off == "sex=Male"
     assert estimate(toy.model, toy.domain).worse_off is None
-
-
-# Seeds
 
 
 def figures(share):
@@ -187,9 +170,6 @@ def test_a_fresh_seed_is_recorded_and_gives_the_same_share_again(settings):
     assert first.seed != second.seed
     assert (first.record is None) or first.record.hits.tolist() != second.record.hits.tolist()
     assert figures(estimate(toy.model, toy.domain, seed=first.seed, **settings)) == figures(first)
-
-
-# Bad input
 
 
 NAN = float("nan")
@@ -244,9 +224,6 @@ def test_a_failing_model_raises_a_model_error():
         estimate(CountingModel(toy.model, fail_after=30_000), toy.domain, method="sample")
 
 
-# What it costs
-
-
 def peak(action):
     tracemalloc.start()
     action()
@@ -267,15 +244,9 @@ def test_memory_does_not_grow_with_n():
         assert peak(run(20_000, **options)) < 1.5 * peak(run(2000, **options))
 
 
-# When "auto" is exact: only where counts foresee that it takes no longer
-
-
 WIDE = Domain(
     [Integer("x", 0, 9_999), Integer("y", 0, 9_999), Integer("z", 0, 9_999), Integer("sex", 0, 1)], sensitive=["sex"]
 )
-
-
-# Enumerating, by counts
 
 
 @pytest.mark.usefixtures("taken_at_its_word")
@@ -289,9 +260,6 @@ def test_a_domain_is_enumerated_if_sampling_would_ask_as_many_rows():
     assert enough.n_rows == 2000
     assert estimate(toy.model, toy.domain, n_experiments=1, n_samples=1, method="exact").method == "exact"
     assert estimate(toy.model, toy.domain, exact_limit=1999).method == "sample"
-
-
-# Solving, by counts
 
 
 def grown(model, seed=0, n=3_000):

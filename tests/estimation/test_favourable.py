@@ -1,7 +1,5 @@
 """The good outcome: an outcome that the model gives is taken, however rare; any other is refused before the work."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

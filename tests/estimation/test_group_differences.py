@@ -1,7 +1,5 @@
 """Tests and intervals for the difference between two groups, against brute force and simulation."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Observed rates by group, and their ratio: intervals that hold, and a rule that follows from them."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

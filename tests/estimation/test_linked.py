@@ -1,7 +1,5 @@
 """Who is compared with whom: plain and linked twins, hidden columns, drawn inputs, and values that no row has."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -91,9 +89,6 @@ def test_by_parameter():
     assert named.confidence == named.plain.confidence == pytest.approx(0.95)  # a limit binds one of them alone
 
 
-# Which rows
-
-
 def test_which_rows_and_what_becomes_of_them():
     share = estimate(model, DOMAIN, ROWS)
     assert list(share.cases.index) == ["u", "v", "w"]
@@ -105,9 +100,6 @@ def test_which_rows_and_what_becomes_of_them():
         "row u: sex Male -> Female, relationship Husband -> Wife (sex=Female: no, sex=Male: yes)"
     ]
     assert estimate(model, DOMAIN).rows_in_words() == []
-
-
-# Hidden
 
 
 def test_models_with_and_without_the_column_are_compared_on_the_same_inputs():
@@ -133,9 +125,6 @@ def test_what_is_hidden_is_said():
     assert verdict(estimate(lambda X: X["age"] > 3, domain, ROWS, batch="frame"), 0.9).outcome == "inconclusive"
 
 
-# Weights and groups, wrongly
-
-
 @pytest.mark.parametrize("options", [{}, {"groups": True}])
 def test_rows_are_counted_not_the_labels_of_their_index(options):
     """Frames put together have labels that occur twice: nothing may depend on them."""
@@ -151,9 +140,6 @@ def test_rows_are_counted_not_the_labels_of_their_index(options):
     assert len(share.to_frame()) == share.hits
     with pytest.raises(DataError, match="groups must have the index of the rows"):
         estimate(model, DOMAIN, many.set_axis(index), groups=pd.Series(np.arange(len(many))))
-
-
-# Rounding, measured on what a call is about
 
 
 def test_rounding_is_measured_on_the_rows_where_rows_are_given():
@@ -182,9 +168,6 @@ def test_a_small_domain_without_an_allowed_input_is_told_at_once(method):
     with pytest.raises(DomainError, match="the constraints must allow an input, got none of 20: loosen them"):
         estimate(lambda batch: batch[:, 0] / 8, domain, "valid", output="score", threshold=0.0, method=method)
     assert sum(looked_at) < 5000
-
-
-# Inputs drawn from a density, within rules and links
 
 
 ROLES = Link("role", "sex", [{"F": "Wife", "M": "Husband"}])
@@ -244,12 +227,6 @@ def test_by_parameter_and_of_two_models():
 def test_what_does_not_go_with_it(arguments, message):
     with pytest.raises(SettingError, match=message):
         estimate(of_role, LINKED, DENSITY, **arguments)
-
-
-# Who is compared, and never a pass for want of anything
-
-
-# A model is asked as it is used
 
 
 def test_continuous_numbers_are_no_labels():
@@ -320,9 +297,6 @@ def test_noise_is_found_out_in_an_estimate(chance):
         assert share.has("stochastic-model")
         assert verdict(share, 1e-6).outcome == "inconclusive"
         assert share.value < 5 * chance**2 + 1e-3
-
-
-# Values that no row has: a filter leaves them behind in a categorical
 
 
 def unknown_is_refused(frame):

@@ -1,7 +1,5 @@
 """Matched twins: people moved to another group by what rows tell, on planted data whose truth is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

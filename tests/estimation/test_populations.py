@@ -1,7 +1,5 @@
 """Populations: the allowed part and real rows, as the worlds are too small or too plain to show them."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -29,8 +27,6 @@ def test_stretches_where_nothing_is_allowed_are_not_asked_about():
     answers = model.predict(X).reshape(2, 50)
     assert (share.hits, share.n) == (2 * int((answers[0] != answers[1]).sum()), 100)
 
-
-# Rows
 
 JOBS = ("clerk", "nurse", "smith")
 COMPARED = {"sex": ["F", "M"], "race": ["a", "b", "c"]}
@@ -67,9 +63,6 @@ def test_rows_all_of_which_are_unknown():
     frame["sex"] = None
     with pytest.raises(DataError, match="a row must have a known value of sex, race, got none among 5 rows"):
         estimate(arbitrary, ROWS_DOMAIN, frame)
-
-
-# What a model that eats frames gets
 
 
 class Fitted:

@@ -1,7 +1,5 @@
 """Proxies: who tells a sensitive column, on planted data whose truth is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

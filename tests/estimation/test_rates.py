@@ -1,7 +1,5 @@
 """Rates of the favourable outcome by combination of sensitive values: counts, intervals, weights, missing members."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

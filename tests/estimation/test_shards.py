@@ -1,7 +1,5 @@
 """An estimate by several workers: the same figures, and bounds that hold when some of it is lost."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a share says, in words and in figures."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -28,9 +26,6 @@ def make(hits, n, *, confidence=0.95, exact=False, **fields):
         "seed": 7,
     }
     return Share(value, low, high, lower, upper, n, hits, **(common | fields))
-
-
-# In words
 
 
 FLIP = "get another outcome when sex changes"
@@ -66,9 +61,6 @@ FLIP = "get another outcome when sex changes"
 def test_sentence(share, text):
     assert share.sentence().startswith(text)
     assert repr(share) == f"Share({share.sentence()})"
-
-
-# In figures
 
 
 @pytest.mark.parametrize("toy", dict(all_toys()).values(), ids=dict(all_toys()))

@@ -1,7 +1,5 @@
 """Verdicts: the rules of the design, and which population they are about."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings
@@ -92,9 +90,6 @@ def test_training_rows_never_pass_and_rows_of_unknown_role_only_on_a_condition()
     assert seen == {*Outcome}
 
 
-# Which population
-
-
 def test_a_gate_that_is_not_there():
     with pytest.raises(SettingError, match="gate must be one of the populations domain; got 'rows'"):
         verdict(sampled(TOY), 0.5, gate="rows")
@@ -106,9 +101,6 @@ def test_a_gate_that_is_not_there():
 def test_a_limit_is_a_number_from_0_to_below_1(limit):
     with pytest.raises(SettingError, match="max_share must be at least 0 and below 1, got"):
         verdict(sampled(TOY), limit)
-
-
-# In words
 
 
 def test_every_sentence_of_a_verdict_is_short():

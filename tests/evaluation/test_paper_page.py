@@ -1,7 +1,5 @@
 """The pages in docs are of the measurements beside them, and the paper's tables are as its text derives from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from statistics import fmean
 

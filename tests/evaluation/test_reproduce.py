@@ -1,7 +1,5 @@
 """A whole run in small, and its command: what is measured, that it goes on where it stopped, that figures repeat."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Small domains of all kinds with models drawn at random, and what brute force says of them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

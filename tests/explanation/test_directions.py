@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace
@@ -26,9 +24,6 @@ def explained(toy, n=3000, n_sampled=3000, **settings):
 def two_and_two():
     parameters = [Integer("x", 0, 999), Integer("y", 0, 9), Category("sex", ["F", "M"]), Category("race", ["B", "W"])]
     return Domain(parameters, sensitive=["sex", "race"])
-
-
-# Known answers
 
 
 def test_who_is_refused_where_the_other_gets_the_loan():
@@ -81,9 +76,6 @@ def test_classes_are_told_by_the_one_that_differs_most_or_the_good_one():
     good = explained(proba(), favourable=2)
     assert good.table["first"].tolist() == ["group=0"]
     assert good.table["second_gets"].tolist() == ["the higher probability of 2"]
-
-
-# Several sensitive parameters
 
 
 @pytest.mark.parametrize("favourable", [None, "b"])
@@ -147,9 +139,6 @@ def test_of_many_combinations_those_at_the_ends_are_compared(monkeypatch):
     assert len(explained(odd_one_out()).table) > 0
 
 
-# The test of symmetry
-
-
 def test_the_test_is_the_exact_one():
     from scipy.stats import binomtest
 
@@ -175,9 +164,6 @@ def test_symmetric_models_are_seldom_called_one_sided():
     tested = pd.concat(tables).dropna(subset="p")
     covered = ((tested["low"] <= 0.5) & (tested["high"] >= 0.5)).mean()
     assert covered >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(tested))
-
-
-# Few of everything
 
 
 def test_no_case_sampled_makes_no_claim(tmp_path):

@@ -1,7 +1,5 @@
 """`explain`: planted regions are found again, what is reported holds on fresh inputs, and bad input is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics
@@ -39,9 +37,6 @@ def found():
 @pytest.fixture(scope="module")
 def why(found):
     return explain(found, model, favourable="yes", max_queries=60_000)
-
-
-# Where
 
 
 def pool_of(evidence, axes):
@@ -141,9 +136,6 @@ def test_cases_from_rows_with_changes_are_explained():
     assert explain(found, model, max_queries=40_000).rules[0].precision == 1
 
 
-# What is reported holds
-
-
 def diagonal(X):
     """Regions of this are never pure."""
     return (X[:, 0] + 2 * X[:, 1] + 3 * X[:, 2] > 45) & ((X[:, 0] % 3 > 0) | (X[:, 3] == 1))
@@ -169,9 +161,6 @@ def test_intervals_hold_for_all_regions_at_once(n_sets, n_each, least):
             regions = measured_regions(fresh, axes, boxes)
             n_covered += all(region.low <= true[region.text] <= region.high for region in regions)
     assert n_covered >= least
-
-
-# What is given
 
 
 def test_no_case_and_one_case(found):
@@ -213,9 +202,6 @@ def test_no_case_and_one_case(found):
 def test_bad_input_is_refused(found, arguments, error, words):
     with pytest.raises(error, match=words):
         explain(found, model, **arguments)
-
-
-# Families of many members
 
 
 @pytest.mark.parametrize("most", [300_000, 2_000, 700, 100, 1])

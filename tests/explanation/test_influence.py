@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -27,9 +25,6 @@ def flips(is_case):
     return lambda X: (is_case(X) & (X[:, -1] == 1)).astype(int)
 
 
-# Known answers
-
-
 def test_what_always_ends_a_case_what_never_does_and_what_does_sometimes():
     toy = loans()
     influence = influence_of(evidence_of(toy.model, toy.domain))
@@ -47,9 +42,6 @@ def test_an_exclusive_or_ends_with_either():
     influence = influence_of(evidence_of(flips(lambda X: X[:, 2] != X[:, 5]), bits(), n=400))
     assert influence.table["ended"].to_dict() == {f"b{i}": float(i in (2, 5)) for i in range(8)}
     assert set(influence.table.index[:2]) == {"b2", "b5"}
-
-
-# The interval
 
 
 def test_the_interval_covers(monkeypatch):
@@ -74,9 +66,6 @@ def test_the_interval_covers(monkeypatch):
             covered[name] += influence.table.loc[name, "low"] <= number <= influence.table.loc[name, "high"]
     # A right one is below 34 of 40 once in 200 times; these are seeds that stay.
     assert min(covered.values()) >= 34, covered
-
-
-# What is never asked
 
 
 def people():
@@ -185,9 +174,6 @@ def test_moved_cases_are_plausible():
     assert influence.table.loc["x", "n_cases"] > 190
 
 
-# Few of everything
-
-
 def test_no_free_parameter():
     domain = Domain([Integer("group", 0, 1), Integer("fixed", 3, 3)], sensitive=["group"])
     influence = influence_of(evidence_of(lambda X: X[:, 0], domain, n=20))
@@ -208,9 +194,6 @@ def test_hidden_parameters():
     assert influence.table.loc["title", "n_moves"] == 0
     assert influence.table.index.tolist() == ["x", "title"]
     json.dumps(influence.jsonable(), allow_nan=False)
-
-
-# Severity
 
 
 @pytest.fixture(scope="module")

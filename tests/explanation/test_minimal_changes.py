@@ -1,7 +1,5 @@
 """`shrink` and `repair`: brute force says what is minimal, budgets are kept, and bad input is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,9 +41,6 @@ def repaired(cases, model, domain=DOMAIN, **settings):
 
 
 BOTH = pytest.mark.parametrize("change", [shrink_to_row, repaired])
-
-
-# Small worlds: brute force
 
 
 def least(world, keys, origin, gower):
@@ -125,9 +120,6 @@ def test_what_is_repaired_is_minimal(name, seed, part):
     assert result.parameters.sum() == result.n_changes.sum()
 
 
-# Wider than brute force reaches
-
-
 def test_wide_parameters_are_shrunk_to_the_boundary():
     shrunk = shrink_to_row(CASES, both_high)
     assert shrunk.cases.to_numpy().tolist() == [[41, 5_001, 40, 1]] * 3
@@ -150,9 +142,6 @@ def test_wide_parameters_are_repaired_at_the_boundary():
         "3 of 3 cases end with 1.0 changes on average, most often of gain, age. For 3 of them no smaller number is "
         "enough."
     )
-
-
-# The budget
 
 
 @BOTH
@@ -194,9 +183,6 @@ def test_a_search_has_its_own_domain_and_output():
     assert one.jsonable() == other.jsonable()
     with pytest.raises(SettingError, match="output is the search's own, 'label', got 'score'"):
         shrink(found, both_high, towards=ROW, output="score")
-
-
-# Rows and densities
 
 
 def test_rows_that_cannot_be_used_are_counted():
@@ -274,9 +260,6 @@ def test_with_a_good_outcome_no_repair_refuses_all():
     assert repair(cases, score, domain, **settings).repaired["age"].tolist() == [49, 60]
     for good, ages in (("highest", [49, 49]), ("lowest", [60, 60])):
         assert repair(cases, score, domain, favourable=good, **settings).repaired["age"].tolist() == ages
-
-
-# Odd and bad input
 
 
 @BOTH

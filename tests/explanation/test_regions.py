@@ -1,7 +1,5 @@
 """Boxes and their texts: a family is inside with all its members, and the text says what the box holds."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

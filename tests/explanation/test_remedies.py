@@ -1,7 +1,5 @@
 """What would be left if regions were decided in another way, against brute force."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -159,9 +157,6 @@ def test_outputs_say_that_it_is_a_simulation(domain):
     assert "region 1" in found._repr_html_()
 
 
-# What is asked
-
-
 def test_nothing_to_do():
     evidence = made_evidence(model, PLAIN, n=10)
     assert remedies_of([], replace(evidence, cases=evidence.cases.take(np.arange(0)))).table.empty
@@ -195,8 +190,6 @@ def test_rows_of_values_that_are_not_compared_are_judged_as_those_that_are():
     always = table.loc["favourable", "accuracy_after"]
     assert always == pytest.approx((np.where(X["x"] >= 6, "yes", model(X)) == y)[known].mean())
 
-
-# Other outputs
 
 NUMBERS = Domain([Integer("x", 0, 9), Integer("sex", 0, 2)], ["sex"])
 

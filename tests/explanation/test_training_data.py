@@ -1,7 +1,5 @@
 """Whether a region's difference was in the training data."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -38,9 +36,6 @@ def looked_at(*groups, model=refuse_women, domain=DOMAIN, favourable="yes", **se
     X, y = rows(*groups)
     evidence = made_evidence(model, domain, X, y, n=500, favourable=favourable)
     return region_in_data(RULE, evidence, **settings)
-
-
-# What is said
 
 
 def test_in_the_data():
@@ -155,16 +150,10 @@ def test_several_sensitive_parameters():
     assert ("sex=Female", "sex=Male") not in apart
 
 
-# Planted data
-
-
 @pytest.mark.parametrize("expected", WORLDS)
 @pytest.mark.parametrize(("n_seeds", "least"), [(10, 9), pytest.param(100, 95, marks=pytest.mark.slow)])
 def test_planted(expected, n_seeds, least):
     assert sum(verdict(WORLDS[expected](seed)) is expected for seed in range(n_seeds)) >= least
-
-
-# No such difference: a test of equivalence
 
 
 def alike(n_female, n_male, no_female, no_male):

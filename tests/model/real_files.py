@@ -1,7 +1,5 @@
 """Real models, trained on the census, each as a file and as the object that it was written from."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A small service on loopback that speaks the three protocols, cleanly or with faults; it runs in this process."""
 
-from __future__ import annotations
-
 import json
 import random
 import ssl

@@ -1,7 +1,5 @@
 """Files of strangers: nothing in them is run, what crashes a loader is a message, and so is what is broken."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -57,9 +55,6 @@ def refused(path, message=None, **keywords):
     with pytest.raises((SettingError, DataError), match=message) as caught:
         fairprobe.load_model(path, **keywords)
     return str(caught.value)
-
-
-# Malicious
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 5])
@@ -197,9 +192,6 @@ def test_a_pickle_that_grows_without_end_is_only_looked_at(tmp_path):
     refused(tmp_path / "model", "allow_unsafe_load")
 
 
-# What would be followed out of a model, when it is asked
-
-
 @pytest.mark.parametrize("make", hostile_files.SKOPS)
 def test_numbers_that_lead_out_of_a_model_are_refused(make, tmp_path):
     hostile_files.write_skops(make, tmp_path / "model")
@@ -209,9 +201,6 @@ def test_numbers_that_lead_out_of_a_model_are_refused(make, tmp_path):
 @pytest.mark.parametrize("write", [hostile_files.lightgbm_with_linear_leaves, hostile_files.xgboost_of_other_weights])
 def test_numbers_that_lead_out_of_a_booster_are_refused(write, tmp_path):
     refused(write(tmp_path / "model"), "does not hold")
-
-
-# What would run something, or read something else
 
 
 def pipeline(**keywords):
@@ -272,9 +261,6 @@ def test_the_bytes_that_are_checked_are_those_that_are_loaded(tmp_path, monkeypa
 
     monkeypatch.setattr(reading, "kind_of", kind_of)
     assert type(fairprobe.load_model(path)).__name__ == "DecisionTreeClassifier"
-
-
-# Inputs that act before they are read
 
 
 def refused_at_once(path, message, **keywords):
@@ -338,9 +324,6 @@ def test_what_unpacks_without_end_is_refused(tmp_path):
         for _ in range(150):
             file.write(zeros)
     refused_at_once(tmp_path / "model", "cannot be read any further")
-
-
-# Broken
 
 
 def broken(content, n, seed):

@@ -1,7 +1,5 @@
 """A service with a JSON of its own: its template, its paths, and a real one on loopback."""
 
-from __future__ import annotations
-
 import json
 import threading
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A torch module's rows, without torch: on the module's device, and of the parameters that it sees alone."""
 
-from __future__ import annotations
-
 import sys
 import types
 from contextlib import nullcontext

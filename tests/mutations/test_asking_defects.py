@@ -1,7 +1,5 @@
 """Defects of who is asked, and of who is told from whom, put back one at a time: what a user sees shows each."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 import types
@@ -37,9 +35,6 @@ def is_taken_up(first, second):
         return True
 
 
-# Fingerprints
-
-
 def above(cut):
     """Models of which no canary shows a difference."""
     return lambda X: (X[:, 0] > 50) ^ ((X[:, 1] == 7) & (X[:, 0] > cut))
@@ -73,9 +68,6 @@ def test_a_fingerprint_of_nothing_that_matches_is_caught(is_caught):
         lambda model: None,
         errors=(AssertionError, AttributeError),
     )
-
-
-# Asking again
 
 
 class Remembering:
@@ -115,9 +107,6 @@ def test_a_cache_that_is_trusted_is_caught():
     nothing_is_said_of_a_coin(afresh=True)
     with pytest.raises(AssertionError):
         nothing_is_said_of_a_coin(afresh=False)
-
-
-# Batches
 
 
 def ranked(X):

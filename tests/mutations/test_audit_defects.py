@@ -1,7 +1,5 @@
 """Defects of audits and their report put back at one seam: each is caught by what a user sees."""
 
-from __future__ import annotations
-
 import importlib
 from functools import cache
 

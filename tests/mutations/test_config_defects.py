@@ -1,7 +1,5 @@
 """Defects of files and addresses, put back one at a time: each must be caught."""
 
-from __future__ import annotations
-
 import pytest
 import tomli_w
 

@@ -1,7 +1,5 @@
 """Defects of explanations, put back one at a time: a check of what users see must catch each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

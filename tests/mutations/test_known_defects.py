@@ -1,7 +1,5 @@
 """Defects of what is known of models, put back one at a time: what a user sees shows each of them."""
 
-from __future__ import annotations
-
 import functools
 from unittest import mock
 

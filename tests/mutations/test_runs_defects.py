@@ -1,7 +1,5 @@
 """Defects of retraining put back, one at a time: a check of what users see must catch each."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Wrong conclusions from shares and proxies, put back one at a time: a check must show each of them."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

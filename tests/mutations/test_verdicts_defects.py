@@ -1,7 +1,5 @@
 """Defects of verdicts, put back one at a time: each must be caught."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import math

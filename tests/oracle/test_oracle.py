@@ -1,7 +1,5 @@
 """The oracle against a slow one in plain Python, written from the words of the design."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,8 +7,6 @@ from fairprobe import Domain, Integer, audit, estimate, search
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
-
-# Threshold
 
 PAIR = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], sensitive=["s"])
 

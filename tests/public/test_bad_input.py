@@ -1,7 +1,5 @@
 """What every function says of the same mistake, in the same words."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

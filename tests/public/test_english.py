@@ -1,7 +1,5 @@
 """Every docstring says its subject first, so that it can be read without the code around it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

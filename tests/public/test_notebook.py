@@ -1,7 +1,5 @@
 """Every result has a line, a dictionary and a picture of itself in a notebook."""
 
-from __future__ import annotations
-
 import json
 from html.parser import HTMLParser
 

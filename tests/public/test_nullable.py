@@ -1,7 +1,5 @@
 """pandas' own missing value, NA, in every column and among what is compared: results are told in words all the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

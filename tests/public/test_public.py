@@ -1,7 +1,5 @@
 """The public face: the names, what importing costs, and that it does nothing else."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

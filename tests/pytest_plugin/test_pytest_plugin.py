@@ -1,7 +1,5 @@
 """The pytest plugin, by running pytest: in this process where that shows as much, as a process of its own where not."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Nothing of the package is used but the domain: its parameters' levels and moves,
 are those of the design: parameter, direction, and the size of the move only if any parameter has sizes to choose from.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass, field
 

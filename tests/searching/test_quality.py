@@ -3,8 +3,6 @@
 Seeds are fixed, so nothing fluctuates from run to run; the chances are those of a change that only shuffles the draws.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import bdtr, bdtrc

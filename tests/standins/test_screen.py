@@ -1,7 +1,5 @@
 """A screen gives the model's own judgements by fewer queries; one label that is not the model's, and it is given up."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A model that sleeps a little, so that there is a middle; says "begun" when all i
 cases found, OUT gets the bytes.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

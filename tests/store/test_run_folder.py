@@ -1,7 +1,5 @@
 """Runs on disk: taken up where they ended, even by kill -9, extended, and refused where they are another's."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -69,8 +69,6 @@ def test_the_share_is_exact(name):
     assert toy.domain.n_families == n_families
 
 
-# Counting
-
 BOX = testing.box()
 ROWS = BOX.domain.sample(200, seed=0)
 TREE = DecisionTreeClassifier(random_state=0).fit(ROWS.to_numpy(), BOX.model(ROWS.to_numpy()))

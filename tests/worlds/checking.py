@@ -1,7 +1,5 @@
 """A world put to the package: every number and verdict held against the reference."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -95,9 +93,6 @@ def near(what: str, got: float, expected: float) -> None:
     """Refuse a difference from what was found by drawing."""
     if not abs(got - expected) < 0.03:
         raise DifferenceError(f"{what}: got {got!r}, expected about {expected!r}")
-
-
-# The world's things as the package takes them
 
 
 def rows_of(batch: Any) -> list[Row]:

@@ -1,7 +1,5 @@
 """Every number of a world, by brute force: plain loops over tuples. It shares no code with the package."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -357,9 +355,6 @@ class Reference:
 def _in_order(listed: Row) -> Row:
     """As listed, the missing value last."""
     return tuple(sorted(listed, key=lambda value: value is None))
-
-
-# Intervals, verdicts, tests
 
 
 @cache

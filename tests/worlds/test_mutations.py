@@ -1,7 +1,5 @@
 """Defects of the semantics, put back one at a time: the worlds of CI must show each of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import itertools
@@ -41,9 +39,6 @@ def mutation(seed):
         return function
 
     return note
-
-
-# B. A pass by default
 
 
 @mutation(seed=0)
@@ -118,9 +113,6 @@ def that_a_parameter_is_unused_is_said_by_one_share_alone(patch):
     patch.setattr(fairprobe, "verdict", of_one)
 
 
-# C. Another question than asked
-
-
 @mutation(seed=7)
 def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
     def needed(self):
@@ -184,9 +176,6 @@ def real_rows_are_moved_to_the_grid(patch):
         return rows, n_left_out
 
     patch.setattr(populations, "known_rows", moved)
-
-
-# What cannot be, what changes along, what is hidden
 
 
 @mutation(seed=9)
@@ -258,9 +247,6 @@ def what_is_derived_does_not_follow_its_source_in_rows(patch):
     patch.setattr(RowMembers, "_derived", own)
 
 
-# E. "Exactly", wrongly
-
-
 @mutation(seed=91)
 def a_subclass_is_taken_for_its_base(patch):
     path = known._path
@@ -277,9 +263,6 @@ def a_family_that_is_solved_counts_once(patch):
 @mutation(seed=25)
 def plain_twins_take_the_answers_of_linked_ones(patch):
     patch.setattr(RowMembers, "are_plain", property(lambda self: np.ones(self.present.shape, dtype=bool)))
-
-
-# What a hit is
 
 
 @mutation(seed=1)
@@ -327,9 +310,6 @@ def a_family_counts_once(patch):
     patch.setattr(Population, "as_each_member", lambda self, batch: itertools.islice(each(self, batch), 1))
 
 
-# Bounds and tests
-
-
 @mutation(seed=0)
 def one_sided_bounds_have_half_the_error(patch):
     patch.setattr(intervals, "lower_bound", lambda hits, n, c: intervals.clopper_pearson(hits, n, c)[0])
@@ -362,9 +342,6 @@ def two_models_are_judged_on_different_inputs(patch):
 def the_difference_has_the_wrong_sign(patch):
     paired = compare.paired
     patch.setattr(compare, "paired", lambda a, b, hits_a, hits_b, c: paired(a, b, hits_b, hits_a, c))
-
-
-# Searching
 
 
 @mutation(seed=111)

@@ -1,7 +1,5 @@
 """The reference itself, on worlds small enough to be counted by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Random small worlds: every number and verdict of the package against a brute-force reference."""
 
-from __future__ import annotations
-
 import pytest
 from checking import CI_WORLDS, check_seed, check_world
 from hypothesis import given, settings

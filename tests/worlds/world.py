@@ -4,8 +4,6 @@ Nothing here knows the package. A world comes from a `random.Random`, so that a 
 Hypothesis, whose `randoms()` is one too, can shrink it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math
@@ -137,9 +135,6 @@ class World:
         return self.model.kind in ("logistic", "tree")
 
 
-# What a world's rules and models say
-
-
 def holds(rule: Rule, row: Row) -> bool:
     """Whether a rule allows a row."""
     if rule.kind == "never":
@@ -233,9 +228,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_plain(part) for part in value)
     return float(value) if isinstance(value, (bool, int, float)) else value
-
-
-# Making worlds
 
 
 def make_world(rng: Any) -> World:

@@ -1,7 +1,5 @@
 """The truth to hold the exact counts against: every input asked about, or random ones."""
 
-from __future__ import annotations
-
 import itertools
 from contextlib import contextmanager
 

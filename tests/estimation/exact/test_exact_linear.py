@@ -1,7 +1,5 @@
 """Linear classifiers: what is counted by halves is what asking about every input gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from exact_truth import HALF, Sum, assert_counted, assert_sampled, known_as, small_domains, training_rows

@@ -1,7 +1,5 @@
 """Trees and ensembles of trees: what is counted box by box is what asking about every input gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from exact_truth import HALF, as_array, assert_counted, assert_sampled, small_domains, training_rows
@@ -82,9 +80,6 @@ def test_gradient_boosting(domain, seed, n_stages, init, n_classes):
     assert_counted(solve(model, domain), model, domain)
 
 
-# Wide domains
-
-
 @pytest.fixture(scope="module")
 def wide():
     """A domain of more than 2^63 inputs, and rows of it."""
@@ -132,9 +127,6 @@ def test_a_tree_rounds_its_inputs_and_so_does_the_count():
     solved = solve(model, domain)
     assert solved.hits == 2 * n_above
     assert solved.by_label == {False: [2 * n_above, 0], True: [0, 2 * n_above]}
-
-
-# The census, encoded and natural
 
 
 def test_the_natural_census():

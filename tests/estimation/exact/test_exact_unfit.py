@@ -1,7 +1,5 @@
 """What does not fit is said, and what looks like it would but does not is noticed."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -51,9 +49,6 @@ def reason(model, domain=DOMAIN):
     answer = solve(model, domain)
     assert isinstance(answer, NotSolved)
     return answer.reason
-
-
-# Kinds of models
 
 
 class OwnTree(DecisionTreeClassifier):
@@ -126,9 +121,6 @@ def test_a_model_that_takes_no_missing_values_says_so(estimator):
         solve(estimator.fit(X.fillna(0).to_numpy(), y), domain)
 
 
-# Preprocessing
-
-
 @pytest.mark.parametrize("step", [PCA(2), FunctionTransformer(np.sqrt), make_pipeline(MinMaxScaler(), PCA(1))])
 def test_preprocessing_that_is_not_known(step):
     model = fitted(make_pipeline(make_column_transformer((step, slice(0, 3))), DecisionTreeClassifier()))
@@ -156,9 +148,6 @@ def test_columns_that_depend_on_several_parameters(step):
     assert "depend" in reason(fitted(make_pipeline(step, DecisionTreeClassifier())))
 
 
-# Limits
-
-
 LIMITS = [
     (plan, "MAX_ENTRIES", "combinations of sensitive values make"),
     (plan, "MAX_BITS", "sets of its levels make"),
@@ -179,9 +168,6 @@ def test_limits(monkeypatch, module, limit, words):
     assert re.search("over the 5 |exceed the limit of 5", reason(model))
 
 
-# Ways to say which columns a transformer gets
-
-
 NUMBERS = ([1, 2], slice(1, 3), [False, True, True, False], np.array([1, -2]))
 NAMES = (["x", "y"], slice("x", "y"), lambda frame: ["x", "y"])
 
@@ -198,9 +184,6 @@ def test_columns_of_a_transformer(scaler, columns):
     rows = X if any(columns is each for each in NAMES) else X.to_numpy(dtype=np.float64)
     model = make_pipeline(prepare, DecisionTreeClassifier(random_state=0)).fit(rows, y)
     assert_counted(solve(model, DOMAIN), model, DOMAIN)
-
-
-# Columns that fall while levels rise, and models that answer otherwise than they are built
 
 
 SMALL = Domain([Integer("s", 0, 1), Integer("x", 0, 9, missing=True), Integer("y", 0, 9)], sensitive=["s"])
@@ -255,8 +238,6 @@ def test_a_model_that_answers_otherwise_is_sampled_with_a_remark(final, monkeypa
     assert share.method == "sample"
     assert 0.1 < share.value < 0.6
 
-
-# What only sampling can follow
 
 BASE = Domain([Integer("x", 0, 99), Integer("y", 0, 99), Integer("s", 0, 1)], ["s"])
 DERIVED = Domain([Integer("x", 0, 9), Derived("y", "x", {x: x // 3 for x in range(10)}), Integer("s", 0, 1)], ["s"])
