@@ -219,24 +219,10 @@ def test_an_outcome_that_is_never_seen_is_refused(estimate):
 
 
 def test_json_is_one_object(estimate, folder):
-    outcome = estimate(*SAMPLE, *ROWS, "--json", "--max-share", 0.5, "--plot", "plot.svg", model="toys:loud")
+    outcome = estimate(*SAMPLE, *ROWS, "--json", "--max-share", 0.5, model="toys:loud")
     content = json.loads(outcome.out)
-    assert set(content) == {
-        *(
-            "model",
-            "shares",
-            "breakdown",
-            "verdict",
-            "matched",
-            "rows",
-            "out",
-            "plot",
-            "unfinished",
-            "interrupted",
-            "error",
-        )
-    }
-    assert content["plot"] == "plot.svg"
+    names = "model shares breakdown verdict matched rows out unfinished interrupted error"
+    assert set(content) == set(names.split())
     assert content["breakdown"] is content["unfinished"] is content["error"] is None
     assert content["interrupted"] is False
     for name, share in content["shares"].items():
@@ -264,31 +250,3 @@ def test_missing_markers_and_ignored_columns(fairprobe, folder):
     command = ["estimate", "--model", "words:model", "--data", "words.csv", "--sensitive", "sex", "--ignore", "id"]
     share = shares_of(fairprobe(*command, "--missing", "?", "--json"))["rows"]
     assert (share["hits"], share["n"], share["n_left_out"]) == (1, 3, 1)
-
-
-# The plot
-
-PLOTTED = ("--method", "sample", "--experiments", 40, "--samples", 250)
-
-
-def test_same_run_gives_the_same_bytes(estimate, folder):
-    for name in ("one.svg", "two.svg"):
-        outcome = estimate(*PLOTTED, "--plot", name)
-        assert f"Written: {name}" in outcome.out
-    content = (folder / "one.svg").read_bytes()
-    assert content == (folder / "two.svg").read_bytes()
-    assert b"<dc:date>" not in content
-    assert estimate(*PLOTTED, "--seed", 1, "--plot", "three.svg").code == 0
-    assert (folder / "three.svg").read_bytes() != content
-    told = ("experiments", "share of the domain", "sensitive: sex; 10,000 inputs in 40 experiments", "95% interval:")
-    assert set(told) <= set(re.findall(r">([^<>]+)</text>", content.decode()))
-
-
-def test_nothing_to_plot_is_noted_when_only_the_model_could_tell(estimate, folder):
-    (folder / "fitted.py").write_text(
-        "from sklearn.tree import DecisionTreeClassifier\n"
-        "tree = DecisionTreeClassifier().fit([[20, 0, 0], [80, 0, 0], [20, 1, 0], [80, 1, 0]], [0, 0, 0, 1])\n"
-    )
-    outcome = estimate("--exact-limit", 5, "--plot", "plot.svg", "--json", model="fitted:tree").says()
-    assert "note: nothing-to-plot" in outcome.err
-    assert not (folder / "plot.svg").exists()

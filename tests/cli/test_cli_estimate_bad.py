@@ -25,9 +25,6 @@ ROWS = ("--data", "rows.csv", "--label", "income")
         (["--gate", "rows", "--max-share", "0.1"], ["--gate must be one of the populations domain", "'rows'"]),
         (["--gate", "domain"], ["--gate says what --max-share is about", "--gate domain alone"]),
         (["--output", "score"], ["--output score needs a threshold"]),
-        (["--plot", "plot.png"], ["--plot must end in .svg", "'plot.png'"]),
-        (["--plot", "plot.svg"], ["--plot shows how a sample converges", "got domain", "--method sample"]),
-        ([*ROWS, "--population", "rows", "--plot", "plot.svg"], ["--plot shows how a sample converges", "got rows"]),
         (["--label", "income"], ["--label", "no --data"]),
     ],
 )
@@ -39,7 +36,7 @@ def test_wrong_option_is_refused_before_the_model_is_loaded(estimate, arguments,
 
 
 def test_what_was_estimated_before_a_failure_is_kept(estimate):
-    command = [*ROWS, "--method", "sample", "--max-share", 0.9, "--plot", "plot.svg", "--experiments", 100]
+    command = [*ROWS, "--method", "sample", "--max-share", 0.9, "--experiments", 100]
     outcome = estimate(*command, "--gate", "rows", model="toys:fails_later")
     outcome.refuses("RuntimeError", "the disk is on fire", code=3)
     assert "kept: rows" in outcome.err

@@ -1,7 +1,6 @@
 """The report: figures of the very model that is returned, what they are of, and how they are shown."""
 
 import json
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
@@ -174,19 +173,6 @@ def test_a_summary_is_ready_for_json(result):
     assert set(summary["controls"]) == {"constant", "random", "all"}
     assert summary["n_rows"] == result.n_rows
     assert summary["seed"] == 0
-
-
-def test_what_is_drawn(result, tmp_path):
-    for name in ("front.svg", "again.svg"):
-        result.plot(tmp_path / name)
-    text = (tmp_path / "front.svg").read_text()
-    assert text == (tmp_path / "again.svg").read_text()
-    ET.fromstring(text)
-    for words in ("share of the domain", "share of the rows", "accuracy", "before", "returned", "rounds, by number"):
-        assert words in text
-    for number in (1, 2, 3):
-        assert f">{number}</text>" in text
-    assert "<dc:date>" not in text
 
 
 def test_a_model_on_rows_it_knows_is_no_match_for_the_controls_and_its_clone_is(rejected):

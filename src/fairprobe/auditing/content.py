@@ -347,8 +347,6 @@ def _plots(run: AuditState) -> dict[str, str]:
         sampled = [share for share, is_main in every_share(run) if is_main and has_history(share)]
         if sampled:
             convergence(sampled, folder / "convergence.svg")
-        if run.retrained is not None:
-            run.retrained.plot(folder / "front.svg")
         drawn = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     return {name: drawn[name] for name in PLOTS if name in drawn}
 

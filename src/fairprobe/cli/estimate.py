@@ -15,11 +15,10 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.data import names
 from fairprobe.cli.files import TABLES, Destination
-from fairprobe.cli.words import note, progress
+from fairprobe.cli.words import progress
 from fairprobe.domain import Density
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Matched, Share, Verdict, breakdown, estimate, verdict
-from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.estimation.estimation import EstimatePlan, EstimateSettings, plan
 from fairprobe.estimation.matched import MOST_GROUPS, N_DRAWS, N_PLACEBOS
 from fairprobe.estimation.populations import as_taken, sides_of
@@ -45,7 +44,6 @@ def run(
     population: Sequence[Column] | None = None,
     by_parameter: bool | None = None,
     out: WrittenFile | None = None,
-    plot: WrittenFile | None = None,
 ) -> int:
     """Estimate how common discriminatory inputs are, with an interval.
 
@@ -62,7 +60,6 @@ def run(
         by_parameter: also estimate the share for each sensitive parameter and each combination of them.
         out: write the rows that are discriminatory as .csv or .parquet, with all outcomes; an older file is
             overwritten.
-        plot: draw how the sample converges, as .svg; an older file is overwritten.
     """
     return Estimate(request).run()
 
@@ -74,7 +71,7 @@ class Estimate(Command):
     """The command that estimates the shares of all chosen populations, one after the other."""
 
     name = "the estimate"
-    files: ClassVar = {"out": TABLES, "plot": (".svg",)}
+    files: ClassVar = {"out": TABLES}
     result: Verdict | None = None
 
     def __init__(self, request: Request) -> None:
@@ -115,17 +112,13 @@ class Estimate(Command):
             self.gate = replace(self.gate, population=self.gate.named(self.populations))
             if self.gate.twins is not None and self.gate.twins not in self.sides:
                 raise SettingError(f"--gate {self.gate.twins} needs that share, got only the {self.sides[0]} share")
-        if self.request["plot"] is not None and all(each.how in ("rows", "enumerate") for each in self._plans()):
-            got = f"got {', '.join(self.populations)}, all of which is judged"
-            advice = "add --method sample and --population domain, or give no --plot"
-            raise SettingError(f"--plot shows how a sample converges, {got}: {advice}")
         self.model = self.load_model()
         self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
     def _load_matched(self) -> None:
         """Load what matched twins need: real rows, their weights and groups, and the model."""
         self.populations, self.sides = {"rows": self.rows}, ["matched"]
-        for option in ("population", "by_parameter", "plot"):
+        for option in ("population", "by_parameter"):
             if self.request[option]:
                 raise SettingError.about(option, "means nothing to matched twins: leave it out")
         if self.rows is None:
@@ -166,10 +159,10 @@ class Estimate(Command):
     # The work
 
     def work(self) -> None:
-        """Estimate the share of discriminatory inputs in each population, then write the files.
+        """Estimate the share of discriminatory inputs in each population, then write the discriminatory rows.
 
-        The shares are judged by `max_share` if it is given. The files are the discriminatory rows and the convergence
-        plot. If an estimate fails or is interrupted, no file is written, but finished shares stay in the output.
+        The shares are judged by `max_share` if it is given. If an estimate fails or is interrupted, no file is written,
+        but finished shares stay in the output.
         """
         if self.keywords["matched"]:
             arguments = {name: given for name, given in {**self.keywords, **self.beside}.items() if given is not None}
@@ -187,11 +180,6 @@ class Estimate(Command):
         if self.keywords["max_share"] is not None:
             self.result = verdict(self.shares, self.keywords["max_share"], gate=str(self.gate))
         self.write("out", self._write_rows)
-        sampled = [share for share in self.shares.values() if has_history(share)]
-        if sampled:
-            self.write("plot", lambda target: target.write_by(lambda part: convergence(sampled, part)))
-        elif self.request["plot"] is not None:
-            note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot")
 
     def _estimate(self, name: str) -> dict[str, Share]:
         """Return the shares of a population by set of sensitive parameters; the set of all parameters comes last."""

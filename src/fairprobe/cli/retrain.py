@@ -39,7 +39,6 @@ def run(
     cases: ReadFile | None = None,
     out: WrittenFile | None = None,
     overwrite: Flag = False,
-    plot: WrittenFile | None = None,
 ) -> int:
     """Retrain a classifier until discriminatory inputs are rarer.
 
@@ -53,7 +52,6 @@ def run(
         cases: cases to add, as fairprobe search --out writes them; by default they are searched for.
         out: write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet.
         overwrite: overwrite the file of `out`, if it is there and a round is accepted.
-        plot: draw share against accuracy of all rounds, as .svg; an older file is overwritten.
     """
     return Retrain(request).run()
 
@@ -65,7 +63,7 @@ class Retrain(Command):
     """The command that retrains a model and shows shares and accuracy before and after."""
 
     name = "retraining"
-    files: ClassVar = {"out": SUFFIXES, "plot": (".svg",)}
+    files: ClassVar = {"out": SUFFIXES}
     result: Retrained | None = None
 
     def __init__(self, request: Request) -> None:
@@ -144,7 +142,7 @@ class Retrain(Command):
     # The work
 
     def work(self) -> None:
-        """Retrain, and write the plot and the new model; a failure within the result is reported after it."""
+        """Retrain, and write the new model; a failure within the result is reported after it."""
         for check in SHOWN_ANYWAY:
             warnings.filterwarnings("ignore", check, HealthWarning)
         with progress() as show:
@@ -153,8 +151,6 @@ class Retrain(Command):
         self.interrupted = result.stop_reason == "interrupted"
         if result.failure is not None:
             self.failures.append(RunError(result.failure))
-        if result.rounds:
-            self.write("plot", lambda target: target.write_by(result.plot))
         if result.accepted:
             given = self.domain, self.rows, self.keywords["batch"]
             with spinner("writing the model"):
@@ -200,14 +196,13 @@ class Retrain(Command):
 
     def shown_settings(self) -> dict[str, Any]:
         """Return the values of the options for the dry run, with numbers of rows and the ways to add rows."""
-        planned = {name: each for name, each in self.planned.items() if name != "seconds"}
-        return {**super().shown_settings(), **planned, "augment": ", ".join(planned["augmentations"])}
+        planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
+        return {**super().shown_settings(), **planned}
 
     def bounds(self) -> dict[str, int | None]:
-        """Plan the retraining, and return an empty dict: fits take most of the time, so queries are not limited."""
-        self.planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
-        return {}
+        """Return no bound on queries: fits take most of the time."""
+        return {"retraining": None}
 
     def seconds(self, bounds: Mapping[str, int | None]) -> dict[str, float | None]:
-        """Return the expected seconds of each step, by name of the step, extrapolated from a fit to some rows."""
-        return {**self.planned["seconds"]}
+        """Return the limit of --max-seconds; None without one."""
+        return dict.fromkeys(bounds, self.keywords["max_seconds"])

@@ -110,12 +110,6 @@ class Recipe:
         words = " + ".join(amounts[part] for part in self.parts)
         return f"{words}, {self.copies} copies" if self.copies > 1 else words
 
-    def growth(self, n_members: int) -> float:
-        """Return the ratio of rows to fit to (added ones included) to training rows, with `n_members` in a family."""
-        of_cases = self.percent * (("case" in self.parts) + n_members * ("twins" in self.parts))
-        of_rows = self.flipped * (n_members - 1) * (("flip" in self.parts) + ("linked" in self.parts))
-        return self.copies * (1 + (of_cases + of_rows) / 100)
-
 
 def checked_parts(name: str) -> tuple[str, ...]:
     """Return the kinds of added rows in a name such as "flip+twins", in the order of `PARTS`; refuse unknown ones.

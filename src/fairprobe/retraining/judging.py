@@ -179,26 +179,28 @@ def by_group(rows: LabelledRows, judged: dict[str, Assessment], favourable: Any)
 # Within the time
 
 
-def inputs_to_judge(task: Task, model: Any, *, is_timed: bool) -> tuple[dict[str, int], dict[str, float]]:
-    """Return two dicts by part, "select" and "report": the numbers of inputs of the domain to judge, and seconds.
+def asked_inputs(settings: RetrainSettings) -> dict[str, int]:
+    """Return the number of inputs of the domain to judge by part, "select" and "report", without a limit of time."""
+    return {part: getattr(settings, f"n_{part}") or usual for part, usual in USUAL.items()}
 
-    Numbers that the user did not set are reduced so that judging fits into the limit of time. The seconds are those of
-    judging one round on the select part, and all models on the report part; they are 0 unless `is_timed`. Rounds may be
-    judged by a stand-in, the report by the model.
+
+def inputs_to_judge(task: Task, model: Any) -> tuple[dict[str, int], float]:
+    """Return the number of inputs of the domain to judge by part, and the seconds of judging all models for the report.
+
+    Numbers that the user did not set are reduced so that judging fits into `max_seconds`; without that limit, nothing
+    is timed, and the seconds are 0. Rounds may be judged by a stand-in, the report by the model.
     """
-    settings, limit = task.settings, math.inf if task.settings.max_seconds is None else task.settings.max_seconds
-    n = {part: getattr(settings, f"n_{part}") or usual for part, usual in USUAL.items()}
-    if not is_timed:
-        return n, dict.fromkeys(n, 0.0)
+    settings, n = task.settings, asked_inputs(task.settings)
+    if settings.max_seconds is None:
+        return n, 0.0
     times = {"select": 1.0 + min(settings.max_rounds, _ROUNDS), "report": _SLOWER * (2 + task.n_controls)}
-    speed = {part: _speed(task, model, quick=part == "select") for part in n}
+    own = _speed(task, model, quick=False)
     # Rows are judged once with plain twins, and once more with linked twins if there are links.
-    rows = {part: (2 if task.linked.links else 1) * task.parts.sizes[part] * speed["report"] for part in n}
-    for part in n:
+    rows = {part: (2 if task.linked.links else 1) * size * own for part, size in task.parts.sizes.items()}
+    for part, speed in {"select": _speed(task, model, quick=True), "report": own}.items():
         if getattr(settings, f"n_{part}") is None:
-            n[part] = affordable(n[part], speed[part], _PART * limit / times[part] - rows[part])
-    judging = {part: n[part] * speed[part] + rows[part] for part in n}
-    return n, {"select": judging["select"], "report": times["report"] * judging["report"]}
+            n[part] = affordable(n[part], speed, _PART * settings.max_seconds / times[part] - rows[part])
+    return n, times["report"] * (n["report"] * own + rows["report"])
 
 
 def _speed(task: Task, model: Any, *, quick: bool) -> float:

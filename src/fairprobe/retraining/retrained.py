@@ -1,22 +1,18 @@
-"""The result of `retrain`: the model, the figures before and after, all rounds, and a plot of the rounds."""
+"""The result of `retrain`: the model, the figures before and after, and all rounds."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from fairprobe.blocks import Block, Items, Remark, Result, Section, Sentence, Table
 from fairprobe.estimation.compare import Comparison
-from fairprobe.estimation.drawing import as_shares
 from fairprobe.estimation.share import Share
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss
 from fairprobe.retraining.rounds import Round, front_of
-from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 from fairprobe.wording import between, capital, counted, percent, signed, value
 
 if TYPE_CHECKING:
@@ -45,15 +41,6 @@ STOPPED = {
 MOST_GROUPS: Final = 12
 """Largest number of groups of sensitive values in the report's table, the largest first; chosen. `Retrained.groups` has
 all groups."""
-
-_CHOSEN: Final = "#c8553d"
-"""Colour, in the plot, of the ring around the round that the returned model comes from."""
-
-_PANEL: Final = (4.6, 3.8)
-"""Width and height of a panel of the plot, in inches; chosen."""
-
-_WIDEST: Final = 60
-"""Largest number of characters in a line of text below a panel of the plot; chosen to fit."""
 
 
 def why_none(rounds: list[Round], stop_reason: str) -> str:
@@ -191,15 +178,6 @@ class Retrained(Result):
         import pandas as pd
 
         return pd.DataFrame([each.jsonable() for each in front_of(self.rounds)])
-
-    def plot(self, path: str | PathLike[str]) -> None:
-        """Draw share against accuracy of all rounds, the front and the model returned, as SVG.
-
-        Equal results give equal bytes.
-        """
-        with svg_panels(path, *_PANEL, n_columns=len(self.before)) as all_axes:
-            for axes, name in zip(all_axes, self.before, strict=True):
-                _draw_panel(axes, self, name)
 
     def advice(self) -> str:
         """Sentences that recommend the control in `recommended`, without a full stop; an empty text without one."""
@@ -378,32 +356,3 @@ def _rounds(result: Retrained) -> Section:
     notes.append(Sentence(f"Front: {front}. No round beats these in both what is left of the shares and accuracy."))
     table = _models(result, "round", rows, ["outcome", "what was added"])
     return Section("Rounds, on the rows and inputs to choose by", (table, *notes))
-
-
-# The plot
-
-
-def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
-    def dots(of: Iterable[Any], **style: Any) -> None:
-        axes.scatter([each.shares[name].value for each in of], [each.accuracy for each in of], **style)
-
-    axes.axhline(result.first.accuracy - result.max_accuracy_loss, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)))
-    to_beat = "before" if result.before_is == result.compared_with else "a clone, to beat"
-    dots([result.first], marker="s", color=SOFT, zorder=3, label=to_beat)
-    if result.rounds:
-        front = [(each.shares[name].value, each.accuracy) for each in front_of(result.rounds)]
-        axes.plot(*zip(*front, strict=True), color=BAND, linewidth=3, zorder=1)
-        dots(result.rounds, color=INK, zorder=3, label="rounds, by number")
-    for each in result.rounds:
-        place = each.shares[name].value, each.accuracy
-        axes.annotate(str(each.number), place, xytext=(4, 4), textcoords="offset points", fontsize=8, color=INK)
-    if result.chosen is not None:
-        ring = {"s": 110, "facecolors": "none", "edgecolors": _CHOSEN, "linewidths": 1.8}
-        dots([result.chosen], zorder=4, label="returned", **ring)
-    axes.set_xlabel("\n".join(textwrap.wrap(f"share of {JUDGED[name]}, on the select part", _WIDEST)))
-    axes.set_ylabel("accuracy")
-    axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
-    as_shares(axes.xaxis)
-    as_shares(axes.yaxis)
-    tidy(axes, grid="both")
-    axes.legend(frameon=False, fontsize=8)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,10 +22,10 @@ from fairprobe.frames import is_array
 from fairprobe.model import Model
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.retraining.augmenting import LONGEST, checked_augment, checked_cases, first_tries
+from fairprobe.retraining.augmenting import LONGEST, checked_augment, checked_cases
 from fairprobe.retraining.fitting import Fitter, TimeBudget, Train
-from fairprobe.retraining.judging import inputs_to_judge
-from fairprobe.retraining.labels import check_choice, check_committee, given_labels, other_kinds
+from fairprobe.retraining.judging import asked_inputs
+from fairprobe.retraining.labels import check_choice, check_committee, given_labels
 from fairprobe.retraining.parts import check_labels, checked_held_out, checked_rows, classes_of, groups_of, split
 from fairprobe.retraining.report import reported
 from fairprobe.retraining.retrained import Retrained
@@ -248,45 +247,19 @@ def retrain(
 
 
 def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> dict[str, Any]:
-    """Return the plan of a call of `retrain` with these arguments: numbers of rows, inputs, rounds and seconds.
+    """Return what a call of `retrain` with these arguments would do, by name: its settings, and the numbers of rows.
 
-    Up to two fits to some of the rows, for each kind of model, are timed. The value `seconds` holds estimates of the
-    seconds before the first round (prepare), of a typical round without its search for cases (round), of the report
-    with its controls (report), and of everything (total).
+    No model is fitted or asked. The numbers of inputs are the largest: `max_seconds` may reduce them.
     """
     data = {"model": model, "X": X, "y": y, "domain": domain}
     task = Task(data | filled(retrain, given, data))
-    settings, parts, n_fit = task.settings, task.parts, len(task.parts.fit)
-    fitted = task.fitter.fit_some(parts.fit)
-    voting = 0.0
-    if settings.labels == "vote" and settings.committee is None:
-        voting = sum(_seconds_of(member, task) for member in other_kinds(task.domain, model, n_fit, 0))
-    n_inputs, judging = inputs_to_judge(task, fitted if task.refits else model, is_timed=True)
-    n_members = len(task.domain.combinations)
-    growth = np.mean([recipe.growth(n_members) for recipe in first_tries(task.augmentations)])
-    fit = task.budget.foreseen(round(n_fit * float(growth)))
-    before = task.budget.foreseen(n_fit) * task.refits + voting
-    a_round, report = fit + judging["select"], judging["report"] + task.n_controls * fit
-    # The paper's schedule has an end of its own.
-    n_rounds = settings.max_rounds if settings.is_search else min(settings.max_rounds, LONGEST)
-    total = before + n_rounds * a_round + report
+    its = task.settings
     return {
         "seed": task.seed,
-        "refits": task.refits,
-        "n_rows": parts.sizes,
-        **{f"n_{part}": n for part, n in n_inputs.items()},
+        "augment": ", ".join("+".join(parts) for parts in task.augmentations),
+        # The paper's schedule has an end of its own.
+        "max_rounds": its.max_rounds if its.is_search else min(its.max_rounds, LONGEST),
+        **{f"n_{part}": n for part, n in asked_inputs(its).items()},
+        "n_rows": task.parts.sizes,
         "n_cases": None if task.cases is None else len(task.cases),
-        "n_rounds": n_rounds,
-        "n_controls": task.n_controls,
-        "augmentations": ["+".join(parts) for parts in task.augmentations],
-        "n_timed": task.fitter.times[-1][0],
-        "seconds": {"prepare": before, "round": a_round, "report": report, "total": total},
     }
-
-
-def _seconds_of(member: Any, task: Task) -> float:
-    """Return the predicted seconds of fitting a member of the committee (the models that vote on labels)."""
-    rows = replace(task.parts.fit, weights=None)
-    fitter = Fitter(member, None, task.domain, as_frame=True)
-    fitter.fit_some(rows)
-    return fitter.foreseen(len(rows))

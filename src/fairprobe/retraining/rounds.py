@@ -189,8 +189,7 @@ def prepared(task: Task) -> Reference:
     its, parts, budget = task.settings, task.parts, task.budget
     task.tell("fitting the model to compare with" if task.refits else "judging the model given")
     model = task.fitter.fit(parts.fit) if task.refits else task.model
-    n_inputs, judging = inputs_to_judge(task, model, is_timed=its.max_seconds is not None)
-    budget.kept = judging["report"]
+    n_inputs, budget.kept = inputs_to_judge(task, model)
     judge, clock = judge_of(task, "select", n_inputs["select"]), Clock()
     judged = judge(model)
     budget.judgement = clock.seconds
