@@ -141,10 +141,7 @@ OPEN = {
     "impact": (model, {"gate": "impact", "favourable": "yes", "min_ratio": 0.3, **HELD}),
     "impact of training rows": (coded, {"gate": "impact", "favourable": 1, "domain": numbers, "rows_are": "training"}),
     "exact": (model, {"max_share": 0.5, "gate": "domain", "populations": ["domain"], **HELD}),
-    "proba sides": (
-        Odds,
-        {"max_share": SIDES, "output": "proba", "threshold": 0.05, "favourable": "highest"},
-    ),
+    "proba sides": (Odds, {"max_share": SIDES, "output": "proba", "threshold": 0.05, "favourable": "highest"}),
 }
 """Those whose verdict rests on what it does not show."""
 

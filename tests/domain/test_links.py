@@ -83,14 +83,8 @@ def linked(*links, parameters=PARAMETERS):
         (lambda: linked(Link("race", "sex", shift={"Male": 2, "Female": 0})), "needs a column of numbers on a grid"),
         (lambda: linked(Link("height", "sex", per=2)), "needs a numeric sensitive parameter for per"),
         (lambda: linked("relationship"), "a link must be a fairprobe.Link, got 'relationship'"),
-        (
-            lambda: linked(SPOUSE).with_constraints(["relationship != 'Wife'"]),
-            "no input with sex=Female and",
-        ),
-        (
-            lambda: linked(Link("a", "sex", [{"Male": 1}]), parameters=[*PARAMETERS, GROUP]),
-            "must change 'race', which",
-        ),
+        (lambda: linked(SPOUSE).with_constraints(["relationship != 'Wife'"]), "no input with sex=Female and"),
+        (lambda: linked(Link("a", "sex", [{"Male": 1}]), parameters=[*PARAMETERS, GROUP]), "must change 'race', which"),
         (lambda: Link("a", "s", [{"x": "1", "y": "1"}, {"x": "1"}]), "must be one-to-one, got '1' in two roles of 'x'"),
         (lambda: Link("a", "s"), "must have one of roles, shift and per, got none"),
         (lambda: Link("a", "s", [{"x": 1}], per=2), "got roles and per"),
@@ -103,15 +97,9 @@ def linked(*links, parameters=PARAMETERS):
         (lambda: Domain(PARAMETERS, ["sex"], hidden=["race"]), "must name sensitive parameters, sex; got 'race'"),
         (lambda: Derived("a", "a", {1: 1}), "source must name another parameter, got 'a'"),
         (lambda: Derived("a", "b", {}), "mapping must have a value for each of 'b''s"),
-        (
-            lambda: linked(parameters=[*PARAMETERS, Derived("a", "race", {"A": 1})]),
-            "'race''s, got none for 'B', 'C'",
-        ),
+        (lambda: linked(parameters=[*PARAMETERS, Derived("a", "race", {"A": 1})]), "'race''s, got none for 'B', 'C'"),
         (lambda: linked(parameters=[*PARAMETERS, Derived("a", "rce", {"A": 1})]), "got 'rce': did you mean 'race'?"),
-        (
-            lambda: Domain([*PARAMETERS, GROUP], ["a"]),
-            "must not be derived, got 'a': name 'race'",
-        ),
+        (lambda: Domain([*PARAMETERS, GROUP], ["a"]), "must not be derived, got 'a': name 'race'"),
     ],
 )
 def test_refused(make, message):

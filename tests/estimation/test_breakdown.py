@@ -111,10 +111,7 @@ def test_no_hits_are_no_reason_to_stop_at_once():
 
 
 @pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
-@pytest.mark.parametrize(
-    ("min_share", "found"),
-    [(0.4, ["a", "b"]), (0.95, ["a x b"])],
-)
+@pytest.mark.parametrize(("min_share", "found"), [(0.4, ["a", "b"]), (0.95, ["a x b"])])
 def test_the_smallest_sets_above_a_threshold(free, min_share, found):
     sets = causal_search(both_bits, of_bits(free), min_share=min_share)
     assert list(sets) == found

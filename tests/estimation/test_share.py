@@ -34,10 +34,7 @@ FLIP = "get another outcome when sex changes"
 @pytest.mark.parametrize(
     ("share", "text"),
     [
-        (
-            make(0, 400_000),
-            f"none of 400,000 inputs {FLIP}: with 95% confidence fewer than 0.00075% of the domain",
-        ),
+        (make(0, 400_000), f"none of 400,000 inputs {FLIP}: with 95% confidence fewer than 0.00075% of the domain"),
         (
             make(0, 1000, population="valid"),
             f"none of 1,000 inputs {FLIP}: with 95% confidence fewer than 0.3% of the allowed part",

@@ -186,11 +186,7 @@ def test_no_case_and_one_case(found):
             DataError,
             r"use .loc\[X.index\]",
         ),
-        (
-            {"X": DOMAIN.sample(5, seed=0), "y": [1, 2]},
-            DataError,
-            "y must have one label for each of the 5 rows",
-        ),
+        ({"X": DOMAIN.sample(5, seed=0), "y": [1, 2]}, DataError, "y must have one label for each of the 5 rows"),
         ({"y": [1, 2]}, DataError, "goes with the rows X"),
         ({"X": DOMAIN.sample(5, seed=0).drop(columns="age")}, DataError, "got none for age"),
         ({"max_queries": 0}, SettingError, "max_queries"),

@@ -46,10 +46,7 @@ def test_an_exclusive_or_ends_with_either():
 
 def test_the_interval_covers(monkeypatch):
     """How often a move ends a case differs from case to case; the truth is that over all cases, by counting."""
-    domain = Domain(
-        [Integer("x", 0, 11), Integer("y", 0, 11), Integer("group", 0, 1)],
-        sensitive=["group"],
-    )
+    domain = Domain([Integer("x", 0, 11), Integer("y", 0, 11), Integer("group", 0, 1)], sensitive=["group"])
     is_case = lambda X: X[:, 0] + 2 * X[:, 1] < 15  # noqa: E731
     grid = np.array([(x, y, 0) for x in range(12) for y in range(12)])
     table = is_case(grid).reshape(12, 12)

@@ -183,10 +183,7 @@ def test_without_room_to_ask_about_the_rows_nothing_is_absent():
 
 @pytest.mark.parametrize(
     ("n_runs", "n", "own", "chance", "sign", "least", "most"),
-    [
-        (60, 100, 0.8, 0.7, 1, 0, 8),
-        (20, 300, 1.0, 0.5, 0, 15, 20),
-    ],
+    [(60, 100, 0.8, 0.7, 1, 0, 8), (20, 300, 1.0, 0.5, 0, 15, 20)],
 )
 def test_a_difference_of_the_margin_is_seldom_called_absent(n_runs, n, own, chance, sign, least, most):
     """The labels differ by the very margin, or not at all (sign 0); `own` is the model's difference."""

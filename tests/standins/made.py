@@ -14,10 +14,7 @@ from fairprobe.standins import compile_stand_in
 
 
 def _hard(**options):
-    members = [
-        ("forest", RandomForestClassifier(4, random_state=1)),
-        ("tree", DecisionTreeClassifier(random_state=2)),
-    ]
+    members = [("forest", RandomForestClassifier(4, random_state=1)), ("tree", DecisionTreeClassifier(random_state=2))]
     return VotingClassifier(members, **options)
 
 

@@ -152,12 +152,7 @@ def test_what_a_kind_cannot_do(model, rows, labels):
 
 
 @pytest.mark.parametrize(
-    "parameter",
-    [
-        Integer("a", 0, 20, missing=True),
-        Category("a", ["x", "y"]),
-        Category("a", [0, 1], missing=True),
-    ],
+    "parameter", [Integer("a", 0, 20, missing=True), Category("a", ["x", "y"]), Category("a", [0, 1], missing=True)]
 )
 def test_a_parameter_that_is_no_plain_number(parameter):
     domain = Domain([Integer("s", 0, 1), parameter, Integer("b", 0, 20)], sensitive=["s"])

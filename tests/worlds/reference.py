@@ -195,11 +195,7 @@ class Reference:
         return {"domain": self.inputs, "valid": self.valid, "rows": list(self.world.rows)}[name]
 
     def count(
-        self,
-        model: Model,
-        population: str,
-        names: tuple[str, ...] | None = None,
-        inputs: Iterable[Row] | None = None,
+        self, model: Model, population: str, names: tuple[str, ...] | None = None, inputs: Iterable[Row] | None = None
     ) -> Count:
         """Count a population (all of it, or the inputs given) for a set of sensitive parameters (all, by default)."""
         names = self.sensitive if names is None else names

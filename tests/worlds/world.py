@@ -341,11 +341,7 @@ def _with_hidden(rng: Any, world: World, places: list[int]) -> World:
     hidden = [index for index in places if rng.random() < 0.7]
     models = [
         dataclasses.replace(
-            model,
-            uses=tuple(index for index in model.uses if index not in hidden),
-            rare=(),
-            spot=None,
-            known={},
+            model, uses=tuple(index for index in model.uses if index not in hidden), rare=(), spot=None, known={}
         )
         for model in (world.model, world.other)
     ]

@@ -6,10 +6,7 @@ from exact_truth import HALF, as_array, assert_counted, assert_sampled, small_do
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    VotingClassifier,
-)
+from sklearn.ensemble import GradientBoostingClassifier, VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
