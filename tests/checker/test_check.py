@@ -53,22 +53,9 @@ def test_verdicts_are_those_of_the_library(check, limit):
     ]:
         bounds = intervals(hits, n, 0.95) if n else {"low": 0.0, "high": 1.0, "lower": 0.0, "upper": 1.0}
         health = (Remark(("stochastic-model", "batch-dependent-model")[hits % 2], "it wavers"),) if stochastic else ()
-        share = Share(
-            value=hits / n if n else np.nan,
-            **bounds,
-            n=n,
-            hits=hits,
-            method="rows",
-            population="rows",
-            confidence=0.95,
-            sensitive=("sex",),
-            threshold=0.0,
-            n_queries=2 * n,
-            seconds=0.0,
-            seed=0,
-            n_not_comparable=apart,
-            health=health,
-        )
+        counts = {"value": hits / n if n else np.nan, "n": n, "hits": hits, "n_not_comparable": apart}
+        how = {"population": "rows", "sensitive": ("sex",), "confidence": 0.95, "threshold": 0.0, "seed": 0}
+        share = Share(**bounds, **counts, **how, method="rows", n_queries=2 * n, seconds=0.0, health=health)
         said = check.outcome(share.jsonable(), {"max_share": limit, "min_comparable": 0.9})
         assert said == verdict(share, limit).outcome
 

@@ -42,33 +42,26 @@ def test_the_outcome_follows_from_the_shown_interval_for_any_counts():
     assert seen == {*Outcome}
 
 
+KEPT = [(970, 1000), (980, 1000)]
+LEAST = "the lowest rate by race is"
+LIMIT_OF_80 = "of the highest; the limit is 80%"
+FOUR = [(20, 25), (20, 25), (90, 100), (90, 100)]
+NEAR = f"inconclusive: {LEAST} 80% of the highest; the limit of 80% lies within the interval"
+TRAINED = "inconclusive: the model was trained on these rows, so they cannot show that a limit is kept"
+APART = "inconclusive: only 80% of the rows could be compared, less than the 90% that it takes"
+
+
 @pytest.mark.parametrize(
     ("counts", "settings", "sentence"),
     [
-        ([(900, 2000), (900, 1000)], {}, "violated: the lowest rate by race is 50% of the highest; the limit is 80%"),
-        ([(970, 1000), (980, 1000)], {}, "passed: the lowest rate by race is 98.98% of the highest; the limit is 80%"),
-        (
-            [(40, 100), (50, 100)],
-            {},
-            "inconclusive: the lowest rate by race is 80% of the highest; the limit of 80% lies within the interval",
-        ),
-        (
-            [(970, 1000), (980, 1000)],
-            {"is_count": True},
-            "inconclusive: the model was trained on these rows, so they cannot show that a limit is kept",
-        ),
-        (
-            [(300, 1000), (980, 1000)],
-            {"is_count": True},
-            "violated: the lowest rate by race is 30.61% of the highest; the limit is 80%",
-        ),
+        ([(900, 2000), (900, 1000)], {}, f"violated: {LEAST} 50% {LIMIT_OF_80}"),
+        (KEPT, {}, f"passed: {LEAST} 98.98% {LIMIT_OF_80}"),
+        ([(40, 100), (50, 100)], {}, NEAR),
+        (KEPT, {"is_count": True}, TRAINED),
+        ([(300, 1000), (980, 1000)], {"is_count": True}, f"violated: {LEAST} 30.61% {LIMIT_OF_80}"),
         ([(9, 20), (90, 100)], {}, f"inconclusive: fewer than two groups by race have {FEWEST} rows"),
         ([(0, 50), (0, 100)], {}, "inconclusive: no group by race gets the outcome"),
-        (
-            [(20, 25), (20, 25), (90, 100), (90, 100)],
-            {},
-            "inconclusive: only 80% of the rows could be compared, less than the 90% that it takes",
-        ),
+        (FOUR, {}, APART),
     ],
 )
 def test_verdicts(counts, settings, sentence):
@@ -78,7 +71,7 @@ def test_verdicts(counts, settings, sentence):
 
 
 def test_rows_of_unknown_role_pass_on_a_condition_only():
-    said = judged_by([rates_of([(970, 1000), (980, 1000)])], SimpleNamespace(**{**vars(LIMIT), "rows_are": "unknown"}))
+    said = judged_by([rates_of(KEPT)], SimpleNamespace(**{**vars(LIMIT), "rows_are": "unknown"}))
     assert said.sentence.startswith("passed, if the model was not trained on these rows: the lowest rate by race is")
     assert said.condition == "if the model was not trained on these rows"
     assert len(said.sentence.split()) <= 25

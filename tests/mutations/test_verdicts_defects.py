@@ -50,7 +50,7 @@ def check_a_further_column_costs_nothing():
     three = clopper_pearson(share.hits, share.n, 1 - 0.05 / 3)[0]
     limit = (share.low + three) / 2
     together = breakdown(flips_below(3), WIDER, ROWS)["sex x foreign"]
-    assert (together.hits, together.n) == (share.hits, share.n)
+    assert (together.hits, together.n, together.low, together.high) == (share.hits, share.n, share.low, share.high)
     assert verdict(together, limit).outcome == verdict(share, limit).outcome == "violated"
 
 
@@ -65,6 +65,8 @@ def check_training_rows_pass_nothing():
         assert verdict(share, 0.1).outcome == outcome
     unknown = verdict(estimate(flips_below(0), DOMAIN, ROWS), 0.1)
     assert unknown.sentence.startswith("passed, if the model was not trained on these rows: ")
+    assert unknown.condition is not None
+    assert verdict(estimate(flips_below(30), DOMAIN, ROWS), 0.1).condition is None
     said = audit(flips_below(0), ROWS, domain=DOMAIN, max_share=0.1, rows_are="training", **CHEAP)
     assert said.verdict.outcome == "inconclusive"
 

@@ -13,21 +13,8 @@ import pytest
 
 import fairprobe
 
-HEAVY = {
-    "hypothesis",
-    "joblib",
-    "matplotlib",
-    "pandas",
-    "pyarrow",
-    "pytest",
-    "rich",
-    "scipy",
-    "sklearn",
-    "skops",
-    "typer",
-}
-
-
+HEAVY = {"hypothesis", "joblib", "matplotlib", "pandas", "pyarrow", "pytest"}
+HEAVY |= {"rich", "scipy", "sklearn", "skops", "typer"}
 NOT_AT_THE_START = {"numpy", "asyncio", "unittest"}
 """What a search needs may be slow to import, but not what finds out that nothing is to be done."""
 

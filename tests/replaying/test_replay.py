@@ -104,20 +104,11 @@ def _broken(**changes):
     return json.dumps({**content, **changes})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        "\x00\xff",
-        "[" * 100_000,
-        _broken(format="other"),
-        _broken(format_version=2),
-        _broken(question={"sensitive": 5}),
-        _broken(domain="sensitive = 3"),
-        _broken(domain=7),
-        _broken(cases={"age": 3}),
-    ],
-)
+BAD = [{"format": "other"}, {"format_version": 2}, {"question": {"sensitive": 5}}]
+BAD += [{"domain": "sensitive = 3"}, {"domain": 7}, {"cases": {"age": 3}}]
+
+
+@pytest.mark.parametrize("text", ["{", "\x00\xff", "[" * 100_000, *(_broken(**each) for each in BAD)])
 def test_a_file_that_cannot_be_read_is_said(tmp_path, text):
     (tmp_path / "a.json").write_text(text, encoding="latin-1")
     with pytest.raises(DataError, match=r"a\.json must"):

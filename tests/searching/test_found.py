@@ -99,13 +99,8 @@ PARAMETERS = [
 ]
 LINK = Link("role", "sex", [{"M": "Husband", "F": "Wife"}])
 ROWS = pd.DataFrame(
-    {
-        "age": [30, 40, 50],
-        "role": ["Husband", "Single", "Wife"],
-        "code": [1, 2, 3],
-        "race": "A",
-        "sex": ["M", "F", "F"],
-    },
+    [[30, "Husband", 1, "A", "M"], [40, "Single", 2, "A", "F"], [50, "Wife", 3, "A", "F"]],
+    columns=[parameter.name for parameter in PARAMETERS],
     index=["x", "y", "z"],
 )
 
