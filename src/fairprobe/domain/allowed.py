@@ -49,9 +49,8 @@ MOST_ENTRIES = 20_000_000
 DEAD = -1
 """Number that stands, while a table is built, for the state in which a rule is broken."""
 
-State = tuple[frozenset[Formula] | None, ...]
-"""The rules that remain after some parameters got values; None if one is broken. There is one set of rules for each
-case (group of sensitive values) that is followed."""
+State = frozenset[Formula]
+"""The rules that remain after some parameters got values."""
 
 
 class TooManyError(Exception):
@@ -177,11 +176,8 @@ class Block:
             step, states = _step(variable, states)
             self.steps.append(step)
         self._known_ends: dict[tuple[int, int], NDArray[Any]] = {}
-        self.ends: list[State] = [*states, (None,) * len(start)]
-        """The states after the last step: for each case, no rule is left (an empty set), or one is broken (None)."""
-        self._alive: Mask = np.array([any(case is not None for case in end) for end in self.ends])
-
-    # For one case: all rules at once
+        self._alive: Mask = np.arange(len(states) + 1) < len(states)
+        """Boolean mask of the states after the last step: False for the last one, that of broken rules."""
 
     @cached_property
     def counts(self) -> list[list[int]]:
@@ -197,19 +193,12 @@ class Block:
 
     def allows(self, codes: Codes) -> Mask:
         """Return a boolean mask of the inputs, given as codes, that the block's rules allow."""
-        return self._alive.take(self.end(codes))
-
-    def end(self, codes: Codes) -> Codes:
-        """Return, for each input, the position in `ends` of the state (set of remaining rules) that its values lead to.
-
-        It is the last position if the rules are broken in every case.
-        """
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
             state *= step.table.shape[1]
             state += step.of(codes[:, step.variable.column])
             state = step.table.take(state)
-        return state
+        return self._alive.take(state)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Fill the block's columns of `codes` in place with allowed values.
@@ -257,7 +246,7 @@ def _step(variable: Variable, states: Sequence[State]) -> tuple[Step, list[State
     rows, atom = [], np.zeros(n_cells, dtype=np.int64)
     for state in states:
         group, targets = _ways(variable, state)
-        reached = [DEAD if all(rules is None for rules in to) else number.setdefault(to, len(number)) for to in targets]
+        reached = [DEAD if to is None else number.setdefault(to, len(number)) for to in targets]
         if len(number) > MOST_STATES:
             raise TooManyError
         rows.append(np.array(reached)[group])
@@ -268,13 +257,13 @@ def _step(variable: Variable, states: Sequence[State]) -> tuple[Step, list[State
     return Step(variable, atom, table), list(number)
 
 
-def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
+def _ways(variable: Variable, state: State) -> tuple[Codes, list[State | None]]:
     """Return (number of a group for each cell, next state of each group) for a parameter and a state before its step.
 
-    All cells of a group lead to the same next state.
+    All cells of a group lead to the same next state, which is None if a rule is broken.
     """
     n_cells, mine = len(variable.starts), variable.operands.keys()
-    rules = {rule for case in state if case is not None for rule in case if names_in(rule) & mine}
+    rules = {rule for rule in state if names_in(rule) & mine}
     leaves = dict.fromkeys(leaf for rule in rules for leaf in leaves_of(rule) if names_in(leaf) & mine)
     group = np.zeros(n_cells, dtype=np.int64)
     truths: dict[Operation, Mask] = {}
@@ -295,22 +284,19 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
     targets = []
     for cell in firsts[order].tolist():
         known = {leaf: bool(truth[cell]) for leaf, truth in truths.items()}
-        values = variable.value(cell)
-        targets.append(tuple(_left(case, rules, values, known) for case in state))
+        targets.append(_left(state, rules, variable.value(cell), known))
     return np.argsort(order)[group.reshape(-1)], targets
 
 
 def _left(
-    case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Operation, bool]
-) -> frozenset[Formula] | None:
-    """Return the rules of a case that remain after a parameter gets its value; None if one of them is broken.
+    state: State, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Operation, bool]
+) -> State | None:
+    """Return the rules of a state that remain after a parameter gets its value; None if one of them is broken.
 
     `rules` are those about the parameter, and `known` has the truth of comparisons with it.
     """
-    if case is None:
-        return None
-    left = set(case - rules)
-    for rule in case & rules:
+    left = set(state - rules)
+    for rule in rules:
         rest = substitute(rule, values, known)
         if rest is False:
             return None

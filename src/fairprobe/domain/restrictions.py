@@ -79,7 +79,7 @@ class Restrictions:
 
     def _block(self, columns: Sequence[int], rules: Sequence[Formula]) -> Block | _Rejecting:
         try:
-            return Block([make_variable(column, self._parameters, rules) for column in columns], (frozenset(rules),))
+            return Block([make_variable(column, self._parameters, rules) for column in columns], frozenset(rules))
         except TooManyError:
             return _Rejecting(Restrictions(self._parameters, rules, ()), columns)
 

@@ -7,16 +7,15 @@ its value with the largest probability that both distributions allow.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.factors import _Learner, strongest
+from fairprobe.domain.factors import _Learner
 from fairprobe.domain.parameters import Category, Parameter
 from fairprobe.domain.values import as_floats, by_quantiles, follows
 from fairprobe.estimation.independence import association, counted, information
@@ -42,10 +41,10 @@ MOST_ROWS = 20_000
 FEWEST_SMOOTH, MOST_ALIKE = 20, 0.1
 """Smallest number of values of a smooth number, and largest part of the rows with one value; chosen."""
 
-LEAN, MOST_LEAN = 0.5, 300.0
-"""Weight, in rows, with which a group's distribution of a column leans on that of both groups together; `MOST_LEAN` is
-the largest learned weight for its distribution given other columns. Chosen: with more, groups that differ for some
-people only would be made alike; with less, a placebo flips more."""
+LEAN, LEAN_GIVEN, LEAN_POOLED = 0.5, 20.0, 30.0
+"""Weights, in rows, with which distributions lean on others: a group's on that of both groups together, the same given
+other columns, and that of both groups given other columns on that without the last of these. Chosen: with more, groups
+that differ for some people only would be made alike; with less, a placebo flips more."""
 
 RARE = 0.01
 """Number of rows with a pair of bins, as a part of that expected by chance, up to which the pair counts as impossible;
@@ -101,12 +100,9 @@ class Binned:
         return cls(parameter.name, is_ordered, codes, firsts, bool(is_missing.any()), fine, coarse)
 
     @cached_property
-    def _bin_of(self) -> tuple[Codes, Codes]:
-        return self.fine[self.firsts], self.coarse[self.firsts]
-
-    def bin_of(self, level: int) -> Codes:
-        """Return the number of the bin of each value, by the value's number: fine bins for `level` 0, coarse for 1."""
-        return self._bin_of[level]
+    def coarse_of(self) -> Codes:
+        """Number of the coarse bin of each value, by the value's number."""
+        return self.coarse[self.firsts]
 
     @cached_property
     def scores(self) -> Floats:
@@ -241,31 +237,22 @@ class Edges:
     values: Codes | None = None
     """For a column that follows from its one parent: its value, by the number of the parent's value. None for a column
     that is moved by its distributions."""
-    never: tuple[tuple[int, int, Mask], ...] = ()
-    """Earlier columns with bins that never occur with some of this column's: the column, the level of the bins (0 for
-    fine, 1 for coarse), and a table by the bins of both."""
+    never: tuple[tuple[int, Mask], ...] = ()
+    """Earlier columns with coarse bins that never occur with some of this column's: the column, and a table by the bins
+    of both."""
 
 
 class Move:
     """The move of one column: the distributions of its bins, by combination of the group and the parents' bins."""
 
-    def __init__(
-        self, edges: Edges, columns: Sequence[Binned], group: Codes, rows: Codes, weights: Weights | None = None
-    ) -> None:
-        """Learn the distributions from the rows `rows`.
-
-        The distribution of a combination with few rows leans on that of a smaller combination, and `weights` say how
-        much. By default they are learned, for ordered values from the coarse bins: the weights that fit the
-        probabilities of fine bins best would blur ranks.
-        """
+    def __init__(self, edges: Edges, columns: Sequence[Binned], group: Codes, rows: Codes) -> None:
+        """Learn the distributions from the rows `rows`."""
         self.edges = edges
         self.line, self.column = _line(columns, edges, group, rows)
         given = [group if edges.is_open else np.zeros_like(group), *(columns[each].coarse for each in edges.parents)]
-        bins = self.column.coarse if self.column.is_ordered else self.column.fine
-        self.weights = weights or _weights(given, bins, rows)
         counts = counted(given, self.column.fine, rows)
         self.shape = counts.shape[:-1]
-        self.chances = _possible_only(_distributions(counts, self.weights), counts).reshape(-1, counts.shape[-1])
+        self.chances = _possible_only(_distributions(counts), counts).reshape(-1, counts.shape[-1])
         """The probability of each fine bin, by combination of the group and the parents' bins."""
         self.known = _Values(self.column, rows)
 
@@ -294,41 +281,16 @@ class Move:
 
     def _contexts(self, columns: Sequence[Binned], values: Codes, group: Codes) -> Codes:
         """Return the number of each person's distribution: the row of `chances` for the group and the parents' bins."""
-        bins = [columns[parent].bin_of(1)[each] for parent, each in zip(self.edges.parents, values.T, strict=True)]
+        bins = [columns[parent].coarse_of[each] for parent, each in zip(self.edges.parents, values.T, strict=True)]
         group = group if self.edges.is_open else np.zeros_like(group)
         return np.ravel_multi_index((group, *bins), self.shape).astype(np.int64)
 
 
-class Weights(NamedTuple):
-    """Weights, in rows, with which a distribution leans on that without the last parent; for no parent, one and two."""
-
-    pooled: tuple[float, ...]
-    """Weights in the distributions of both groups together."""
-    apart: tuple[float, ...]
-    """Weights in the distributions of one group, which lean on those of both groups together, changed by the ratio of
-    the groups without the last parent."""
-
-
-def _weights(given: Sequence[Codes], bins: Codes, rows: Codes) -> Weights:
-    """Return the weights with which the distributions of `bins`, given the group and other columns, fit the rows."""
-    pooled, _ = _learned(given[1:], bins, rows)
-    counts = counted(given, bins, rows)
-    apart = [LEAN]
-    for n_parents in range(1, len(given)):
-        some = counts.sum(axis=tuple(range(n_parents + 1, len(given))))
-        expected = _distributions(some, Weights(pooled, (*apart, math.inf)), less=1)
-        filled = np.nonzero(some)
-        totals = np.broadcast_to(some.sum(axis=-1, keepdims=True), some.shape)
-        apart.append(min(MOST_LEAN, strongest(some[filled], totals[filled], expected[filled])[0]))
-    return Weights(pooled, tuple(apart))
-
-
-def _distributions(counts: Codes, weights: Weights, less: int = 0) -> Floats:
+def _distributions(counts: Codes) -> Floats:
     """Return the probability of each bin, by group, then bins of the parents, from `counts`, the numbers of rows.
 
     A combination with few rows leans on that without its last parent. Its ratio of one group to both leans on the ratio
-    there, so that what few rows show by chance is the same for both groups and moves nobody. With `less` 1, each count
-    is reduced by one row, so that a row is not judged by a distribution that includes it.
+    there, so that what few rows show by chance is the same for both groups and moves nobody.
     """
     n_parents = counts.ndim - 2
     pooled: Floats = np.full(counts.shape[-1], 1 / counts.shape[-1])
@@ -336,14 +298,16 @@ def _distributions(counts: Codes, weights: Weights, less: int = 0) -> Floats:
     for n in range(n_parents + 1):
         some = counts.sum(axis=tuple(range(n + 1, n_parents + 1)))
         ratio = apart / pooled
-        both, some = np.maximum(some.sum(axis=0) - less, 0), np.maximum(some - less, 0)
         smaller = pooled[..., None, :] if n else pooled
-        pooled = (both + weights.pooled[n] * smaller) / (both.sum(axis=-1, keepdims=True) + weights.pooled[n])
+        pooled = _leaning(some.sum(axis=0), smaller, LEAN_POOLED if n else 1.0)
         lean = pooled * (ratio[..., None, :] if n else ratio)
-        lean /= lean.sum(axis=-1, keepdims=True)
-        weight = weights.apart[n]
-        apart = lean if weight == math.inf else (some + weight * lean) / (some.sum(axis=-1, keepdims=True) + weight)
+        apart = _leaning(some, lean / lean.sum(axis=-1, keepdims=True), LEAN_GIVEN if n else LEAN)
     return apart
+
+
+def _leaning(counts: Codes, on: Floats, weight: float) -> Floats:
+    """Return the distribution of `counts` with `weight` further rows, distributed as in `on`."""
+    return (counts + weight * on) / (counts.sum(axis=-1, keepdims=True) + weight)
 
 
 def _possible_only(chances: Floats, counts: Codes) -> Floats:
@@ -419,8 +383,7 @@ class GroupMove:
     def _relearned(self, group: Codes, rows: Codes) -> GroupMove:
         """Return a transport with the same dependences, its distributions learned from these rows with these groups."""
         steps = [
-            step if isinstance(step, Edges) else Move(step.edges, self.columns, group, rows, step.weights)
-            for step in self.steps
+            step if isinstance(step, Edges) else Move(step.edges, self.columns, group, rows) for step in self.steps
         ]
         return GroupMove(self.columns, group, steps, rows, self.error)
 
@@ -447,8 +410,8 @@ class GroupMove:
         left = np.arange(len(moved)) if edges.never else np.zeros(0, dtype=np.int64)
         for turn in range(TURNS):
             never = np.zeros(len(left), dtype=bool)
-            for other, level, table in edges.never:
-                never |= table[self.columns[other].bin_of(level)[now[left, other]], column.bin_of(level)[moved[left]]]
+            for other, table in edges.never:
+                never |= table[self.columns[other].coarse_of[now[left, other]], column.coarse_of[moved[left]]]
             left = left[never]
             if not len(left):
                 break
@@ -461,7 +424,7 @@ class _Values:
     """The values of a column in the rows learned from: they give a value's rank within its fine bin, and back."""
 
     def __init__(self, column: Binned, rows: Codes) -> None:
-        self.bins, self.has_missing = column.bin_of(0), column.has_missing
+        self.bins, self.has_missing = column.fine[column.firsts], column.has_missing
         self._counts = np.bincount(column.codes[rows], minlength=len(self.bins))
         by_bin = np.lexsort((np.arange(len(self.bins)), self.bins))
         self._sorted = np.repeat(by_bin, self._counts[by_bin])
@@ -583,21 +546,18 @@ class _Structure:
         given = [self._columns[parent].coarse for parent in edges.parents]
         return replace(edges, is_open=self._is_shown(column.coarse, self._group, given, self.error))
 
-    def _never(self, place: int, before: Sequence[int]) -> Iterator[tuple[int, int, Mask]]:
-        """Yield the columns in `before` with bins that almost never occur with some bin of the column at `place`.
+    def _never(self, place: int, before: Sequence[int]) -> Iterator[tuple[int, Mask]]:
+        """Yield the columns in `before` with coarse bins that almost never occur with some bin of the one at `place`.
 
-        Each comes with the level of the bins (0 for fine, 1 for coarse) and a mask by the bins of both columns. A pair
-        of bins is in it if chance alone would give it `EXPECTED` rows or more, and it has at most the part `RARE` of
-        that.
+        Each comes with a mask by the bins of both columns. A pair of bins is in it if chance alone would give it
+        `EXPECTED` rows or more, and it has at most the part `RARE` of that.
         """
-        mine = self._columns[place]
-        for earlier, other in ((each, self._columns[each]) for each in before):
-            for level, (theirs, own) in enumerate(((other.fine, mine.fine), (other.coarse, mine.coarse))):
-                seen = counted([theirs], own, self._learned)
-                expected = seen.sum(axis=1, keepdims=True) * seen.sum(axis=0) / seen.sum()
-                never = (seen <= RARE * expected) & (expected >= EXPECTED)
-                if never.any():
-                    yield earlier, level, never
+        for earlier in before:
+            seen = counted([self._columns[earlier].coarse], self._columns[place].coarse, self._learned)
+            expected = seen.sum(axis=1, keepdims=True) * seen.sum(axis=0) / seen.sum()
+            never = (seen <= RARE * expected) & (expected >= EXPECTED)
+            if never.any():
+                yield earlier, never
 
     def _parents(self, place: int, before: Sequence[int]) -> list[int]:
         """Return the columns in `before` that a column depends on, given the attribute.
@@ -606,9 +566,9 @@ class _Structure:
         """
         parents, fine = list[int](), self._columns[place].fine
         left, given = list(before), [self._group]
-        score = _learned(given, fine, self._some)[1]
+        score = _fit(given, fine, self._some)
         while left and len(parents) < MOST_PARENTS:
-            gains = {each: _learned([*given, self._columns[each].coarse], fine, self._some)[1] - score for each in left}
+            gains = {each: _fit([*given, self._columns[each].coarse], fine, self._some) - score for each in left}
             best = max(left, key=gains.__getitem__)
             left.remove(best)
             if gains[best] <= 0:
@@ -631,13 +591,8 @@ class _Structure:
         return association(one[self._tested], other[self._tested], _renumbered(strata)) <= error
 
 
-def _learned(given: Sequence[Codes], bins: Codes, rows: Codes) -> tuple[tuple[float, ...], float]:
-    """Return two results for the distributions of `bins` given other columns: their weights, and a score of the fit.
-
-    The weights, in rows, are those with which a combination leans on that without the last column. The score is the log
-    likelihood of the rows.
-    """
+def _fit(given: Sequence[Codes], bins: Codes, rows: Codes) -> float:
+    """Return how well other columns tell the `bins` of the rows: the log likelihood of each row by all others."""
     columns = [*given, bins]
     learner = _Learner(np.stack([each[rows] for each in columns], axis=1), [int(each.max()) + 1 for each in columns])
-    factor, score = learner.learn(len(given), range(len(given)))
-    return factor.strengths, score
+    return learner.learn(len(given), range(len(given)))[1]
