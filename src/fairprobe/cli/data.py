@@ -1,11 +1,10 @@
 """Reads the rows, the labels and the domain that the options name; without --domain, infers it from the rows.
 
-A link is a line of text:
+A link is a line of text, with a semicolon between roles:
 
-    relationship~sex: Male=Husband, Female=Wife; Male=Widower, Female=Widow     roles, with a semicolon between them
-    height~sex: Male+13, Female+0                                               a shift for each sensitive value
-    tenure~age: 0.5 per unit                                                    a shift for each unit of a number
+    relationship~sex: Male=Husband, Female=Wife; Male=Widower, Female=Widow
 
+A link that shifts a number stands in a domain file alone.
 Names and values that hold one of ~ : ; , = stand in quotes: "...", '...' or `...`.
 """
 
@@ -50,7 +49,7 @@ class Source:
         constraint: a rule that every input must keep: "`capital-gain` == 0 or `capital-loss` == 0" (names that are not
             plain words in backticks; and, or, not, in, is missing, + - * /).
         link: what changes along with a sensitive value: "relationship~sex: Male=Husband, Female=Wife", with a
-            semicolon before another role; for numbers "height~sex: Male+13, Female+0" or "tenure~age: 0.5 per unit".
+            semicolon before another role. Shifts of numbers stand in the file of `domain`.
         hidden: sensitive parameters that the model does not take as input: only linked columns can carry them.
         sample_weight: the column with a weight for each row.
         groups: the column with a person's identifier for each row, if a person can have several rows.
@@ -350,10 +349,7 @@ def as_given(argument: Argument, value: Any) -> Any:
 
 # Links
 
-EXAMPLES = (
-    "'relationship~sex: Male=Husband, Female=Wife' (with a semicolon before another role), "
-    "'height~sex: Male+13, Female+0' or 'tenure~age: 0.5 per unit'"
-)
+EXAMPLE = "'relationship~sex: Male=Husband, Female=Wife' (with a semicolon before another role)"
 
 MARKS = "~:;,="
 QUOTES = "\"'`"
@@ -364,33 +360,19 @@ SHOWN = {hidden: ord(mark) for mark, hidden in zip(MARKS, map(ord, HIDDEN.values
 _QUOTED = re.compile(r"(?:\A|(?<=[~:;,=]))\s*(?:\"[^\"]*\"|'[^']*'|`[^`]*`)")
 """Pattern of a quoted name. A quote opens only where a name begins: not in "driver's"."""
 
-_NUMBER = r"[+-]?\s*(?:\d+\.?\d*|\.\d+)"
-_PER = re.compile(rf"({_NUMBER})\s+per\s+unit")
-_SHIFT = re.compile(r"(.*\S)\s*([+-]\s*(?:\d+\.?\d*|\.\d+))", re.DOTALL)
-
 
 def parse_link(text: str, value: Callable[[str, str], Any]) -> Link:
-    """Return the link that a text of --link describes.
+    """Return the link with roles that a text of --link describes.
 
     `value` is a function from a parameter's name and a text to the parameter's value that the text stands for.
 
     >>> parse_link("relationship ~ sex: Male=Husband, Female=Wife", lambda name, text: text).words()
     'relationship with sex (Male Husband, Female Wife)'
-    >>> parse_link("height~sex: Male+4, Female+0", lambda name, text: text).words()
-    'height with sex (Male +4, Female +0)'
-    >>> parse_link("tenure~age: 0.5 per unit", lambda name, text: text).words()
-    'tenure with age (+0.5 per unit)'
     """
     who, _, how = _QUOTED.sub(lambda quoted: quoted[0].translate(HIDDEN), text).partition(":")
     column, sensitive = map(_bare, who.partition("~")[::2])
     if not (column and sensitive and how.strip()):
-        raise SettingError(f"--link must be COLUMN~SENSITIVE: and what changes, as in {EXAMPLES}; got {text!r}")
-    per = _PER.fullmatch(how.strip())
-    if per is not None:
-        return Link(column, sensitive, per=_step(per[1]))
-    if "=" not in how:
-        shifts = [_shift(text, cell) for cell in how.split(",")]
-        return Link(column, sensitive, shift=_once(text, [(value(sensitive, who), step) for who, step in shifts]))
+        raise SettingError(f"--link must be COLUMN~SENSITIVE: and what changes, as in {EXAMPLE}; got {text!r}")
     roles = []
     for part in how.split(";"):
         cells = [_cell(text, cell) for cell in part.split(",")]
@@ -399,24 +381,17 @@ def parse_link(text: str, value: Callable[[str, str], Any]) -> Link:
     return Link(column, sensitive, roles)
 
 
-def _shift(text: str, cell: str) -> tuple[str, float]:
-    found = _SHIFT.fullmatch(cell.strip())
-    if found is None:
-        rule = f"what changes must be VALUE=VALUE, VALUE+NUMBER or NUMBER per unit, as in {EXAMPLES}"
-        raise SettingError(f"--link {text!r}: {rule}; got {cell.strip()!r}")
-    return _bare(found[1]), _step(found[2])
-
-
 def _cell(text: str, cell: str) -> tuple[str, str]:
     who, *player = map(_bare, cell.split("="))
     if len(player) != 1 or not who:
-        raise SettingError(f"--link {text!r}: a role must be VALUE=VALUE, got {cell.strip()!r}")
+        advice = "a shift of a number stands in a domain file alone"
+        raise SettingError(f"--link {text!r}: a role must be VALUE=VALUE, got {cell.strip()!r}: {advice}")
     return who, player[0]
 
 
 def _once(text: str, cells: list[tuple[Any, Any]]) -> dict[Any, Any]:
     for who in repeated(who for who, _ in cells):
-        raise SettingError(f"--link {text!r}: a sensitive value must stand once in a role or shift, got {who!r} twice")
+        raise SettingError(f"--link {text!r}: a sensitive value must stand once in a role, got {who!r} twice")
     return dict(cells)
 
 
@@ -437,11 +412,6 @@ def _quoted(value: Any) -> str:
         return text
     quote = next((quote for quote in QUOTES if quote not in text), QUOTES[0])
     return f"{quote}{text}{quote}"
-
-
-def _step(text: str) -> int | float:
-    step = float(text.replace(" ", ""))
-    return int(step) if step.is_integer() else step
 
 
 def _bare(text: str) -> str:

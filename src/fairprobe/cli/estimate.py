@@ -99,34 +99,37 @@ class Estimate(Command):
     def load(self) -> None:
         """Load the domain, the rows and the model, and choose the populations."""
         self.load_inputs()
-        if self.keywords["matched"]:
-            self._load_matched()
-            return
+        is_matched = self.keywords["matched"]
+        if is_matched:
+            self._choose_rows()
+        else:
+            self._choose()
+        self.beside = {name: self.request.source.column(name) for name in BESIDE}
+        self.model = self.load_model()
+        if is_matched:
+            self.domain = as_taken(self.model, self.domain)
+        self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
+
+    def _choose(self) -> None:
+        """Choose the populations and the kinds of twins; refuse options that do not fit them."""
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
         self.populations = self._populations()
         for option in (*BESIDE, "out"):
             if self.request[option] is not None and "rows" not in self.populations:
                 raise SettingError.about(option, f"is about rows, got the populations {', '.join(self.populations)}")
-        self.beside = {name: self.request.source.column(name) for name in BESIDE}
         if self.keywords["max_share"] is not None:
             self.gate = replace(self.gate, population=self.gate.named(self.populations))
             if self.gate.twins is not None and self.gate.twins not in self.sides:
                 raise SettingError(f"--gate {self.gate.twins} needs that share, got only the {self.sides[0]} share")
-        self.model = self.load_model()
-        self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
-    def _load_matched(self) -> None:
-        """Load what matched twins need: real rows, their weights and groups, and the model."""
+    def _choose_rows(self) -> None:
+        """Choose the rows, of which alone there are matched twins; refuse options about other populations."""
         self.populations, self.sides = {"rows": self.rows}, ["matched"]
         for option in ("population", "by_parameter"):
             if self.request[option]:
                 raise SettingError.about(option, "means nothing to matched twins: leave it out")
         if self.rows is None:
             raise SettingError("--matched needs --data, got none")
-        self.beside = {name: self.request.source.column(name) for name in BESIDE}
-        self.model = self.load_model()
-        self.domain = as_taken(self.model, self.domain)
-        self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
     def _populations(self) -> dict[str, Any]:
         """Return the `population` argument of `estimate` for each population, by name."""

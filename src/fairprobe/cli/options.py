@@ -28,11 +28,11 @@ PANELS = {
     ),
     "How it is measured": (
         "accept confidence controls exact_limit max_accuracy_loss method n_experiments n_report n_samples n_select "
-        "prove_accuracy width"
+        "width"
     ),
     "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)": "gate max_share min_comparable min_ratio",
     "What is told": "date mask name report_cases selfcheck show_rows title",
-    RESULTS: "dry_run favourable html json model_id out overwrite plot plots store",
+    RESULTS: "dry_run favourable html json model_id out overwrite store",
 }
 """Names of the options under each heading of a command's help, separated by spaces."""
 

@@ -138,10 +138,6 @@ class TimeBudget:
         """Return the predicted seconds of one round: a fit to this number of rows and a judgement of the model."""
         return self._fitter.foreseen(n_rows) + self.judgement
 
-    def is_too_short_for(self, n_rows: int) -> bool:
-        """Return True if a fit to this number of rows and its judgement would take longer than is left for rounds."""
-        return self.foreseen(n_rows) > self.left
-
 
 def is_fitted(model: Any) -> bool:
     """Return True if a model is fitted or is a plain callable, so that it can predict without a fit."""

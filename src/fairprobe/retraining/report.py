@@ -128,9 +128,8 @@ def _how(task: Task, reference: Reference, *, is_given: bool, is_reported: bool)
     if settings.accept == "shown":
         confidence = percent(round_confidence(settings, len(reference.judged.shares)))
         rule = f"a share was shown to be lower and none higher, with {confidence} confidence each"
-    by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
     most = f"{100 * settings.max_accuracy_loss:.3g} points"
-    yield f"A round was accepted if {rule}, and if the accuracy lost, by {by}, was at most {most}."
+    yield f"A round was accepted if {rule}, and if the accuracy lost, by its estimate, was at most {most}."
     if settings.controls:
         yield (
             "A control that holds columns constant is recommended if, in pairs on the report's rows and inputs, no "

@@ -168,7 +168,6 @@ def retrain(
     batch: str | None = None,
     accept: str = "shown",
     max_accuracy_loss: float = 0.01,
-    prove_accuracy: bool = False,
     n_select: int | None = None,
     n_report: int | None = None,
     confidence: float = 0.95,
@@ -221,8 +220,7 @@ def retrain(
         accept: the rule for a round. "shown": a share must be shown to be lower and none higher. "paper": the estimated
             share of the domain must be lower, whatever other shares do. Both stay within `max_accuracy_loss`; the paper
             has no such limit, which is a limit of 1.
-        max_accuracy_loss: the accuracy that may be lost, as 0.01 for one point.
-        prove_accuracy: require that the whole paired interval of the loss lies within the limit, not only its estimate.
+        max_accuracy_loss: the accuracy that may be lost by the estimate, as 0.01 for one point.
         n_select: inputs of the domain that models are chosen by; by default 50,000, or fewer if `max_seconds` needs it.
         n_report: inputs of the domain that the figures come from; by default 100,000, or fewer if `max_seconds` needs
             it, because the report is to take a third of that time at most.
