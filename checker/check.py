@@ -130,7 +130,7 @@ def main():
     given, is_audit, can = parser.parse_args(), False, True
     try:
         audit = json.loads(given.audit.read_bytes())
-        is_audit = (audit["format"], audit["format_version"]) == ("fairprobe-audit", 1)
+        is_audit = (audit["format"], audit["format_version"]) == ("fairprobe-audit", 2)
         can = check(audit)
         if given.model:
             importlib.import_module("ask").ask(audit, given.model, note, same)

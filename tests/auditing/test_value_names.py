@@ -12,7 +12,7 @@ from audited import SMALL
 from fairprobe import audit
 from fairprobe.errors import SettingError
 from fairprobe.report import render
-from fairprobe.report.value_names import _Names
+from fairprobe.report.value_names import Names
 
 LABELS = {"sex": {0: "women", 1: "men"}, "town": {"A91": "Bree"}, "risk": {0: "repaid", 1: "defaulted"}}
 
@@ -93,7 +93,7 @@ def test_names_of_what_is_not_there_are_refused(labels, message):
 
 
 def test_in_a_sentence_only_a_value_of_its_column_and_an_outcome_get_names():
-    names = _Names({"sex": {"1": "men"}}, {"0": "repaid"})
+    names = Names({"sex": {"1": "men"}}, {"0": "repaid"})
     said = "sex=1, sex=10, sex=1.5 and age=1: x gets '0' where y gets 0 in 0 of 1 (30% 0, to 9%), sex=1."
     assert names.text(said) == (
         "sex=men, sex=10, sex=1.5 and age=1: x gets repaid where y gets repaid in 0 of 1 (30% repaid, to 9%), sex=men."
@@ -101,7 +101,7 @@ def test_in_a_sentence_only_a_value_of_its_column_and_an_outcome_get_names():
 
 
 def test_lists_of_values_in_the_words_of_a_region_get_names():
-    names = _Names({"town": {"A1": "Bree", "A10": "Shire"}, "sex": {"1": "men"}}, {})
+    names = Names({"town": {"A1": "Bree", "A10": "Shire"}, "sex": {"1": "men"}}, {})
     words = {"words": "age 1 to 9, town A10, A1 or A2, sex 1", "decision": "sex held constant at 1", "text": "sex == 1"}
     told = {"words": "age 1 to 9, town Shire, Bree or A2, sex men", "decision": "sex held constant at men"}
     assert names.walked(words) == {**told, "text": "sex == 1"}

@@ -35,7 +35,7 @@ MISSING = object()
         (MISSING, ["digest"]),
         (MISSING, ["shares", 0, "evidence"]),
         (MISSING, ["digests", "shares"]),
-        (2, ["format_version"]),
+        (1, ["format_version"]),
         (1, ["surprise"]),
         (1, ["shares", 0, "surprise"]),
         ("fair", ["verdict", "outcome"]),

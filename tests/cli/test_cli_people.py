@@ -243,12 +243,9 @@ ESTIMATE = ("estimate", *SEX, "--link", LINK, "--population", "rows")
 
 def test_linked_and_plain_side_by_side(run):
     outcome = run(*ESTIMATE, model="by_both").says()
-    table = dict(re.findall(r"^  (rows, \w+) +\S+ .* (\d+ +\d+)  all rows$", outcome.out, re.MULTILINE))
-    assert {name: figures.split() for name, figures in table.items()} == {
-        "rows, linked": ["4", "5"],
-        "rows, plain": ["2", "6"],
-    }
-    assert "97.5% interval" in outcome.out
+    table = dict(re.findall(r"^  (rows, \w+) +\S+ .* (\d+ of \d+)  all rows$", outcome.out, re.MULTILINE))
+    assert table == {"rows, linked": "4 of 5", "rows, plain": "2 of 6"}
+    assert "97.5%  4 of 5" in outcome.out
     shares = json.loads(run(*ESTIMATE, "--json", model="by_both").out)["shares"]["rows"]
     assert (shares["hits"], shares["plain"]["hits"], shares["linked"]) == (4, 2, ["role"])
 

@@ -17,4 +17,4 @@ def test_what_has_no_interval_has_no_confidence():
     share = estimate(lambda X: X[:, 0] + X[:, 1] > 5, DOMAIN, rows, rows_are="training", batch="array")
     other = replace(share, rows_are="held-out", low=0.0, high=0.5, confidence=0.975)
     table = next(iter(blocks_of({"rows": share, "other": other}, {}, [], None, None)))
-    assert [str(row[2]) for row in table.rows] == ["none: training rows", "0% to 50% (97.5%)"]
+    assert [(str(row[2]), row[3]) for row in table.rows] == [("none: training rows", ""), ("0% to 50%", "97.5%")]

@@ -18,7 +18,6 @@ from fairprobe.auditing.content import domain_words, plain
 from fairprobe.auditing.phases import PHASES, in_words
 from fairprobe.auditing.result import UNFINISHED, Audit, RunFolder
 from fairprobe.auditing.state import NOT_IN_CONFIG, AuditSettings, AuditState, check_names, heard
-from fairprobe.auditing.value_names import value_names
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
@@ -31,6 +30,7 @@ from fairprobe.model import Model
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import remarks_on_threshold
 from fairprobe.progress import Progress
+from fairprobe.report.value_names import checked_names
 from fairprobe.searching import Found
 from fairprobe.store.digests import digest, hash_of_data, hash_of_model
 
@@ -211,7 +211,8 @@ def begin(model: Any, domain: Domain, X: Any, y: Any, settings: AuditSettings) -
     is_label = run.favourable is not None and run.favourable.is_label
     if Gate.of(settings.gate).twins == IMPACT and not is_label:
         raise SettingError.about("favourable", f"must be a label for gate='impact', got {settings.favourable!r}")
-    run.value_names = value_names(run, getattr(y, "name", None))
+    label, masked = getattr(y, "name", None), frozenset(run.mask.columns)
+    run.value_names = checked_names(settings.labels, domain, model, run.rows, label, masked, **asked)
     choose_populations(run)
     return run
 

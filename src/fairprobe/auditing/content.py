@@ -33,7 +33,7 @@ from fairprobe.store.digests import sealed
 from fairprobe.wording import percent
 
 FORMAT = "fairprobe-audit"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 SAMPLED = ("phase", "what", "distribution", "n_inputs", "n_queries")
 """Names of the fields in a row of the table of sampled inputs, in the order of `Sampled`."""

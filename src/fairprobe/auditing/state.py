@@ -28,7 +28,7 @@ from fairprobe.explanation import Explanation
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.report.value_names import named_text
+from fairprobe.report.value_names import Names
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.store.digests import checked_id
@@ -384,7 +384,7 @@ class AuditState:
     def tell(self, text: str, *, is_over: bool = False) -> None:
         """Pass a status with a text and the present phase to the callable that receives progress, if there is one."""
         if self.progress is not None:
-            said = named_text(text, self.value_names) if self.value_names else text
+            said = Names(**self.value_names).text(text) if self.value_names else text
             self.progress(Status(said, {"phase": self.phase}, is_over=is_over))
 
     def tell_each(self, texts: Iterable[str]) -> None:

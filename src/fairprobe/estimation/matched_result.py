@@ -28,6 +28,13 @@ def weakness_of(checks: Iterable[str]) -> str | None:
     return few if {"weak-tests", "small-group"} & set(checks) else None
 
 
+LEGEND = (
+    "Placebo: how many people change outcome if they are moved between two groups formed at random. So much of a share "
+    "may be due to few rows. Told apart after moving: how well a classifier tells moved people from the people of the "
+    "other group (AUC; 0.5 is chance)."
+)
+"""Sentences on two columns of the table of pairs."""
+
 FIGURES = ("value", "low", "high", "comparable", "floor", "worse", "reproduced")
 """Names of the numbers of a pair."""
 
@@ -231,6 +238,7 @@ def matched_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
         "#Told apart after moving": lambda pair: figure(pair["told"][2]),
     }
     yield Table.of_records(told["pairs"], pairs, "Matched twins")
+    yield Sentence(LEGEND)
     if told["outcome"] is not None:
         rates: dict[str, Column] = {
             "Group": ("group", value),

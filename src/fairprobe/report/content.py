@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairprobe.blocks import Block, Column, Figure, Interval, Sentence, Table
 from fairprobe.estimation.rates import rates_table
-from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, figure, percent, value
+from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, figure, magnitude, percent, value
 
 Content = Mapping[str, Any]
 Columns = dict[str, Column]
@@ -54,17 +54,20 @@ def health_of(content: Content) -> list[Mapping[str, Any]]:
     return list({(each["check"], each["message"]): each for each in told}.values())
 
 
-def held_of(content: Content) -> list[Mapping[str, Any]]:
-    """Return dicts of the shares that the limit binds; with limits by who is worse off, of the shares by direction.
+def held_of(content: Content) -> Iterator[Mapping[str, Any]]:
+    """Yield dicts of the shares that the limit binds, or of those by direction, then of those by matched twins.
 
-    Each has its "limit" and, as "who", words on what it is about.
+    Each has its "limit", which is None if none binds it, and, as "who", words on what it is about.
     """
-    verdict, limit = content["verdict"], content["question"]["max_share"]
-    sides = verdict["directions"]
-    if sides:
-        return [{**side, "who": f"{value(side['combination'])} worse off, {side['twins']} twins"} for side in sides]
-    bound = (share for share in content["shares"] if share["id"] in verdict["bound"])
-    return [{**share, "who": compared_words(content, share), "limit": limit} for share in bound]
+    bound, limit = content["verdict"]["bound"], content["question"]["max_share"]
+    for side in content["verdict"]["directions"]:
+        yield {**side, "who": f"{value(side['combination'])} worse off, {side['twins']} twins"}
+    for share in content["shares"]:
+        if share["id"] in bound and not content["verdict"]["directions"]:
+            yield {**share, "who": compared_words(content, share), "limit": limit}
+    for told in content["matched"]:
+        who, is_bound = told["attribute"], f"matched/{told['attribute']}" in bound
+        yield {**told, "who": f"matched twins of the other {value(who)}", "limit": limit if is_bound else None}
 
 
 def compared_words(content: Content, share: Mapping[str, Any]) -> str:
@@ -85,14 +88,10 @@ def limit_words(question: Mapping[str, Any]) -> str:
 
 def scale_of(content: Content) -> float:
     """Return the end of the axis on which shares are drawn: a round fraction beyond all intervals and limits."""
-    held = held_of(content)
-    measured = (each for each in (*content["shares"], *held, *content["matched"]) if each["n"])
-    return round_end(
-        [
-            *(each["value" if each["high"] is None else "high"] for each in measured),
-            *(1.2 * (each["limit"] or 0) for each in held),
-        ]
-    )
+    held = [*held_of(content)]
+    measured = [each for each in (*content["shares"], *held) if each["n"]]
+    limits = (1.2 * (each["limit"] or 0) for each in held)
+    return round_end([*(each["value" if each["high"] is None else "high"] for each in measured), *limits])
 
 
 def round_end(fractions: Iterable[float]) -> float:
@@ -116,6 +115,24 @@ def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -
         return Interval("", None, None, None, end, limit)
     text = "exact" if of.get("method") == "exact" else between(of["low"], of["high"], limit)
     return Interval(text, of["low"], of["value"], of["high"], end, limit)
+
+
+def figures(end: float, limit_of: Callable[[Mapping[str, Any]], float | None]) -> Columns:
+    """Return table columns with the value, the interval and the confidence of a share.
+
+    `end` is the end of the axis on which a page draws intervals. The function `limit_of` gives the limit that binds a
+    share, from which its figures must differ; None for no limit.
+    """
+    return {
+        "#Share": lambda share: percent(share["value"], limit_of(share)),
+        "Interval": lambda share: interval_of(share, end, limit_of(share)),
+        "#Confidence": confidence,
+    }
+
+
+def hits_words(of: Mapping[str, Any]) -> str:
+    """Return a share's number of discriminatory inputs and number of comparable inputs as text, as in "5 of 100"."""
+    return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
 
 
 def confidence(of: Mapping[str, Any]) -> str:

@@ -74,16 +74,12 @@ def _list(sentences: list[str]) -> Items:
 
 
 def _bars(content: Content) -> Iterator[Bar]:
-    """Yield the bars of the shares that the limit binds, then of those by matched twins, as far as measured."""
-    end, bound, limit = parts.scale_of(content), content["verdict"]["bound"], content["question"]["max_share"]
-    told = [(each["who"], each, each["limit"]) for each in parts.held_of(content)]
-    for each in content["matched"]:
-        name = each["attribute"]
-        told.append((f"matched twins of the other {value(name)}", each, limit if f"matched/{name}" in bound else None))
-    for label, each, limit_of in told:
+    """Yield the bars of the shares that the limit binds and of those by matched twins, as far as measured."""
+    end = parts.scale_of(content)
+    for each in parts.held_of(content):
         if each["n"]:
-            drawn = interval_of({**each, "method": None}, end, limit_of)
-            yield Bar(label, percent(each["value"], limit_of), drawn)
+            drawn = interval_of({**each, "method": None}, end, each["limit"])
+            yield Bar(each["who"], percent(each["value"], each["limit"]), drawn)
 
 
 def _facts(content: Content) -> Iterator[tuple[str, str]]:

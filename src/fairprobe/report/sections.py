@@ -74,7 +74,7 @@ def shares(content: Content) -> Iterator[Block]:
         if share["rates"]:
             yield Section(f"Rates, {parts.compared_words(content, share)}", (parts.rates_of(share),))
     columns: Columns = {"Worse off": "combination", "Twins": "twins", "#Limit": ("limit", percent)}
-    columns |= {**_figures(end, itemgetter("limit")), "Verdict": parts.outcome_of}
+    columns |= {**parts.figures(end, itemgetter("limit")), "Verdict": parts.outcome_of}
     sides = tuple(table_of(content["verdict"]["directions"], columns))
     if sides and content["shares"]:
         yield Section("Limits for one side", sides)
@@ -88,29 +88,11 @@ def shares_table(content: Content, shown: Sequence[Mapping[str, Any]], text: str
     limit, end = content["question"]["max_share"], parts.scale_of(content)
     bound = {} if limit is None else dict.fromkeys(content["verdict"]["bound"], limit)
     columns: Columns = {"Population": parts.population_title, "Twins": "twins", "Sensitive": ("sensitive", parts.names)}
-    columns |= {**_figures(end, lambda share: bound.get(share["id"])), "#Hits": hits_words}
+    columns |= {**parts.figures(end, lambda share: bound.get(share["id"])), "#Hits": parts.hits_words}
     if any(share["worse_off"] for share in shown):
         columns["Worse off"] = lambda share: value(share["worse_off"]) if share["worse_off"] else ""
     marks: Columns = {"Limit": lambda share: "bound" if share["id"] in bound else ""} if bound else {}
     yield from table_of(shown, columns | marks, text)
-
-
-def _figures(end: float, limit_of: Callable[[Mapping[str, Any]], float | None]) -> Columns:
-    """Return table columns with the value, the interval and the confidence of a share.
-
-    `end` is the end of the axis on which a page draws intervals. The function `limit_of` gives the limit that binds a
-    share, from which its figures must differ; None for no limit.
-    """
-    return {
-        "#Share": lambda share: percent(share["value"], limit_of(share)),
-        "Interval": lambda share: parts.interval_of(share, end, limit_of(share)),
-        "#Confidence": parts.confidence,
-    }
-
-
-def hits_words(of: Mapping[str, Any]) -> str:
-    """Return a share's number of discriminatory inputs and number of comparable inputs as text, as in "5 of 100"."""
-    return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
 
 
 def matched(content: Content) -> Iterator[Block]:
@@ -304,7 +286,7 @@ def sensitivity(content: Content) -> Iterator[Block]:
         "Verdict": parts.outcome_of,
         "#Share": ("value", percent),
         "Interval": _between,
-        "#Hits": hits_words,
+        "#Hits": parts.hits_words,
     }
     yield from table_of(content["sensitivity"], columns, "The same question, with one thing changed at a time.")
 
@@ -324,8 +306,10 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
     asked, domain = content["question"], content["domain"]
     for name, values in asked["sensitive"].items():
         yield value(name), f"sensitive; compared are {', '.join(map(value, values))}"
-    for name, names in _named_values(asked):
-        yield f"Names of {name}", ", ".join(f"{value(text)} is {value(of)}" for text, of in names.items())
+    labels = asked.get("labels") or {"columns": {}, "outcome": {}}
+    for name, names in [*labels["columns"].items(), ("outcomes", labels["outcome"])]:
+        if names:
+            yield f"Names of {value(name)}", ", ".join(f"{value(text)} is {value(of)}" for text, of in names.items())
     if asked["output"] == "label":
         yield "Discriminatory", "if the labels of an input and its twins are not all equal"
     else:
@@ -346,14 +330,6 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
     yield from (("Rule", value(rule)) for rule in domain["constraints"])
     if domain["hidden"]:
         yield "Hidden", f"{', '.join(map(value, domain['hidden']))}: not taken by the model"
-
-
-def _named_values(asked: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the names that the user gave to values, by the column that they are about, then those of the outcomes."""
-    labels = asked.get("labels") or {"columns": {}, "outcome": {}}
-    yield from ((value(name), names) for name, names in labels["columns"].items())
-    if labels["outcome"]:
-        yield "outcomes", labels["outcome"]
 
 
 def sampling(content: Content) -> Iterator[Block]:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.blocks import Block, Column, Sentence, Table
+from fairprobe.blocks import Block, Sentence, Table
 from fairprobe.estimation import Outcome, Share, Verdict
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.verdict import MIN_COMPARABLE
-from fairprobe.wording import MEMBERS, POPULATIONS, between, magnitude, percent, value
+from fairprobe.estimation.verdict import MIN_COMPARABLE, PROXIES, unused_words
+from fairprobe.report.content import Columns, figures, hits_words
+from fairprobe.wording import MEMBERS, POPULATIONS, capital, value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,16 +50,17 @@ def blocks_of(
     `shares` and `breakdowns` are by population, and `rows` are blocks on discriminatory rows.
     """
     every = side_by_side(shares)
-    yield _table(every, "population", limit)
+    yield _table(every, "Population", limit)
     for name, share in every.items():
         yield Sentence(replace(share, plain=None).sentence(limit), name)
         if share.detail:
             yield Sentence(f"  {'exact' if share.method == 'exact' else 'sampled, not exact'}: {share.detail}")
     yield from rows
     if not any(share.hits or not share.n or share.unsteady for share in every.values()):
-        yield Sentence(_unused(min(every.values(), key=lambda share: share.method != "exact")))
+        unused = unused_words(shares, min(every.values(), key=lambda share: share.method != "exact"))
+        yield Sentence(f"{capital(unused or 'smaller gaps than the threshold may exist')}; {PROXIES}.")
     for population, sets in breakdowns.items():
-        yield _table(side_by_side(sets), "changed", limit, f"By what is changed ({population}):")
+        yield _table(side_by_side(sets), "Changed", limit, f"By what is changed ({population}):")
         text = "Each interval holds by itself. Sensitive parameters that a line does not name keep their value."
         yield Sentence(text)
     for share in shares.values():
@@ -66,38 +68,12 @@ def blocks_of(
 
 
 def _table(shares: Mapping[str, Share], first: str, limit: float | None, title: str = "") -> Table:
-    """Return a table with one row per share, by name; `first` is the title of the column of names.
-
-    If the shares have several confidences, each interval states its own.
-    """
-    level, *others = {percent(share.confidence) for share in shares.values()}
-
-    def interval(share: Share) -> str:
-        if share.method == "exact" and share.n:
-            return "exact"
-        has_own = others and not share.is_count
-        return between(share.low, share.high, limit) + (f" ({percent(share.confidence)})" if has_own else "")
-
-    columns: dict[str, Column] = {
-        first: lambda named: named[0],
-        "#share": lambda named: percent(named[1].value),
-        "interval" if others else f"{level} interval": lambda named: interval(named[1]),
-        "#hits": lambda named: magnitude(named[1].hits),
-        "#inputs": lambda named: magnitude(named[1].n),
-        "method": lambda named: METHODS.get(named[1].method, named[1].method),
-    }
-    return Table.of_records(shares.items(), columns, title)
-
-
-def _unused(share: Share) -> str:
-    """Return sentences on the meaning of a share without a discriminatory input."""
-    names, proxy = " or ".join(share.sensitive), f"Another parameter may still stand in for {share.sensitive[0]}"
-    if share.threshold:
-        return f"No gap above the threshold {share.threshold:g} was seen. Smaller gaps may exist. {proxy}."
-    found = f"The model's output never changed with {names} alone: it may not use {names} at all."
-    if share.method == "exact":
-        found = f"The model's output never changes with {names} alone: in this domain, it does not use {names}."
-    return f"{found} {proxy}: this figure cannot show that."
+    """Return a table with one row per share, by name; `first` is the title of the column of names."""
+    records = [{**share.jsonable(), first: name} for name, share in shares.items()]
+    columns: Columns = {first: first, **figures(1.0, lambda _: limit), "#Hits": hits_words}
+    return Table.of_records(
+        records, {**columns, "Method": ("method", lambda name: str(METHODS.get(name, name)))}, title
+    )
 
 
 def verdict_blocks(verdict: Verdict, which: str | None) -> list[Block]:
