@@ -26,7 +26,6 @@ from fairprobe.estimation.group_rates import GroupRates
 from fairprobe.estimation.matched_result import records
 from fairprobe.explanation import Explanation
 from fairprobe.oracle import checked_threshold
-from fairprobe.report.content import PLOTS
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
 from fairprobe.store.digests import sealed
@@ -342,13 +341,13 @@ def _origin(found: Found, place: int) -> dict[str, Any] | None:
 
 def _plots(run: AuditState) -> dict[str, str]:
     """Return drawings as texts of SVG, by name."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sampled = [share for share, is_main in every_share(run) if is_main and has_history(share)]
-        if sampled:
-            convergence(sampled, folder / "convergence.svg")
-        drawn = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    return {name: drawn[name] for name in PLOTS if name in drawn}
+    sampled = [share for share, is_main in every_share(run) if is_main and has_history(share)]
+    if not sampled:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "convergence.svg")
+        convergence(sampled, path)
+        return {path.stem: path.read_text(encoding="utf-8")}
 
 
 # Plain values

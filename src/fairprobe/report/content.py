@@ -6,18 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fairprobe.blocks import Block, Column, Figure, Interval, Sentence, Table
+from fairprobe.blocks import Block, Column, Interval, Sentence, Table
 from fairprobe.estimation.rates import rates_table
 from fairprobe.wording import OUTCOMES, POPULATION_TITLES, between, counted, figure, magnitude, percent, value
 
 Content = Mapping[str, Any]
 Columns = dict[str, Column]
-
-PLOTS = {
-    "convergence": ("convergence", "The estimate as inputs were drawn"),
-    "front": ("retraining", "Accuracy and share of each round"),
-}
-"""Name of the report's section and title of each drawing, by name of the drawing."""
 
 
 def table_of(
@@ -38,14 +32,6 @@ def table_of(
 def part_of_why(content: Content, name: str) -> Any:
     """Return the part of the content's explanation that has a name; an empty dict if there is none."""
     return (content["why"] or {}).get(name) or {}
-
-
-def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> Iterator[Figure]:
-    """Yield the drawings of a section as figures, with sentences for readers who cannot see them."""
-    for name, svg in content["plots"].items():
-        place, title = PLOTS.get(name, ("", name))
-        if place == section:
-            yield Figure(title, svg, " ".join([f"{title}.", *sentences]))
 
 
 def health_of(content: Content) -> list[Mapping[str, Any]]:

@@ -12,11 +12,11 @@ from operator import itemgetter
 from typing import Any
 
 from fairprobe import wording
-from fairprobe.blocks import Block, Code, Interval, Items, Section, Sentence, Table
+from fairprobe.blocks import Block, Code, Figure, Interval, Items, Section, Sentence, Table
 from fairprobe.estimation.matched_result import matched_blocks
 from fairprobe.explanation.remedies import WAYS
 from fairprobe.report import content as parts
-from fairprobe.report.content import Columns, Content, changes_words, part_of_why, plots_in, table_of
+from fairprobe.report.content import Columns, Content, changes_words, part_of_why, table_of
 from fairprobe.wording import between, capital, closed, counted, figure, magnitude, percent, value
 
 MOST_CASES = 20
@@ -238,7 +238,6 @@ def retraining(content: Content) -> Iterator[Block]:
     yield Table.of(["Measured on", "#Before", "#After", "Interval after"], [*rows, accuracy])
     if told["failure"]:
         yield Sentence(closed(told["failure"]))
-    yield from plots_in(content, "retraining")
     controls = [
         [
             ": ".join(filter(None, [value(control["words"]), control["why_not"]])),
@@ -349,7 +348,9 @@ def sampling(content: Content) -> Iterator[Block]:
 def convergence(content: Content) -> Iterator[Block]:
     """Yield the section with a drawing of the estimated shares as more inputs were drawn."""
     told = [share["sentence"] for share in content["shares"] if share["is_main"] and share["history"]]
-    yield from plots_in(content, "convergence", told)
+    title = "The estimate as inputs were drawn"
+    if "convergence" in content["plots"]:
+        yield Figure(title, content["plots"]["convergence"], " ".join([f"{title}.", *told]))
 
 
 def impact(content: Content) -> Iterator[Block]:
