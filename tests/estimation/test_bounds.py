@@ -265,7 +265,6 @@ N = 1000
 
 
 def contains(ends, share):
-    """Whether the interval contains the share, but for rounding."""
     return (ends[0] <= share * (1 + 1e-12)) & (share <= ends[1] * (1 + 1e-12))
 
 

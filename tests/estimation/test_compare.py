@@ -34,7 +34,6 @@ class Below:
 
 
 def first_members(batches):
-    """The inputs asked about: each batch has a block for either sex."""
     return np.concatenate([batch[: len(batch) // 2] for batch in batches])
 
 

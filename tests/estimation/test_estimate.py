@@ -149,7 +149,6 @@ def test_worse_off_is_who_gets_the_favourable_outcome_least_often(method):
 
 
 def figures(share):
-    """All but the time it took."""
     summary = share.jsonable()
     del summary["seconds"]
     return json.dumps(summary), None if share.history is None else share.history.tolist()

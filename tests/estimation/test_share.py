@@ -10,7 +10,6 @@ from fairprobe.testing import all_toys
 
 
 def make(hits, n, *, confidence=0.95, exact=False, **fields):
-    """A share of so many hits."""
     value = hits / n
     low, high = (value, value) if exact else clopper_pearson(hits, n, confidence)
     lower = value if exact else lower_bound(hits, n, confidence)

@@ -84,6 +84,5 @@ class World:
         return self._labels[tuple(self.domain.encode(frame).T)]
 
     def some_cases(self, n):
-        """The first so many, as a frame."""
         firsts = [min(self.families[key])[0] for key in sorted(self.cases)][:n]
         return self.domain.decode(np.array(firsts).reshape(-1, len(self.levels)))

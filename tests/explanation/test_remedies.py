@@ -73,7 +73,6 @@ def decided(decision, answers, favourable):
 
 
 def is_inside(row, rules):
-    """In one of the regions."""
     return (RULES[0] in rules and row["x"] >= 6) or (RULES[1] in rules and row["x"] <= 2 and row["role"] == "Single")
 
 

@@ -43,8 +43,6 @@ def categorical():
 
 @dataclass(frozen=True)
 class Written:
-    """A model in a file."""
-
     path: Path
     original: Any
     rows: pd.DataFrame

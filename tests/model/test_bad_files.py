@@ -34,8 +34,6 @@ QUICK = ("skops-forest", "onnx-network", "lightgbm-numbers", "xgboost-json", "to
 
 
 class Evil:
-    """Writes a file as it is loaded."""
-
     def __init__(self, mark):
         self.mark = mark
 
@@ -365,7 +363,6 @@ def check_message(error, path):
 
 
 def written_broken(made, folder, n):
-    """Yield paths of files with damaged bytes."""
     whole = (made.weights or made.path).read_bytes()
     for number, content in enumerate(broken(whole, n, seed=1)):
         path = folder / f"broken-{number}"

@@ -188,7 +188,6 @@ def test_arrays_hold_the_decoded_numbers(data, domain):
 
 
 def same(one, other):
-    """Whether two batches hold the same values of the same types."""
     if isinstance(one, pd.DataFrame):
         pd.testing.assert_frame_equal(one, other)
     else:

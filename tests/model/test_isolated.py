@@ -41,7 +41,6 @@ def processes():
 
 
 def members(group):
-    """Processes of a group that live."""
     return [told for told in processes() if int(told[0]) == group]
 
 
@@ -209,7 +208,6 @@ def test_a_model_that_does_not_come_back(tmp_path, monkeypatch, code, loading, m
 
 
 def all_groups():
-    """Groups of processes that live and run isolated models."""
     return [told[0] for told in processes() if "shut_in" in told[-1]]
 
 

@@ -14,7 +14,6 @@ DOMAIN = Domain([Integer("age", 20, 59), Category("sex", ["F", "M"])], sensitive
 
 
 def by_sex_of_the_old(frame):
-    """Sex decides from 50 on."""
     return np.where((frame["sex"] == "M") & (frame["age"] >= 50), 1, 0)
 
 

@@ -203,7 +203,6 @@ class Reference:
         return [self.answers[member] for member in members]
 
     def as_batch(self, members):
-        """What the model eats."""
         if self.is_numeric:
             return np.array([[self.tables[c][code] for c, code in enumerate(member)] for member in members])
         return self.domain.decode(np.array(members))

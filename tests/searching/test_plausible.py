@@ -38,7 +38,6 @@ def density():
 
 @pytest.fixture
 def judged(monkeypatch):
-    """The inputs that were judged, batch by batch."""
     batches = []
     plain = _Shard._judge
 

@@ -208,8 +208,6 @@ def test_the_look_for_the_guilty_row_keeps_to_the_limit(limit):
 
 
 class Clumsy(Walk):
-    """Falls over after some trials."""
-
     def learn(self, chosen, down, hits):
         self.n_trials = getattr(self, "n_trials", 0) + 1
         if self.n_trials > 5:

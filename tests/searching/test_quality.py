@@ -16,7 +16,6 @@ BUDGET = {"max_cases": None, "n_walkers": 1000, "n_global": 1000, "n_local": 300
 
 
 def yields(model, domain, strategy, **settings):
-    """The yields of ten seeds."""
     return np.array(
         [search(model, domain, strategy=strategy, seed=seed, **(BUDGET | settings)).yield_ for seed in range(10)]
     )

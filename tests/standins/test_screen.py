@@ -23,14 +23,11 @@ DOMAIN = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"]
 
 
 def model(X: Any) -> Any:
-    """Discriminates at ages 40 to 49."""
     return (X[:, 0] + 10 * X[:, 1]) >= 50
 
 
 @dataclass
 class Says:
-    """A stand-in that says what a function says."""
-
     function: Callable[[Any], Any]
     name: str = "a function"
 

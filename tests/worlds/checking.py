@@ -106,8 +106,6 @@ def _plain(values: list[Any]) -> list[Any]:
 
 
 class Constraint:
-    """A rule as the package takes it."""
-
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
 
@@ -138,15 +136,11 @@ class Asked:
 
 
 class AskedFunction(Asked):
-    """As a function."""
-
     def __call__(self, batch: Any) -> Any:
         return self.answers(batch)
 
 
 class AskedEstimator(Asked):
-    """As an estimator."""
-
     def predict(self, batch: Any) -> Any:
         return self.answers(batch)
 
@@ -154,15 +148,11 @@ class AskedEstimator(Asked):
 
 
 class ChangedLogistic(LogisticRegression):
-    """A logistic regression with a rule of its own."""
-
     def predict(self, X: Any) -> Any:
         return np.array([answer(self.model_, row) for row in rows_of(np.asarray(X))])
 
 
 class ChangedTree(DecisionTreeClassifier):
-    """A tree with a rule of its own."""
-
     def predict(self, X: Any, check_input: bool = True) -> Any:
         return np.array([answer(self.model_, row) for row in rows_of(np.asarray(X))])
 
@@ -185,7 +175,6 @@ def fitted_model(world: World, model: Model) -> Any:
 
 
 def make_model(world: World, model: Model) -> Any:
-    """A model for the package."""
     if world.is_fitted:
         return fitted_model(world, model)
     hidden = sorted(world.names.index(name) for name in world.hidden)
@@ -193,7 +182,6 @@ def make_model(world: World, model: Model) -> Any:
 
 
 def make_parameter(column: Column) -> Any:
-    """A parameter of the package."""
     common = {"missing": column.missing, "dtype": column.dtype}
     if column.kind == "integer":
         return Integer(column.name, *column.bounds, **common)
@@ -205,7 +193,6 @@ def make_parameter(column: Column) -> Any:
 
 
 def make_domain(world: World) -> Domain:
-    """The world's domain."""
     sensitive: Any = dict(world.sensitive)
     if all(listed is None for listed in sensitive.values()):
         sensitive = list(sensitive)
@@ -228,7 +215,6 @@ def make_rule(world: World, rule: Rule) -> Any:
 
 
 def make_link(world: World, link: WorldLink) -> Link:
-    """A link of the package."""
     names = world.names[link.column], world.names[link.sensitive]
     if link.roles:
         return Link(*names, [dict(role) for role in link.roles])
@@ -251,8 +237,6 @@ def _series(column: Column, values: Row) -> pd.Series:
 
 
 class Check:
-    """The checks of one world."""
-
     def __init__(self, world: World) -> None:
         self.world = world
         self.reference = Reference(world)
@@ -273,8 +257,6 @@ class Check:
             for names in itertools.combinations(self.reference.sensitive, size)
         ]
 
-    # Shares
-
     def share(self, what: str, share: Any, count: Count, confidence: float) -> None:
         """Hold a share against a count."""
         same(f"{what} n", share.n, count.n)
@@ -292,7 +274,6 @@ class Check:
         self.verdict(what, share, count, two_sided)
 
     def bounds(self, method: str, count: Count, confidence: float) -> tuple[Any, Any]:
-        """The two-sided interval and the one-sided bounds."""
         if method == "exact" and count.n:
             return ((count.hits / count.n,) * 2,) * 2
         error = 1 - confidence
@@ -310,7 +291,6 @@ class Check:
             same(f"{what} outcome {outcome!r}", share.outcomes[outcome].tolist(), expected)
 
     def verdict(self, what: str, share: Any, count: Count, bounds: tuple[float, float]) -> None:
-        """Hold the verdict on a share against the reference's."""
         for limit in {self.world.limit, 0.0, min(count.hits / count.n if count.n else 0.0, 0.99)}:
             got = fairprobe.verdict(share, limit)
             expected = verdict(count, bounds, limit)
@@ -328,7 +308,6 @@ class Check:
             raise DifferenceError(f"{what} verdict: {said} without proof")
 
     def estimates(self) -> None:
-        """`estimate`: the domain, its valid part, the rows; and the verdict over them all."""
         shares, counts = {}, {}
         for population in ("domain", "valid", "rows") if self.world.rules else ("domain", "rows"):
             count = self.reference.count(self.world.model, population)
@@ -454,7 +433,6 @@ class Check:
         return share
 
     def refuses(self, what: str, call: Any) -> None:
-        """An empty population is refused."""
         try:
             call()
         except (DataError, DomainError):
@@ -462,12 +440,10 @@ class Check:
         raise DifferenceError(f"{what}: nothing is left, and it was not said")
 
     def queries(self, what: str, n_queries: int, *models: Any) -> None:
-        """Every row sent is counted."""
         if all(isinstance(model, Asked) for model in models):
             same(f"{what} n_queries", n_queries, sum(model.n_rows for model in models))
 
     def breakdowns(self) -> None:
-        """`breakdown`: every set of sensitive parameters."""
         for population in (self.part, "rows"):
             counts = {names: self.reference.count(self.world.model, population, names) for names in self.sets}
             whole = counts[self.sets[-1]]
@@ -479,8 +455,6 @@ class Check:
             same(f"{population} sets", list(shares), [" x ".join(names) for names in self.sets])
             for names, share in zip(self.sets, shares.values(), strict=True):
                 self.share(f"{population} {' x '.join(names)}", share, counts[names], self.world.confidence)
-
-    # Sampling
 
     def drawn(self, population: str) -> list[Row]:
         """The inputs that a sample of the population must be: one shard, as there are so few."""
@@ -525,7 +499,6 @@ class Check:
             raise DifferenceError(f"sampled {what}: rows asked: {model.batches!r}, expected {expected!r}")
 
     def comparison(self, population: str) -> None:
-        """`compare`: both models on the same inputs."""
         inputs = list(self.world.rows) if population == "rows" else self.drawn(population)
         if population == "rows" and all(map(self.reference.is_left_out, inputs)):
             return
@@ -544,8 +517,6 @@ class Check:
         same(f"compare {population} only_b", got.only_b, only_b)
         close(f"compare {population} difference", got.difference, (only_a - only_b) / len(pairs) if pairs else math.nan)
         close(f"compare {population} p_value", got.p_value, mcnemar(only_a, only_b))
-
-    # Exact shares
 
     def solved(self) -> None:
         """Models of scikit-learn, not enumerated: exact, and then right, or sampled; never exact of a subclass."""
@@ -575,8 +546,6 @@ class Check:
                 world, model=tree, other=tree, links=(), rules=(), threshold=0.0, batch=None, form="predict"
             )
         ).solved()
-
-    # Searching
 
     def search(self) -> None:
         """`search`: every case is one, and all are found where the domain was exhausted."""
@@ -618,7 +587,6 @@ class Check:
             self.case(case, twin, key, found.gaps[index], found.outputs.loc[index])
 
     def case(self, case: Row, twin: Row, key: Row, gap: float, outputs: Any) -> None:
-        """Hold one case against the reference."""
         members = self.reference.cases.get(key)
         if members is None:
             raise DifferenceError(f"search: {case} with {twin} is no case")

@@ -38,8 +38,6 @@ class Count:
 
 
 class Reference:
-    """A world's answers."""
-
     def __init__(self, world: World) -> None:
         self.world = world
         self.names = world.names
@@ -51,8 +49,6 @@ class Reference:
         }
         self._allowed: dict[Row, bool] = {}
         self.hidden = [self.place[name] for name in world.hidden]
-
-    # The domain
 
     @cached_property
     def inputs(self) -> list[Row]:
@@ -80,10 +76,7 @@ class Reference:
 
     @cached_property
     def valid(self) -> list[Row]:
-        """The inputs that are allowed."""
         return [row for row in self.inputs if self.is_allowed(row)]
-
-    # Links
 
     def goes_together(self, row: Row) -> bool:
         """Whether every linked value has a role with the row's sensitive values."""
@@ -127,8 +120,6 @@ class Reference:
         near = [value for value in self.world.columns[link.column].values if abs(value - number) < 1e-9]
         return near[0] if near else number
 
-    # Families
-
     def changed(self, row: Row, names: tuple[str, ...], values: Row) -> Row | None:
         """The row with other values of some parameters, and with what changes along; None if there is nobody."""
         new = list(row)
@@ -146,11 +137,9 @@ class Reference:
         return tuple(new)
 
     def combinations(self, names: tuple[str, ...]) -> list[Row]:
-        """The values compared, in domain order."""
         return list(itertools.product(*(self.compared[name] for name in names)))
 
     def seen(self, row: Row) -> Row:
-        """What the model sees of a row."""
         return tuple(None if index in self.hidden else value for index, value in enumerate(row))
 
     def members(self, row: Row, names: tuple[str, ...], population: str) -> list[tuple[Row, Row]]:
@@ -174,10 +163,7 @@ class Reference:
         """Whether a sensitive value is missing where none is compared."""
         return any(row[self.place[name]] is None and None not in self.compared[name] for name in self.sensitive)
 
-    # What the model says
-
     def gap(self, outputs: list[Any]) -> float:
-        """The largest difference between outputs."""
         if self.world.model.output == "label":
             return float(any(output != outputs[0] for output in outputs))
         if self.world.model.output == "proba":
@@ -185,13 +171,9 @@ class Reference:
         return max(outputs) - min(outputs)
 
     def is_hit(self, outputs: list[Any]) -> bool:
-        """Whether such a family is discriminatory."""
         return len(outputs) >= 2 and self.gap(outputs) > self.world.threshold
 
-    # Populations
-
     def population(self, name: str) -> list[Row]:
-        """The inputs of a population."""
         return {"domain": self.inputs, "valid": self.valid, "rows": list(self.world.rows)}[name]
 
     def count(
@@ -241,8 +223,6 @@ class Reference:
             return str(output) == name
         return max(range(len(output)), key=lambda position: (output[position], -position)) == len(output) - 1
 
-    # A search
-
     @cached_property
     def families(self) -> dict[Any, list[Row]]:
         """The allowed members, in domain order, of each family that has one; by what they share."""
@@ -262,7 +242,6 @@ class Reference:
 
     @cached_property
     def cases(self) -> dict[Row, list[Row]]:
-        """The families that are discriminatory."""
         model = self.world.model
         return {
             key: members
@@ -364,7 +343,6 @@ def clopper_pearson(hits: int, n: int, error: float) -> tuple[float, float]:
 
 
 def rates(verdicts: list[bool], n_samples: int) -> list[float]:
-    """The fraction of hits in each whole experiment."""
     firsts = range(0, len(verdicts) - n_samples + 1, n_samples)
     return [sum(verdicts[first : first + n_samples]) / n_samples for first in firsts]
 
@@ -405,7 +383,6 @@ def _gaffke(weights: list[float], hits: list[float], error: float) -> float:
 
 
 def verdict(count: Count, bounds: tuple[float, float], limit: float) -> str:
-    """The verdict on a share with this two-sided interval."""
     low, high = bounds
     if low > limit or (limit == 0 and count.hits):
         return "violated"

@@ -371,7 +371,6 @@ def constraints_are_forgotten(patch):
 
 
 def differs(seed):
-    """Whether something differs in a world of CI."""
     try:
         check_seed(seed)
     except DifferenceError:

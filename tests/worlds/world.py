@@ -100,8 +100,6 @@ class Model:
 
 @dataclass(frozen=True)
 class World:
-    """Everything that a world has."""
-
     columns: tuple[Column, ...]
     sensitive: tuple[tuple[str, Row | None], ...]
     """The names, and the values to compare where they are listed."""
@@ -131,12 +129,10 @@ class World:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the models are scikit-learn's."""
         return self.model.kind in ("logistic", "tree")
 
 
 def holds(rule: Rule, row: Row) -> bool:
-    """Whether a rule allows a row."""
     if rule.kind == "never":
         return False
     first = row[rule.columns[0]]
@@ -231,7 +227,6 @@ def _plain(value: Any) -> Any:
 
 
 def make_world(rng: Any) -> World:
-    """A random world."""
     fitted = rng.random() < 0.12
     columns, sensitive = _columns(rng, fitted)
     places = [index for index, column in enumerate(columns) if column.name in dict(sensitive)]

@@ -73,7 +73,6 @@ def final(model):
 
 
 def assert_counted(solved, model, domain):
-    """Solved, and what it says is the truth."""
     assert hasattr(solved, "hits"), solved
     assert (solved.hits, solved.by_label) == counted(model, domain)
 
