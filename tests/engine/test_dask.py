@@ -152,7 +152,11 @@ def once_begun(n_judged, action):
     return watch, threads
 
 
-def test_all_workers_are_killed_and_a_new_one_joins(cluster):
+def test_a_cluster_without_workers_and_one_whose_workers_are_all_killed_before_a_new_one_joins(cluster, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("fairprobe.engine.dask.TIMEOUT_SECONDS", 1.0)
+        with pytest.raises(RunError, match="a Dask cluster must have a worker within 1 s, got none at"):
+            search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
     workers = [cluster.start_worker(), cluster.start_worker()]
 
     def act():
@@ -173,12 +177,6 @@ def test_no_scheduler(monkeypatch):
     monkeypatch.setattr("fairprobe.engine.dask.TIMEOUT_SECONDS", 1.0)
     with pytest.raises(RunError, match="a Dask scheduler must answer within 1 s, got no answer from"):
         search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{free_port()}", **SETTINGS)
-
-
-def test_a_cluster_without_workers(cluster, monkeypatch):
-    monkeypatch.setattr("fairprobe.engine.dask.TIMEOUT_SECONDS", 1.0)
-    with pytest.raises(RunError, match="a Dask cluster must have a worker within 1 s, got none at"):
-        search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
 
 
 def test_an_estimate_is_the_same(two_workers):

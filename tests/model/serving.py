@@ -51,6 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     served: Served
+    body: bytes
 
     def log_message(self, *args: Any) -> None:
         pass
@@ -64,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         served = self.served
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.body = self.rfile.read(int(self.headers["Content-Length"]))
         with served.lock:
             served.headers.append(dict(self.headers))
             served.n_requests += 1
@@ -81,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "latency":
             time.sleep(0.05)
         try:
-            answer = self.answer(json.loads(body), fault)
+            answer = self.answer(json.loads(self.body), fault)
         except Exception as error:
             self.reply({"error": f"{type(error).__name__}: {error}"}, 400)
             return

@@ -1,9 +1,7 @@
 """A service with a JSON of its own: its template, its paths, and a real one on loopback."""
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pandas as pd
@@ -14,6 +12,7 @@ from fairprobe import Category, Domain, Integer
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.json_template import TemplatedJson
 from fairprobe.model.protocols import EncodedRows
+from tests.model.serving import Served, serving
 
 DOMAIN = Domain([Integer("age", 17, 90), Category("sex", ["F", "M"])], sensitive=["sex"])
 BATCH = EncodedRows(pd.DataFrame({"age": [20, 30], "sex": ["F", "M"]}), as_objects=True)
@@ -25,48 +24,23 @@ def decide(rows):
     return np.where(rows["age"] + 10 * (rows["sex"] == "M") > 50, "granted", "refused")
 
 
-class Lender(BaseHTTPRequestHandler):
-    """A server that takes `applicants`, each with `features`, and gives `decisions`, each with `label` and `points`."""
-
-    bodies: list[dict[str, object]]
-
-    def log_message(self, *_):
-        pass
-
-    def do_GET(self):
-        self.send_error(405)
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.bodies.append(body)
-        if "applicants" in body:
-            rows = pd.DataFrame([each["features"] for each in body["applicants"]])
-            points = (rows["age"] + 10 * (rows["sex"] == "M")).tolist()
-            given = zip(decide(rows).tolist(), points, strict=True)
-            answer = {"decisions": [{"label": label, "points": [each]} for label, each in given]}
-        else:
-            rows = pd.DataFrame([body["values"]], columns=["age", "sex"])
-            answer = {"decision": decide(rows)[0]}
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
 @contextmanager
 def lending():
-    """The address of a server, and the list of what it was sent."""
-    bodies: list[dict[str, object]] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Lender,), {"bodies": bodies}))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/decide", bodies
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    """The address of a server that takes `applicants` and gives `decisions`, and the list of what it was sent."""
+    bodies = []
+
+    def lend(handler):
+        body = json.loads(handler.body)
+        bodies.append(body)
+        if "applicants" not in body:
+            return ({"decision": decide(pd.DataFrame([body["values"]], columns=["age", "sex"]))[0]},)
+        rows = pd.DataFrame([each["features"] for each in body["applicants"]])
+        points = (rows["age"] + 10 * (rows["sex"] == "M")).tolist()
+        given = zip(decide(rows).tolist(), points, strict=True)
+        return ({"decisions": [{"label": label, "points": [each]} for label, each in given]},)
+
+    with serving(Served(decide, override=lend)) as served:
+        yield f"{served.url}/decide", bodies
 
 
 def test_what_a_real_service_says_is_what_the_model_says():

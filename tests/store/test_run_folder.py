@@ -341,21 +341,22 @@ def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypat
     assert bytes_of(search(tmp_path / "run")) == whole
 
 
-def test_a_file_system_without_rename_is_refused(tmp_path, monkeypatch):
+def failing(*error):
     def fails(*_):
-        raise OSError(errno.ENOTSUP, "Operation not supported")
+        raise OSError(*error)
 
-    monkeypatch.setattr(os, "replace", fails)
+    return fails
+
+
+def test_a_file_system_without_rename_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "replace", failing(errno.ENOTSUP, "Operation not supported"))
     with pytest.raises(SettingError, match="where files can be written and renamed, got Operation not supported"):
         search(tmp_path / "run")
 
 
 def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypatch):
-    def fails(*_):
-        raise OSError(errno.EINVAL, "Invalid argument")
-
-    monkeypatch.setattr(os, "fsync", fails)
-    monkeypatch.setattr(run_folder.fcntl, "flock", fails)
+    monkeypatch.setattr(os, "fsync", failing(errno.EINVAL, "Invalid argument"))
+    monkeypatch.setattr(run_folder.fcntl, "flock", failing(errno.EINVAL, "Invalid argument"))
     found = search(tmp_path / "run")
     assert [name for name, _ in found.health] == ["no-fsync", "no-lock"]
     assert bytes_of(found) == whole
@@ -482,11 +483,11 @@ def finished(run: Path) -> dict[str, str]:
     return {name: entry.hash for name, entry in RunReader(run).entries.items() if name.isdigit()}
 
 
-def end_often(command, run, number, times, rng):
+def end_often(command, run, numbers, rng):
     """Start the search again and again, and end each while it searches; gives how many were ended in the middle."""
     n_ended = 0
-    for _ in range(times):
-        before = finished(run)
+    for number in numbers:
+        before, parts = finished(run), {*run.glob("shards/.*.part")}
         written = {name: RunReader(run).entries[name].path.stat().st_mtime_ns for name in before}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             assert process.stdout.readline() == "begun\n"
@@ -495,27 +496,27 @@ def end_often(command, run, number, times, rng):
             n_ended += process.wait(timeout=60) == -number
         after = finished(run)
         assert {name: after[name] for name in before} == before
+        assert number == signal.SIGKILL or {*run.glob("shards/.*.part")} <= parts
         for name, when in written.items():  # no finished shard is run again
             assert RunReader(run).entries[name].path.stat().st_mtime_ns == when
     return n_ended
 
 
 @pytest.mark.parametrize(
-    ("number", "times", "cases"),
+    ("numbers", "cases"),
     [
-        (signal.SIGKILL, 3, 6000),
-        (signal.SIGTERM, 2, 6000),
-        pytest.param(signal.SIGKILL, 50, 60_000, marks=pytest.mark.slow),
+        ([signal.SIGKILL, signal.SIGTERM, signal.SIGKILL], 6000),
+        pytest.param([signal.SIGKILL] * 50, 60_000, marks=pytest.mark.slow),
     ],
+    ids=["some", "many"],
 )
-def test_ended_at_random_moments(tmp_path, number, times, cases):
+def test_ended_at_random_moments(tmp_path, numbers, cases):
     run, out = tmp_path / "run", tmp_path / "cases"
     command = [sys.executable, SCRIPT, run, out, SLOW, str(cases)]
-    n_ended = end_often(command, run, number, times, random.Random(7))
+    n_ended = end_often(command, run, numbers, random.Random(7))
     n_before = len(finished(run))
     subprocess.run([*command[:4], "0", str(cases)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     # All of them struck in the middle of the search, which had got somewhere and was not over.
-    assert n_ended == times
-    assert times < 50 or 10 < n_before < len(finished(run))
-    assert out.read_bytes() == bytes_of(fairprobe.search(kept_run.model, DOMAIN, **SETTINGS | {"max_cases": cases}))
-    assert not list((run / "shards").glob(".*.part")) or number == signal.SIGKILL
+    assert n_ended == len(numbers)
+    assert n_ended < 50 or 10 < n_before < len(finished(run))
+    assert out.read_bytes() == bytes_of(search(max_cases=cases))
