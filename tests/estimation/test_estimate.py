@@ -6,41 +6,16 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 
-from chance import SURPRISING
 from fairprobe import Domain, Integer, Real, estimate
 from fairprobe.errors import DomainError, HealthWarning, ModelError, SettingError
 from fairprobe.estimation.exact import Solved, solve, solving, walk
 from fairprobe.model import asking
 from fairprobe.model.tables import UnfitError
-from fairprobe.testing import CountingModel, all_toys, box, loans, never
+from fairprobe.testing import CountingModel, box, loans, never
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
-
-TOYS = dict(all_toys())
-each_toy = pytest.mark.parametrize("toy", TOYS.values(), ids=TOYS)
-
-
-def is_surprising(hits, n, share):
-    """Whether so many hits have a chance below one in a million, either way."""
-    share = float(share)
-    return min(stats.binom.cdf(hits, n, share), stats.binom.sf(hits - 1, n, share)) < SURPRISING / 2
-
-
-@each_toy
-def test_a_sampled_share_is_the_toys(toy):
-    share = estimate(toy.model, toy.domain, method="sample", n_experiments=20, n_samples=700, seed=1, **toy.settings)
-    assert share.n == 14_000
-    assert share.value == share.hits / share.n
-    assert not is_surprising(share.hits, share.n, toy.share)
-    assert share.method == "sample"
-    assert share.population == "domain"
-    assert share.sensitive == toy.domain.sensitive
-    assert share.n_queries == share.n * len(toy.domain.combinations)
-    assert share.threshold == toy.settings.get("threshold", 0)
-    assert (share.seed, share.confidence, share.n_left_out, share.detail) == (1, 0.95, 0, "")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from fairprobe.domain.nearest import nearest_rows
 from fairprobe.errors import SettingError
 from fairprobe.explanation import evidence, explaining, regions, training_data
 from fairprobe.explanation.training_data import InData, region_in_data
+from fairprobe.searching.start_rows import fewest_changes
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
 
@@ -75,8 +76,9 @@ def test_an_alphabetical_order_is_caught(is_caught):
 def test_a_counter_of_8_bits_is_caught(is_caught):
     def check():
         domain = Domain([*(Category(f"c{i}", ["a", "b"]) for i in range(256)), Integer("sex", 0, 1)], ["sex"])
-        _, far = nearest_rows(domain, np.zeros((1, 257), dtype=np.int64), np.ones((1, 257), dtype=np.int64))
-        assert far.tolist() == [1.0]
+        inputs, rows = np.zeros((1, 257), dtype=np.int64), np.ones((1, 257), dtype=np.int64)
+        assert nearest_rows(domain, inputs, rows)[1].tolist() == [1.0]
+        assert fewest_changes(domain, inputs, rows)[1].tolist() == [256]
 
     is_caught(check, np, "min_scalar_type", lambda n: np.dtype("uint8"))
 

@@ -40,7 +40,7 @@ def whoever_is_equal_is_a_copy(monkeypatch):
     ("put_back", "check"),
     [
         (every_row_is_another, lambda: known.check_figures(known.twice)),
-        (every_row_is_another, lambda: known.check_figures(known.some_twice)),
+        pytest.param(every_row_is_another, lambda: known.check_figures(known.some_twice), marks=pytest.mark.slow),
         (every_row_is_another, known.test_groups_stay_together),
         (only_what_is_equal_in_all_is_kept_together, lambda: known.check_figures(known.flipped)),
         (
