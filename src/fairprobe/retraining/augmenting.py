@@ -54,9 +54,7 @@ _FIRST: Final = 10.0
 _FACTOR: Final = 3.0
 """Factor between the amounts of added rows of two neighbouring recipes in a search; chosen."""
 _LEAST: Final = 1.0
-_LEAST_FLIPPED: Final = 10.0
-"""Smallest amount of flipped rows that a search tries, in per cent of the training rows; chosen. `_LEAST` is that of
-cases."""
+"""Smallest amount of cases that a search adds, in per cent of the training rows; chosen."""
 _MOST_COPIES: Final = 4
 """Largest number of times that a search gives every row to a fit; chosen."""
 
@@ -162,15 +160,6 @@ def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recip
 def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
     """Return the recipes that a search tries first: one for each augmentation, with 10% of cases."""
     return [Recipe(parts, _FIRST) for parts in augmentations]
-
-
-def less_flipped(recipe: Recipe) -> list[Recipe]:
-    """Return a list with a quicker recipe, which flips a third of the rows that this one flips.
-
-    The list is empty if that would be less than `_LEAST_FLIPPED` percent, or if the recipe flips none.
-    """
-    fewer = recipe.flipped / _FACTOR
-    return [replace(recipe, flipped=fewer)] if recipe.uses_rows and fewer >= _LEAST_FLIPPED else []
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:

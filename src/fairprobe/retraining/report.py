@@ -144,7 +144,7 @@ def _remarks(
     task: Task, reference: Reference, rounds: Rounds, *, knows_report: bool, is_reported: bool
 ) -> Iterator[Remark]:
     """Yield remarks on a retraining that may be misunderstood, such as no accepted round or overlapping rows."""
-    parts, n_left_out = task.parts, len(rounds.left_out)
+    parts = task.parts
     if not is_reported:
         yield Remark("not-reported", "interrupted before the report: figures are on the rows and inputs to choose by")
     if rounds.failure is not None:
@@ -163,10 +163,9 @@ def _remarks(
     if knows_report:
         figures = "its share of the rows and its accuracy are on rows it was fitted to; its share of the domain is not"
         yield Remark("fitted-rows", f"no rows were held out from the model: {figures}. Hold rows out by held_out")
-    if n_left_out:
-        recipes = "; ".join(recipe.words() for recipe in rounds.left_out)
+    if rounds.n_left_out:
         longer = f"would have taken longer than was left of max_seconds={task.settings.max_seconds:g}"
-        yield Remark("left-out", f"{counted(n_left_out, 'round')} {longer} and were left out: {recipes}")
+        yield Remark("left-out", f"{counted(rounds.n_left_out, 'round')} {longer} and were left out")
     for text, n_fits in task.fitter.warned.most_common(3):
         yield Remark("fit-warning", f"{n_fits} of {len(task.fitter.times)} fits warned: {text}")
 

@@ -13,16 +13,13 @@ from fairprobe.clock import Clock
 from fairprobe.errors import ModelError
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
-from fairprobe.retraining.augmenting import CasePool, Recipe, augmented, first_tries, less_flipped, neighbours, schedule
+from fairprobe.retraining.augmenting import CasePool, Recipe, augmented, first_tries, neighbours, schedule
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss, inputs_to_judge, judge_of, labels_of
 from fairprobe.retraining.labels import Labeller, labeller_of
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     from fairprobe.retraining.retraining import RetrainSettings, Task
-
-_LEFT_OUT: Final = 4
-"""Number of recipes (amounts of added rows) left out as too slow, at which no further one is tried; chosen."""
 
 STEP: Final = 0.02
 """Difference of `Round.left` that may be ignored: rounds in one step of this width are ranked by accuracy; chosen."""
@@ -176,8 +173,8 @@ class Rounds:
     chosen: Round | None = None
     """The round that gave `model`; None if no round was accepted."""
     tried: list[Round] = field(default_factory=list)
-    left_out: list[Recipe] = field(default_factory=list)
-    """Recipes that were not tried because they would have taken longer than the time left."""
+    n_left_out: int = 0
+    """Number of recipes that were not tried because they would have taken longer than the time left."""
     stop_reason: str = ""
     failure: str | None = None
 
@@ -217,20 +214,19 @@ def run(task: Task, reference: Reference, rounds: Rounds) -> str:
     while waiting:
         if len(rounds.tried) >= task.settings.max_rounds:
             return "max-rounds"
-        if task.budget.left <= 0 or len(rounds.left_out) == _LEFT_OUT:
+        if task.budget.left <= 0:
             return "max-seconds"
         recipe = waiting.pop(0)
         done.add(recipe)
         outcome = _try(task, reference, rounds, recipe)
         if is_search:
             # If one recipe found no cases, or was rejected or left out, a search goes on with the others.
-            waiting += less_flipped(recipe) if outcome == "max-seconds" else []
             waiting = [each for each in waiting if each not in done] or _next_try(rounds.tried, done)
         elif outcome:
             return outcome  # amounts grow: all others would take longer still, or add more of the same
     if not is_search:
         return "schedule"
-    for_want_of_time = bool(rounds.left_out) and not _is_perfect(rounds.tried)
+    for_want_of_time = rounds.n_left_out > 0 and not _is_perfect(rounds.tried)
     return "no-cases" if outcome == "no-cases" else "max-seconds" if for_want_of_time else "searched"
 
 
@@ -268,7 +264,7 @@ def _try(task: Task, reference: Reference, rounds: Rounds, recipe: Recipe) -> st
         task.fitter.fit_some(rows)
     if task.budget.foreseen(len(rows)) > task.budget.left:
         task.tell(f"{recipe.words()}: left out, as {len(rows):,} rows would take longer than is left")
-        rounds.left_out.append(recipe)
+        rounds.n_left_out += 1
         return "max-seconds"
     number, n_added = len(rounds.tried) + 1, len(rows) - len(task.parts.fit)
     task.tell(f"round {number}: {recipe.words()}: fitting {len(rows):,} rows")
