@@ -1,7 +1,5 @@
 """One declaration of every argument: options, keys of a config, help, defaults and settings agree with it."""
 
-from __future__ import annotations
-
 import tomllib
 import warnings
 from dataclasses import is_dataclass
@@ -37,11 +35,6 @@ FUNCTIONS = {
     "replay": (fairprobe.replay, set()),
 }
 """By command, the function that it calls, and the arguments that the command decides on or has from another one."""
-
-OWN = {"demo", "domain", "init", "runs", "selfcheck"}
-"""Commands that call no public function with arguments: their own `run` declares what they take."""
-
-LOADING = (fairprobe.load_model, connect, Source)
 
 OWN = {"demo", "domain", "init", "runs", "selfcheck"}
 """Commands that call no public function with arguments: their own `run` declares what they take."""
@@ -130,9 +123,6 @@ def test_a_config_may_say_all_that_the_command_line_may():
         elif not line.endswith("="):
             value = tomllib.loads(line)[name]
             assert RULES[argument.kind.rule](value), line
-
-
-# What is read of a signature and a docstring
 
 
 def described(model, *, max_cases: int | None = 10, mask: str = ""):

@@ -1,7 +1,5 @@
 """Data and domains that cannot be used: exit code 2, the rule, the value got, no traceback."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest
@@ -61,17 +59,10 @@ def test_folder_and_absent_file(fairprobe, folder, data, got):
     fairprobe("search", "--model", "toys:flips", "--data", data, "--sensitive", "sex").refuses(got)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parts"),
-    [
-        (["--label", "wage"], ["--label", "age, sex, pay, income", "'wage'"]),
-        (["--ignore", "wage"], ["--ignore", "'wage'"]),
-        (["--ignore", "pay,wage"], ["--ignore", "'wage'"]),
-    ],
-)
-def test_columns_left_out_must_be_there(fairprobe, arguments, parts):
+@pytest.mark.parametrize("arguments", [["--label", "wage"], ["--ignore", "wage"], ["--ignore", "pay,wage"]])
+def test_columns_left_out_must_be_there(fairprobe, arguments):
     command = ["search", "--model", "toys:flips", "--data", "rows.csv", "--sensitive", "sex"]
-    fairprobe(*command, *arguments).refuses(*parts)
+    fairprobe(*command, *arguments).refuses(f"{arguments[0]} must be one of", "age, sex, pay, income", "'wage'")
 
 
 def test_missing_markers_are_for_csv(fairprobe, folder):
@@ -87,21 +78,18 @@ def test_columns_of_the_domain_and_of_the_data_differ(search):
     search("--data", "rows.csv", "--label", "income", "--ignore", "pay").refuses("every parameter", "pay")
 
 
-@pytest.mark.parametrize("name", ["none.toml", "."])
-def test_domain_file_that_cannot_be_read(search, name):
-    search(domain=name).refuses("readable", name)
-
-
 @pytest.mark.parametrize(
     ("reference", "parts"),
     [
+        ("none.toml", ["readable", "none.toml"]),
+        (".", ["readable", "."]),
         ("toys:number", ["fairprobe.Domain", "int: 5"]),
         ("toys:FailsLater", ["fairprobe.Domain"]),
         ("toys:flips", ["must give a Domain", "TypeError"]),
         ("toys:plan", ["without 'plan'"]),
     ],
 )
-def test_domain_object_that_is_none(search, reference, parts):
+def test_domain_that_is_none(search, reference, parts):
     search(domain=reference).refuses(*parts)
 
 

@@ -1,7 +1,5 @@
 """Models that cannot be loaded (exit code 2) or that fail (exit code 3): said in words, what was found is kept."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Wrong use of options: exit code 2, the rule, the value got, no traceback."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

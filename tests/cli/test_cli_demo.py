@@ -1,7 +1,5 @@
 """`fairprobe demo`, the page and its sentences."""
 
-from __future__ import annotations
-
 import re
 
 from fairprobe.cli import demo

@@ -1,7 +1,5 @@
 """Where rows are given, a search starts from them and keeps to what a density fitted to them says is plausible."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`fairprobe domain`: what it infers, what it says of the data, and what it mines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,9 +34,6 @@ def test_values_to_compare_are_kept(fairprobe, folder):
     domain = Domain.from_toml(folder / "mine.toml")
     assert domain.sensitive == ("age",)
     assert domain["age"].levels == 2
-
-
-# What is said of the data
 
 
 def table(n=200, **columns):
@@ -77,9 +72,6 @@ def test_a_note_is_written_where_there_is_something_to_say(on_table):
 )
 def test_the_nearest_column_is_offered(on_table, arguments, parts):
     on_table(table(), *arguments.pop("arguments", []), **arguments).refuses(*parts)
-
-
-# What is mined
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """`--dry-run`, the same for all commands: the settings, a bound on the queries of each part, and the time they take."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

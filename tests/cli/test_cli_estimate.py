@@ -1,7 +1,5 @@
 """`fairprobe estimate` as it should go."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -41,9 +39,6 @@ def shares_of(outcome):
     return json.loads(outcome.out)["shares"]
 
 
-# The shares are those of the library
-
-
 def test_small_domain_is_exact(estimate):
     outcome = estimate().says()
     assert outcome.err == ""
@@ -68,9 +63,6 @@ def test_sample_is_that_of_the_library(estimate, folder):
     got = shares_of(outcome)["domain"]
     assert {**got, "seconds": 0} == {**expected, "seconds": 0}
     assert got["low"] < SHARE < got["high"]
-
-
-# Populations
 
 
 def test_rows_and_domain_side_by_side(estimate):
@@ -126,9 +118,6 @@ def test_several_sensitive_parameters(fairprobe, plan):
     assert [fairprobe(*command, "--max-share", limit).code for limit in (0.05, 0.1)] == [1, 0]
 
 
-# The limit
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
@@ -161,9 +150,6 @@ def test_only_the_population_of_the_limit_is_sampled_until_settled(estimate, pla
     shares = shares_of(estimate(*command, domain="plan:wide"))
     assert shares["valid"]["method"] == "sequential"
     assert shares["domain"]["method"] == "sample"
-
-
-# Words
 
 
 @pytest.mark.parametrize(
@@ -214,9 +200,6 @@ def test_an_outcome_that_is_never_seen_is_refused(estimate):
     estimate(*SAMPLE, "--favourable", "perhaps", model="toys:words").refuses(
         "that was seen", "'no', 'yes'", "'perhaps'"
     )
-
-
-# The rest
 
 
 def test_json_is_one_object(estimate, folder):

@@ -1,7 +1,5 @@
 """Wrong use of `fairprobe estimate` and bad input (exit code 2), and models that fail (3): no traceback."""
 
-from __future__ import annotations
-
 import json
 import signal
 
@@ -32,9 +30,6 @@ def test_wrong_option_is_refused_before_the_model_is_loaded(estimate, arguments,
     estimate(*arguments, model="no_such_module:model").refuses(*parts)
 
 
-# Models that fail
-
-
 def test_what_was_estimated_before_a_failure_is_kept(estimate):
     command = [*ROWS, "--method", "sample", "--max-share", 0.9, "--experiments", 100]
     outcome = estimate(*command, "--gate", "rows", model="toys:fails_later")
@@ -43,9 +38,6 @@ def test_what_was_estimated_before_a_failure_is_kept(estimate):
     assert "1 of 3" in outcome.out
     assert "The same again" not in outcome.out
     assert "Verdict" not in outcome.out
-
-
-# Interrupted
 
 
 def test_interrupted_estimate_says_what_is_known(estimate):

@@ -1,7 +1,5 @@
 """`fairprobe explain`: what it shows, what it refuses, how it ends."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -30,9 +28,6 @@ def explain(fairprobe):
 def loans(retrain):
     """Models and labelled rows in the current folder; gives the options for them."""
     return ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
-
-
-# What people see
 
 
 def test_what_is_shown(explain):
@@ -92,9 +87,6 @@ def test_cases_of_a_search(explain, search, folder):
     assert " to search" not in outcome.out
 
 
-# What is refused
-
-
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -124,9 +116,6 @@ def test_labels_that_the_model_never_gives(explain, loans, folder):
     (folder / "clf.py").write_text((folder / "clf.py").read_text().replace('rows["loan"])', 'rows["loan"].map(str))'))
     explain(model="clf:fitted", where=loans).refuses("--label must name a column of the model's labels", "got 1, 0")
     explain(where=("--data", "loans.csv", "--label", "lone", "--sensitive", "sex")).refuses("--label must be one of")
-
-
-# How it ends
 
 
 def test_interrupted_while_explaining(explain, folder, monkeypatch):

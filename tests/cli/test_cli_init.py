@@ -1,7 +1,5 @@
 """`fairprobe init` on tables like those that people have: what it guesses, and what it says it could not guess."""
 
-from __future__ import annotations
-
 import tomllib
 
 import numpy as np

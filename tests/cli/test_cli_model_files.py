@@ -1,7 +1,5 @@
 """Models from files on the command line: every command takes them, what is not harmless must be allowed."""
 
-from __future__ import annotations
-
 import os
 import pickle
 

@@ -1,7 +1,5 @@
 """What cannot be, what changes along, what is hidden, and which rows: on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -67,9 +65,6 @@ def as_it_is(_, text):
     return text
 
 
-# Links as text
-
-
 @pytest.mark.parametrize(
     ("text", "link"),
     [
@@ -108,9 +103,6 @@ def test_values_in_links_are_those_of_the_parameters(fairprobe, folder):
     assert Domain.from_toml("n.toml").links == (Link("part", "sex", [{0: 1, 1: 2}]),)
 
 
-# Constraints and what is hidden
-
-
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -129,9 +121,6 @@ def test_a_rule_that_some_rows_break_is_noted(run):
     for where in (SEX, ("--data", "people.csv", "--domain", "d.toml")):
         outcome = run("search", *where, "--constraint", "age < 58", "--max-judged", 50)
         assert "note: rule-broken: constraint 'age < 58' is broken by 1 of 6 rows" in outcome.err
-
-
-# What a domain file remembers
 
 
 def test_a_file_remembers_what_was_said(run, folder):
@@ -208,9 +197,6 @@ def test_a_domain_in_python_keeps_its_own(run, folder):
         assert content["n_cases"] == 29 * 2
 
 
-# Search
-
-
 def test_a_search_starts_from_rows_and_says_so(run):
     content = json.loads(run("search", *SEX, "--link", LINK, "--max-judged", 5, "--json").out)
     assert (content["from"], content["n_start_rows"], content["n_judged"]) == ("rows", 5, 5)
@@ -233,9 +219,6 @@ def test_a_search_starts_from_rows_and_says_so(run):
 )
 def test_a_start_that_is_refused(run, arguments, parts):
     without_notes(run("search", *SEX, *arguments)).refuses(*parts)
-
-
-# Estimate
 
 
 ESTIMATE = ("estimate", *SEX, "--link", LINK, "--population", "rows")
@@ -330,9 +313,6 @@ def test_weights_and_groups(run):
     outcome = run(*command, model="by_both")
     assert "60% of the rows, weighted in 5 groups, (2 of 6)" in outcome.out
     assert run("estimate", *where, "--sample-weight", "w", "--ignore", "id").code == 0
-
-
-# Dry runs
 
 
 def test_a_dry_run_asks_about_both_sides(run):

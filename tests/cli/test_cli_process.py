@@ -1,7 +1,5 @@
 """The command line as a process: exit codes, signals, pipes, a terminal, and what it imports."""
 
-from __future__ import annotations
-
 import shlex
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`fairprobe retrain` as it should go."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -61,9 +59,6 @@ def test_groups_stay_together(retrain, folder):
     )
 
 
-# The figures are those of the library
-
-
 def test_result_is_that_of_the_library(retrain, folder):
     content = content_of(retrain("--json", "--controls", "--held-out", "test.csv", "--seed", 7))
     train, test = (pd.read_csv(folder / name) for name in ("loans.csv", "test.csv"))
@@ -113,9 +108,6 @@ def test_the_same_again(retrain, fairprobe):
     assert re.sub(r"[\d.]+ s, ", "", second.out) == re.sub(r"[\d.]+ s, ", "", first.out)
 
 
-# Models
-
-
 def test_subject_comes_with_the_census(fairprobe, folder):
     few = "--augment flip --labels mean --max-rounds 1 --no-controls --select-inputs 1000 --report-inputs 1000"
     command = ["retrain", "--model", "subject:decision-tree", *few.split()]
@@ -126,9 +118,6 @@ def test_subject_comes_with_the_census(fairprobe, folder):
     assert content["before"]["rows"]["sensitive"] == ["race"]
     assert "Before is the model given." in content["how"]
     assert content["favourable"] == 1
-
-
-# Data
 
 
 def test_cases_that_a_search_wrote(retrain, fairprobe):
@@ -145,9 +134,6 @@ def test_cases_with_labels(retrain, folder):
     cases.to_csv(folder / "cases.csv", index=False)
     content = content_of(retrain("--cases", "cases.csv", "--labels", "given", "--augment", "twins", "--json"))
     assert content["n_cases"] == 40
-
-
-# Files
 
 
 def test_model_is_written_and_answers_as_was_said(retrain, folder):
@@ -185,9 +171,6 @@ def test_the_types_that_its_own_file_needs_to_be_trusted_are_named(fairprobe, re
     fairprobe("estimate", *shlex.split(options), "--data", "one.csv", "--sensitive", "sex").says()
 
 
-# No round accepted
-
-
 def test_no_round_accepted(retrain, folder):
     retrain("--augment", "twins", "--max-rounds", 1, "--out", "new.skops").says(
         "a clone of the model given is returned, as no round was accepted: ",
@@ -204,22 +187,13 @@ def test_a_file_that_is_there_is_replaced_if_that_is_asked_for(retrain, folder):
     assert type(loaded(folder / "new.skops")).__name__ == "DecisionTreeClassifier"
 
 
-# The dry run
-
-
 def test_dry_run_says_what_it_would_do_and_writes_nothing(retrain, folder):
     before = sorted(folder.iterdir())
-    outcome = retrain("--dry-run", "--out", "new.skops", "--labels", "vote", "--seed", 3).says()
-    for part in (
-        "A dry run: this is what retraining would do. Nothing is written.",
-        "--augment twins+flip, twins, flip, case",
-        "--max-rounds 2",
-        "--out new.skops",
-        "--seed 3",
-        "--report-inputs 500",
-        "retraining no limit about ",
-    ):
-        assert part in " ".join(outcome.out.split())
+    outcome = retrain("--dry-run", "--out", "new.skops", "--labels", "vote", "--seed", 3)
+    parts = ("--augment twins+flip, twins, flip, case", "--max-rounds 2", "--out new.skops", "--seed 3")
+    said = " ".join(outcome.says("A dry run: this is what retraining would do. Nothing is written.").out.split())
+    for part in (*parts, "--report-inputs 500", "retraining no limit about "):
+        assert part in said
     assert sorted(path for path in folder.iterdir() if path.name != "__pycache__") == before
 
 

@@ -1,7 +1,5 @@
 """Wrong use of `fairprobe retrain` and bad input (exit code 2), and models that fail (3): no traceback."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 import skops.io
@@ -59,33 +57,24 @@ def test_model_that_cannot_be_retrained(retrain, model, parts, dry):
     retrain(*dry, model=model).refuses(*parts)
 
 
-# Data
+def unknown(n):
+    return lambda rows: rows.assign(loan=rows["loan"].where(rows.index >= n))
 
 
 @pytest.mark.parametrize(
-    ("change", "parts"),
+    ("file", "change", "parts"),
     [
-        (lambda rows: rows.assign(loan=rows["loan"].where(rows.index > 1)), ["got 2 of 600 in loans.csv without loan"]),
-        (lambda rows: rows.drop(columns="loan"), ["--label must be one of the columns age, sex, pay", "'loan'"]),
+        ("loans.csv", unknown(2), ["got 2 of 600 in loans.csv without loan"]),
+        ("loans.csv", lambda rows: rows.drop(columns="loan"), ["--label must be one of the columns age, sex, pay"]),
+        ("test.csv", unknown(1), ["got 1 of 400 in test.csv without loan"]),
+        ("test.csv", lambda rows: rows.drop(columns="loan"), ["--held-out test.csv: --label must be one of"]),
+        ("test.csv", lambda rows: rows.drop(columns="pay"), ["--held-out test.csv must have a column", "every", "pay"]),
+        ("test.csv", lambda rows: rows.assign(zip=8000), ["every column of --held-out test.csv must be", "zip"]),
     ],
 )
-def test_rows_that_cannot_be_used(retrain, folder, change, parts):
-    change(pd.read_csv(folder / "loans.csv")).to_csv(folder / "loans.csv", index=False)
-    retrain().refuses(*parts)
-
-
-@pytest.mark.parametrize(
-    ("change", "parts"),
-    [
-        (lambda rows: rows.assign(loan=rows["loan"].where(rows.index > 0)), ["got 1 of 400 in test.csv without loan"]),
-        (lambda rows: rows.drop(columns="loan"), ["--held-out test.csv: --label must be one of"]),
-        (lambda rows: rows.drop(columns="pay"), ["--held-out test.csv must have a column", "every parameter", "pay"]),
-        (lambda rows: rows.assign(zip=8000), ["every column of --held-out test.csv must be", "zip"]),
-    ],
-)
-def test_held_out_rows_that_cannot_be_used(retrain, folder, change, parts):
-    change(pd.read_csv(folder / "test.csv")).to_csv(folder / "test.csv", index=False)
-    retrain("--held-out", "test.csv").refuses(*parts)
+def test_rows_that_cannot_be_used(retrain, folder, file, change, parts):
+    change(pd.read_csv(folder / file)).to_csv(folder / file, index=False)
+    retrain(*(["--held-out", file] if file == "test.csv" else [])).refuses(*parts)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +88,6 @@ def test_held_out_rows_that_cannot_be_used(retrain, folder, change, parts):
 def test_cases_that_cannot_be_used(retrain, folder, cases, arguments, parts):
     pd.DataFrame(cases).to_csv(folder / "cases.csv", index=False)
     retrain("--cases", "cases.csv", *arguments).refuses(*parts)
-
-
-# Models that fail
 
 
 def test_model_that_cannot_be_fitted(retrain):
@@ -149,9 +135,6 @@ def test_a_file_that_is_there_is_refused_before_the_work_starts(retrain, folder,
     outcome = retrain("--out", "new.skops", *dry, model="no_such_module:model")
     outcome.refuses("--out must name a file that is not there yet, got new.skops: --overwrite allows to replace it")
     assert (folder / "new.skops").read_text() == "older"
-
-
-# Under way
 
 
 def test_interrupted_retraining_keeps_the_rounds_done(retrain, folder):

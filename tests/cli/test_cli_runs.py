@@ -1,7 +1,5 @@
 """`fairprobe runs`, and --store."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -55,9 +53,6 @@ def test_a_model_is_named(fairprobe, folder):
         assert (named.code, "untold-model" in named.err) == (0, False)
     fairprobe("search", *asked, "--model-id", "mine").refuses("--model-id goes with")
     sys.modules["logging_model"].LOG.close()
-
-
-# Folders that somebody else may have written
 
 
 def quick(frame):

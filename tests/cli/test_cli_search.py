@@ -1,7 +1,5 @@
 """`fairprobe search` as it should go."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Tables that commands write: values that spreadsheets would run, and the same values back."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

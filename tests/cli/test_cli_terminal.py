@@ -1,7 +1,5 @@
 """Labels, names of columns and files, and arguments may hold anything: none of it commands a terminal."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Configs of strangers: what they may not decide, whether they were found or named, and both ways out."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

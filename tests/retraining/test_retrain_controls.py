@@ -132,9 +132,6 @@ def test_labels_given_leave_no_random_inputs():
     assert result.controls["all"].n_added == 20
 
 
-# Which control is as good
-
-
 def credit(n, seed):
     """Rows like those of the German credit data: 20 columns, sex among them, and a risk that depends a little on it."""
     rng = np.random.default_rng(seed)

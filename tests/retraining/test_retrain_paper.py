@@ -5,8 +5,6 @@ The draws are those of the design: each of the streams is spawned from the seed 
 cases, then for each of them a random number a combination of sensitive values, the largest of which is taken.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 
