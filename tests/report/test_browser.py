@@ -196,7 +196,11 @@ def test_axe_finds_no_violation(browser, width, scheme):
 
 def test_prints(browser):
     browser.open(content(), width=688)  # pixels of a page of A4 without its margins, as is the height below
+    is_shown = "each.checkVisibility({ contentVisibilityAuto: true })"
+    rules = f"return [...document.querySelectorAll('details pre')].map((each) => {is_shown})"
+    assert browser.run(rules) == [False, False]  # folded
     browser.command("Emulation.setEmulatedMedia", media="print")
+    assert browser.run(rules) == [True, True]
     assert browser.run("return document.querySelector('header').offsetHeight") < 1000
     hidden = browser.run("return [...document.querySelectorAll('nav, .controls')].map((each) => each.offsetHeight)")
     assert set(hidden) == {0}

@@ -25,11 +25,8 @@ MOST_CASES = 20
 MOST_ANSWERS = 4
 """Largest number of combinations of sensitive values whose answers a table lists one by one; chosen."""
 
-MOST_PROXIES = 12
-"""Largest number of columns in the table of proxies; chosen. `audit.json` has all of them."""
-
 MOST_ROWS = 12
-"""Largest number of rows in the tables of directions and of columns that end a case; chosen."""
+"""Largest number of rows in the tables of directions, proxies and columns that end a case; chosen."""
 
 MOST_REMEDIES = 16
 """Largest number of rows in the table of simulated remedies; chosen. `audit.json` has all of them."""
@@ -194,7 +191,7 @@ def proxies(content: Content) -> Iterator[Block]:
     columns |= {"#AUC": ("auc", figure), "Interval": lambda row: f"{figure(row['low'])} to {figure(row['high'])}"}
     if told:
         yield Sentence(closed(told["sentence"]))
-        yield from table_of(told["table"], columns, most=MOST_PROXIES)
+        yield from table_of(told["table"], columns, most=MOST_ROWS)
 
 
 # What would change it
@@ -230,12 +227,10 @@ def retraining(content: Content) -> Iterator[Block]:
     if told.get("advice"):
         yield Sentence(closed(told["advice"]))
     yield Sentence(_retrained_words(told))
-    rows = [
-        [retrained_rows(told, name), percent(told["before"][name]["value"]), percent(share["value"]), _between(share)]
-        for name, share in told["after"].items()
-    ]
-    accuracy = ["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""]
-    yield Table.of(["Measured on", "#Before", "#After", "Interval after"], [*rows, accuracy])
+    shares = [(retrained_rows(told, name), told["before"][name], after) for name, after in told["after"].items()]
+    rows = [[on, percent(before["value"]), percent(after["value"]), _between(after)] for on, before, after in shares]
+    rows.append(["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""])
+    yield Table.of(["Measured on", "#Before", "#After", "Interval after"], rows)
     if told["failure"]:
         yield Sentence(closed(told["failure"]))
     controls = [
