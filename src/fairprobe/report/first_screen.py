@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any, NamedTuple
 
 from fairprobe.blocks import Block, Interval, Items, Sentence, Table
@@ -17,12 +16,8 @@ MOST_BARS = 6
 """Largest number of shares drawn on the first screen; chosen to fit it. The table of shares has all of them."""
 
 
-class Bar(NamedTuple):
-    """A share that is drawn beside the verdict: what was compared, the share in percent, and its interval."""
-
-    label: str
-    share: str
-    interval: Interval
+Bar = tuple[str, str, Interval]
+"""A share that is drawn beside the verdict: what was compared, the share in percent, and its interval."""
 
 
 class FirstScreen(NamedTuple):
@@ -48,12 +43,12 @@ def first_screen(content: Content) -> FirstScreen:
     """Return the parts of the first screen of a report; a sentence comes first if the audit was interrupted."""
     stopped, verdict = content["about"]["interrupted"], content["verdict"]
     text = f"The audit stopped in this phase: {closed(stopped or '')} The report shows what was known by then."
-    matched = chain.from_iterable(map(_matched_words, content["matched"]))
     details = [*verdict["details"], *(side["sentence"] for side in verdict["directions"])]
+    matched = (each for told in content["matched"] for each in _matched_words(told) if each not in details)
     return FirstScreen(
         Sentence(text, "Interrupted") if stopped else None,
         Sentence(capital(closed(verdict["why"])), outcome_words(verdict)),
-        _list([*_worse_off(content), *(each for each in matched if each not in details)]),
+        _list([*_worse_off(content), *matched]),
         Sentence(_next_step(content), "Next"),
         _rates(content),
         Table.of_facts(_facts(content)),
@@ -66,7 +61,7 @@ def first_screen(content: Content) -> FirstScreen:
 def _matched_words(told: Mapping[str, Any]) -> list[str]:
     """Return sentences on a share by matched twins: its figures, the columns that stay, and what it cannot show."""
     weakness = weakness_of(each["check"] for each in told["health"])
-    return [told["sentence"], told["keep_words"], *([weakness] if weakness else [])]
+    return [*filter(None, [told["sentence"], told["keep_words"], weakness])]
 
 
 def _list(sentences: list[str]) -> Items:
@@ -79,7 +74,7 @@ def _bars(content: Content) -> Iterator[Bar]:
     for each in parts.held_of(content):
         if each["n"]:
             drawn = interval_of({**each, "method": None}, end, each["limit"])
-            yield Bar(each["who"], percent(each["value"], each["limit"]), drawn)
+            yield each["who"], percent(each["value"], each["limit"]), drawn
 
 
 def _facts(content: Content) -> Iterator[tuple[str, str]]:

@@ -125,7 +125,6 @@ def _lists(content: Content) -> dict[str, Any]:
     measures = {name: [each[name.lower()] for each in cases] for name in ("Severity", "Gap", "Plausibility")}
     regions = [[f"Region {number}" for number in each["regions"]] for each in cases]
     parts = [[shown(each["parameters"])] for each in cases]
-    selves = _selves(content)
     return {
         "cases": {
             **_entries([(each["id"], each["case"], changes_of(each)) for each in cases]),
@@ -136,7 +135,7 @@ def _lists(content: Content) -> dict[str, Any]:
         },
         "flips": {
             **_entries([(each["row"], each.get("values", {}), each["changes"]) for each in flips]),
-            **selves,
+            **_selves(content),
             "notes": [],
             "measures": {},
             "groups": {"Compared with": [[TWINS[each["population"]]] for each in flips]},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -132,8 +133,8 @@ class Names:
         self._columns, self._outcome = columns, outcome
         pairs = {f"{name}={text}": f"{name}={of}" for name, names in columns.items() for text, of in names.items()}
         quoted = {repr(text): of for text, of in outcome.items()} | dict(outcome)
-        self._in_text = [_replacer(PAIR, pairs), _replacer(GETS, quoted)]
-        self._in_lists = [_list_replacer(*each) for each in columns.items()]
+        self._replace_pairs, self._replace_outcomes = _replacer(PAIR, pairs), _replacer(GETS, quoted)
+        self._replace_listed = [_list_replacer(*each) for each in columns.items()]
 
     def content(self, content: Content) -> Content:
         """Return an audit's content with names in place of values."""
@@ -142,7 +143,11 @@ class Names:
 
     def text(self, text: str) -> str:
         """Return a text with names in place of the values and outcomes that it mentions."""
-        return _replaced(self._in_text, text)
+        return self._replace_pairs(self._replace_outcomes(text))
+
+    def _listed(self, words: str) -> str:
+        """Return the words of a region or of a decision with names in place of the values after a column's name."""
+        return reduce(lambda told, replace: replace(told), self._replace_listed, words)
 
     def walked(self, each: Any, key: str = "") -> Any:
         """Return a part of the content, which stands under a key, with names in place of values."""
@@ -155,7 +160,7 @@ class Names:
         if isinstance(each, list):
             return [self.walked(one, OUTCOMES[0] if key == "outputs" else key) for one in each]
         if isinstance(each, str):
-            return _replaced(self._in_lists, each) if key in ("words", "decision") else self.text(each)
+            return self._listed(each) if key in ("words", "decision") else self.text(each)
         return self._object(each, key) if isinstance(each, dict) else each
 
     def _value(self, column: Any, of: Any) -> Any:
@@ -189,12 +194,6 @@ class Names:
         sentence = re.sub("(?<=\u2068)(.*?)(?=\u2069)", lambda found: self._value(column, found[1]), told["sentence"])
         outcome = self._outcome.get(str(told["outcome"]), told["outcome"])
         return {**told, "pairs": pairs, "rates": rates, "sentence": sentence, "outcome": outcome}
-
-
-def _replaced(replacers: list[Replace], text: str) -> str:
-    for replace in replacers:
-        text = replace(text)
-    return text
 
 
 def _replacer(pattern: str, names: Mapping[str, str]) -> Replace:
