@@ -143,7 +143,7 @@ class Names:
 
     def text(self, text: str) -> str:
         """Return a text with names in place of the values and outcomes that it mentions."""
-        return self._replace_pairs(self._replace_outcomes(text))
+        return self._replace_outcomes(self._replace_pairs(text))
 
     def _listed(self, words: str) -> str:
         """Return the words of a region or of a decision with names in place of the values after a column's name."""
