@@ -43,10 +43,8 @@ def test_rows_left_out_may_hold_what_would_change_the_verdict(run):
     """20 of 120 rows without a value: were all of them hits, 5% would not be kept."""
     frame = rows()
     frame.loc[frame.index[:20], "sex"] = None
-    limits = [
-        AuditSettings(max_share=limit, populations=["rows"], min_comparable=0.8, **SMALL, **HELD)
-        for limit in (0.05, 0.5)
-    ]
+    how = {"populations": ["rows"], "min_comparable": 0.8, **SMALL, **HELD}
+    limits = [AuditSettings(max_share=limit, **how) for limit in (0.05, 0.5)]
     said = [shares_of(lambda frame: frame["age"] > 40, plain(), frame, settings) for settings in limits]
     assert [each["verdict"]["outcome"] for each in said] == ["passed", "passed"]
     assert [run(each)[0] for each in said] == [3, 0]

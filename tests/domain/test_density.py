@@ -77,10 +77,7 @@ def test_samples_are_as_likely_as_it_says(constraints):
     codes = domain.encode(density.sample(n, seed=3))
     counts = np.bincount(np.ravel_multi_index(tuple(codes.T), domain.levels.tolist()), minlength=len(inputs))
     likely = expected * n >= 5
-    seen, wanted = (
-        np.append(counts[likely], counts[~likely].sum()),
-        np.append(expected[likely], expected[~likely].sum()),
-    )
+    seen, wanted = (np.append(each[likely], each[~likely].sum()) for each in (counts, expected))
     # Where rules leave only a part, that part is known to within a sample's error.
     assert chisquare(seen, n * wanted / wanted.sum()).pvalue > 1e-6
 

@@ -28,9 +28,7 @@ def test_parameters_are_values(parameter):
     again = pickle.loads(pickle.dumps(parameter))
     assert again == parameter
     assert hash(again) == hash(parameter)
-    assert (
-        eval(repr(parameter), {"Integer": Integer, "Real": Real, "Category": Category, "Ordinal": Ordinal}) == parameter
-    )
+    assert eval(repr(parameter), globals()) == parameter
     with pytest.raises(AttributeError):
         parameter.name = "other"
 

@@ -118,9 +118,8 @@ def test_unruly_fractions_get_a_thousandth_of_the_range():
 @pytest.mark.parametrize(("levels", "wide"), [(99, False), (100, False), (101, True), (1000, True)])
 def test_above_100_levels_moves_are_wide(levels, wide):
     moves = infer(list(range(levels))).moves
-    assert moves == (
-        (-round(levels / 10), -round(levels / 100), round(levels / 100), round(levels / 10)) if wide else (-1, 1)
-    )
+    far, near = round(levels / 10), round(levels / 100)
+    assert moves == ((-far, -near, near, far) if wide else (-1, 1))
 
 
 def test_values_to_compare_keep_the_dtype_of_the_data():
@@ -264,9 +263,8 @@ def test_single_valued():
 def test_values_that_differ_in_case_or_spaces_alone():
     job = PEOPLE["job"].where(PEOPLE.index % 50 > 0, PEOPLE["job"].str.upper() + " ")
     said = the_remark(PEOPLE.assign(job=job))
-    assert said.startswith(
-        "same-but-for-spelling: column 'job' holds values that differ in case or spaces alone: 'baker'"
-    )
+    assert said.startswith("same-but-for-spelling: column 'job' holds values that differ in case or spaces alone")
+    assert "spaces alone: 'baker'" in said
     assert "(8 of 400 rows have the rarer spelling)" in said
     frame = PEOPLE.assign(sex=PEOPLE["sex"].replace("f", " F"))  # one spelling for each value
     assert remarks(frame) == []
@@ -275,11 +273,7 @@ def test_values_that_differ_in_case_or_spaces_alone():
 @pytest.mark.parametrize(
     ("values", "sensitive", "rule"),
     [
-        (
-            [f"zip {place}" for place in range(200)],
-            "sex",
-            "column 'zip' has 200 values in 400 rows, 200 of them in fewer",
-        ),
+        ([f"zip {place}" for place in range(200)], "sex", "has 200 values in 400 rows, 200 of them in fewer"),
         ([f"zip {place}" for place in range(200)], "zip", "the sensitive parameter 'zip' has 200 values in 400 rows"),
         (range(1000, 1200), "zip", "each input is compared with 199 twins, and one flip among them makes it a case"),
         (range(1000, 1200), "sex", None),  # a number, which has an order

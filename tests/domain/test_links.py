@@ -56,9 +56,7 @@ def test_a_model_that_lacks_a_sensitive_column_is_told_of_hidden():
         estimate(tree, domain)
     assert estimate(tree, Domain(domain.parameters, ["sex"], hidden=["sex"])).n == 0
     both = DecisionTreeClassifier().fit(X, X["a"] > 1)
-    with pytest.raises(
-        DataError, match="a hidden parameter must be none that DecisionTreeClassifier was fitted on, got 'sex'"
-    ):
+    with pytest.raises(DataError, match=r"a hidden parameter must be none that Decision.* was fitted on, got 'sex'"):
         estimate(both, Domain(domain.parameters, ["sex"], hidden=["sex"]))
 
 

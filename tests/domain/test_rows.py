@@ -36,9 +36,8 @@ def test_what_belongs_to_rows_stays_with_them():
 
 def test_an_array_has_its_columns_in_domain_order():
     domain = Domain([Integer("age", 0, 9), Integer("sex", 0, 1)], sensitive=["sex"])
-    rows = domain.rows(
-        np.array([[3, 1], [99, 0]]), y=pd.Series([1, 0], index=[1, 0])
-    )  # an array has no order of its own
+    # An array has no order of its own.
+    rows = domain.rows(np.array([[3, 1], [99, 0]]), y=pd.Series([1, 0], index=[1, 0]))
     assert rows.codes.tolist() == [[3, 1], [-1, 0]]
     assert rows.labels.tolist() == [1, 0]
 

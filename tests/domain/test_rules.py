@@ -112,9 +112,8 @@ print(Domain([*parameters, Category("sex", ["Female", "Male"])], ["sex"], rules)
 def test_another_hash_seed_gives_the_same_inputs(capsys):
     exec(SCRIPT, {})  # this process has a seed of its own
     here, command = capsys.readouterr().out, [sys.executable, "-c", SCRIPT]
-    there = subprocess.run(
-        command, env=os.environ | {"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True
-    )
+    told = {"env": os.environ | {"PYTHONHASHSEED": "1"}, "capture_output": True, "text": True}
+    there = subprocess.run(command, **told, check=True)
     assert there.stdout == here
     assert len(here.split()) == 301
 

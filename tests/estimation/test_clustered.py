@@ -29,9 +29,8 @@ def test_the_bounds_are_a_bootstrap_over_groups_with_one_more(confidence):
     further = (each**3).sum() / (each**2).sum()
     draws = rng.exponential(size=(100_000, 26))
     shares = draws @ np.append(mine, further) / (draws @ np.append(each, further))
-    assert clustered(hits, weights, groups, confidence).one_sided[1] == pytest.approx(
-        np.quantile(shares, confidence), abs=0.004
-    )
+    upper = clustered(hits, weights, groups, confidence).one_sided[1]
+    assert upper == pytest.approx(np.quantile(shares, confidence), abs=0.004)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +71,8 @@ FEW_SETTINGS = [(40, "equal", 0.02, 0.3, 0), (100, "unequal", 0.005, 0.3, 0.5), 
 
 def check_coverage(settings, n, interval=clustered):
     """Where a pass can be given, the bounds hold the share at least as often as they say."""
-    rng = np.random.default_rng(
-        [n, *(int(100 * each) if not isinstance(each, str) else len(each) for each in settings)]
-    )
+    numbers = [len(each) if isinstance(each, str) else int(100 * each) for each in settings]
+    rng = np.random.default_rng([n, *numbers])
     share, missed = settings[2], np.zeros(4)
     for _ in range(n):
         said = interval(*persons(rng, *settings), 0.95)

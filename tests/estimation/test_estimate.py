@@ -218,9 +218,7 @@ def test_memory_does_not_grow_with_n():
         assert peak(run(20_000, **options)) < 1.5 * peak(run(2000, **options))
 
 
-WIDE = Domain(
-    [Integer("x", 0, 9_999), Integer("y", 0, 9_999), Integer("z", 0, 9_999), Integer("sex", 0, 1)], sensitive=["sex"]
-)
+WIDE = Domain([*(Integer(name, 0, 9_999) for name in "xyz"), Integer("sex", 0, 1)], sensitive=["sex"])
 
 
 @pytest.mark.usefixtures("taken_at_its_word")

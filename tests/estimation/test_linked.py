@@ -96,9 +96,8 @@ def test_which_rows_and_what_becomes_of_them():
     assert share.twins.loc["u", ["relationship", "sex"]].tolist() == ["Wife", "Female"]
     assert share.twins.loc["v", ["relationship", "sex"]].tolist() == ["Single", "Male"]
     assert share.answers.loc["u"].to_dict() == {"sex=Female": "no", "sex=Male": "yes"}
-    assert share.rows_in_words(1) == [
-        "row u: sex Male -> Female, relationship Husband -> Wife (sex=Female: no, sex=Male: yes)"
-    ]
+    said = "row u: sex Male -> Female, relationship Husband -> Wife (sex=Female: no, sex=Male: yes)"
+    assert share.rows_in_words(1) == [said]
     assert estimate(model, DOMAIN).rows_in_words() == []
 
 

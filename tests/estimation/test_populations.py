@@ -106,7 +106,6 @@ def test_dtypes_are_preserved(sensitive):
         warnings.simplefilter("error")
         share = estimate(model, domain, frame)
     assert model.n_rows == share.n_queries == 60 * frame[sensitive].nunique()
-    answers = [
-        model.predict(frame.assign(**{sensitive: value}).astype(frame.dtypes)) for value in set(frame[sensitive])
-    ]
+    each = (frame.assign(**{sensitive: value}) for value in set(frame[sensitive]))
+    answers = [model.predict(rows.astype(frame.dtypes)) for rows in each]
     assert share.hits == int((np.array(answers) != answers[0]).any(axis=0).sum())

@@ -97,9 +97,7 @@ def test_an_exact_share_does_not_do_with_less(monkeypatch):
 def test_weighted_rows_do_not_do_with_less(monkeypatch):
     monkeypatch.setattr(JudgingTask, "__call__", lambda self, shard, seconds, report: 1 / 0)
     rows = BOX.domain.sample(50, seed=1)
-    with pytest.raises(
-        RunError, match="no row may be left out where they do not count alike, got 50 without an answer"
-    ):
+    with pytest.raises(RunError, match=r"no row may be left out where .* alike, got 50 without an answer"):
         estimate(BOX.model, BOX.domain, rows, sample_weight=np.ones(50), engine="processes")
 
 

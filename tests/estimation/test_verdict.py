@@ -84,11 +84,7 @@ def test_every_sentence_of_a_verdict_is_short():
     [
         (0.01, "violated: 2.53% of the domain (253 of 10,000 inputs) get", "; the limit is 1%"),
         (0.05, "passed: 2.53% of the domain (253 of 10,000 inputs) get", "; the limit is 5%"),
-        (
-            0.027,
-            "inconclusive: 2.53% of the domain (253 of 10,000 inputs)",
-            "; the limit of 2.7% lies within the interval",
-        ),
+        (0.027, "inconclusive: 2.53% of the domain (253 of 10,000", "2.7% lies within the interval"),
     ],
 )
 def test_the_sentence_explains(limit, start, end):

@@ -11,9 +11,8 @@ from fairprobe.errors import DataError
 
 CELL = Cell("search_inputs", {"subject": "svm", "seed": 1})
 
-plain = st.one_of(
-    st.integers(-9, 9), st.text(max_size=3), st.floats(allow_nan=False), st.lists(st.integers(), max_size=2)
-)
+lists = st.lists(st.integers(), max_size=2)
+plain = st.one_of(st.integers(-9, 9), st.text(max_size=3), st.floats(allow_nan=False), lists)
 settings = st.dictionaries(st.text(max_size=3), plain, max_size=3)
 
 

@@ -123,10 +123,8 @@ def test_a_parameter_alone_is_told_with_the_others_as_they_are():
     # Every input is a case; of these, half are of that race, and half are women.
     assert (abs(alone["sampled"] - 500) < 80).all()
     assert (alone["sampled_reversed"] == 0).all()
-    assert [line.split(" in ")[0] for line in sorted(told.sentences())] == [
-        "B is worse off than W",
-        "F is worse off than M",
-    ]
+    said = [line.split(" in ")[0] for line in sorted(told.sentences())]
+    assert said == ["B is worse off than W", "F is worse off than M"]
 
 
 def test_of_many_combinations_those_at_the_ends_are_compared(monkeypatch):

@@ -248,9 +248,7 @@ def test_with_a_good_outcome_no_repair_refuses_all():
     repaired_well = repair(cases, model, domain, favourable="yes")
     assert repaired_well.repaired["age"].tolist() == [49, 49]
     assert repaired_well.is_minimal.all()
-    with pytest.raises(
-        SettingError, match="favourable must be an outcome that was seen, one of 'no', 'yes'; got 'Yes'"
-    ):
+    with pytest.raises(SettingError, match=r"must be an outcome that was seen, one of 'no', 'yes'; got 'Yes'"):
         repair(cases, model, domain, favourable="Yes")
 
     def score(X):

@@ -125,9 +125,7 @@ def test_the_rarer_label_or_each():
 
 
 def test_several_sensitive_parameters():
-    domain = Domain(
-        [Integer("x", 0, 9), Category("sex", ["Female", "Male"]), Category("race", ["A", "B", "C"])], ["sex", "race"]
-    )
+    domain = Domain([*DOMAIN.parameters, Category("race", ["A", "B", "C"])], ["sex", "race"])
     rng = np.random.default_rng(0)
     frame = domain.decode(domain.sample_codes(2000, rng))
     odd = (frame["sex"] == "Female") & (frame["race"] == "C") & (frame["x"] >= 5)

@@ -73,9 +73,8 @@ def histograms_of_other_columns():
 
 def histograms_of_large_categories():
     model = HistGradientBoostingClassifier(max_iter=3, categorical_features=[1]).fit(*rows())
-    model._bin_mapper.bin_thresholds_[int(np.argmax(model._bin_mapper.is_categorical_))] = np.array(
-        [0.0, 1.0, 4_000_000_000.0]
-    )
+    mapper = model._bin_mapper
+    mapper.bin_thresholds_[int(np.argmax(mapper.is_categorical_))] = np.array([0.0, 1.0, 4_000_000_000.0])
     return model
 
 

@@ -146,9 +146,8 @@ def test_whole_numbers_that_floats_do_not_tell_apart_are_refused(dtype):
 @pytest.mark.filterwarnings("ignore")
 def test_gaps_at_the_rounding_of_a_threshold_are_said(low, high, threshold, is_said, population):
     population = "domain" if population is None else population
-    share = estimate(
-        lambda X: np.where(X[:, 2] == 1, high, low), DOMAIN, population, output="value", threshold=threshold
-    )
+    how = {"output": "value", "threshold": threshold}
+    share = estimate(lambda X: np.where(X[:, 2] == 1, high, low), DOMAIN, population, **how)
     assert (high - low > threshold) == bool(share.hits)  # as it is computed
     assert ("at-threshold" in dict(share.health)) == is_said
 

@@ -155,9 +155,8 @@ def write_external(path, location, where):
         constant = helper.make_node("Constant", [], ["w"], value=tensor)
         nodes, initializers = [constant, *nodes], []
         if where == "subgraph":
-            inner = helper.make_graph(
-                [constant], "inner", [], [helper.make_tensor_value_info("w", kinds.FLOAT, [2, 2])]
-            )
+            given = helper.make_tensor_value_info("w", kinds.FLOAT, [2, 2])
+            inner = helper.make_graph([constant], "inner", [], [given])
             choice = helper.make_tensor("yes", kinds.BOOL, [], [True])
             nodes = [helper.make_node("If", ["yes"], ["w"], then_branch=inner, else_branch=inner), nodes[-1]]
             initializers = [choice]

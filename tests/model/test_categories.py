@@ -116,7 +116,6 @@ def test_the_census_as_strings(name):
     domain = Domain.from_frame(X, sensitive=["sex"])
     assert set(fitted_categories(model, domain, domain.names)) == set(columns)
     dtype = categorical["sex"].dtype
-    women, men = (
-        model.predict(categorical.assign(sex=pd.Categorical([sex] * len(X), dtype=dtype))) for sex in dtype.categories
-    )
+    both = (pd.Categorical([sex] * len(X), dtype=dtype) for sex in dtype.categories)
+    women, men = (model.predict(categorical.assign(sex=sex)) for sex in both)
     assert fairprobe.estimate(model, domain, population=X).hits == (women != men).sum() > 0

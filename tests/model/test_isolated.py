@@ -63,9 +63,8 @@ def trees(tmp_path_factory):
 def test_it_answers_as_here(trees):
     _, here, there = trees
     for output in ("label", "proba", "score"):
-        one, other = (
-            Asker(model, DOMAIN, output=output).ask(np.indices((6, 6, 6)).reshape(3, -1).T) for model in (here, there)
-        )
+        codes = np.indices((6, 6, 6)).reshape(3, -1).T
+        one, other = (Asker(model, DOMAIN, output=output).ask(codes) for model in (here, there))
         assert one.dtype == other.dtype
         assert (one == other).all()
     assert not hasattr(there, "decision_function")
@@ -80,9 +79,7 @@ def test_a_crash_is_a_message_and_it_is_not_started_again(trees):
     assert group != group_of(there)
     os.kill(max(int(pid) for own, pid, *_ in processes() if int(own) == group), signal.SIGSEGV)
     for _ in range(2):
-        with pytest.raises(
-            ModelError, match=r"must answer and live, got a process that ended by SIG\w+.*not started again"
-        ):
+        with pytest.raises(ModelError, match=r"answer and live, got a process that ended by SIG\w+.*not started again"):
             copy.predict(np.zeros((1, 3)))
     assert gone(group)
     assert copy._process is None

@@ -15,9 +15,7 @@ from fairprobe.model import Asker
 from fairprobe.model.program import start
 from fairprobe.testing import model_contract
 
-DOMAIN = Domain(
-    [Integer("age", 17, 90), Real("rate", 0, 2, step=0.1), Category("sex", ["F", 'M "x", y'])], sensitive=["sex"]
-)
+DOMAIN = Domain([Integer("age", 17, 90), Real("rate", 0, 2, 0.1), Category("sex", ["F", 'M "x", y'])], ["sex"])
 
 
 def model(frame):
@@ -67,10 +65,7 @@ def test_a_program_gives_what_the_model_gives(program, protocol):
     rows = DOMAIN.sample(25_000, seed=0)
     assert (scored.predict(rows) == model(rows)).all()
     settings = {"strategy": "fully-directed", "n_walkers": 100, "n_global": 300, "max_cases": 200}
-    there, here = (
-        fairprobe.search(scored, DOMAIN, **settings),
-        fairprobe.search(model, DOMAIN, batch="frame", **settings),
-    )
+    there, here = (fairprobe.search(each, DOMAIN, batch="frame", **settings) for each in (scored, model))
     assert there.to_frame().equals(here.to_frame())
     assert there.n_sent == there.n_queries
 

@@ -49,10 +49,8 @@ def test_a_misspelt_outcome_that_passes_is_caught(is_caught, call):
             if call == "audit":
                 said = audited(max_share={"sex=Female": 0.05}, favourable=">50k").verdict
             else:
-                limit = {"sex=Female": 0.05}
-                said = assert_no_discrimination(
-                    model, people(), sensitive=["sex"], max_share=limit, favourable=">50k"
-                ).verdict
+                how = {"max_share": {"sex=Female": 0.05}, "favourable": ">50k"}
+                said = assert_no_discrimination(model, people(), sensitive=["sex"], **how).verdict
         except FairprobeError:
             return
         assert said.outcome != "passed"

@@ -41,9 +41,8 @@ def test_figures_of_other_people_are_caught(is_caught):
         found = region_in_data(rule, made_evidence(model, DOMAIN, X, labels, n=100, favourable="yes"))
         assert found.verdict is not InData.NOT_IN_THE_DATA
 
-    is_caught(
-        check, training_data, "_answers", lambda _, inside, __: np.where(inside.frame["sex"] == "Male", "yes", "no")
-    )
+    by_sex = lambda _, inside, __: np.where(inside.frame["sex"] == "Male", "yes", "no")  # noqa: E731
+    is_caught(check, training_data, "_answers", by_sex)
 
 
 def test_a_region_called_thin_for_want_of_queries_is_caught(is_caught):

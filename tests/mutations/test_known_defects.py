@@ -29,9 +29,8 @@ def check_falling():
 
 def leave_out_random_families(patch):
     """Nothing is said of random families that the model could contradict."""
-    patch.setattr(
-        walk.BoxWalk, "_labels", lambda self, codes: np.full((len(codes), self._plan.ahead.shape[1]), walk.UNDECIDED)
-    )
+    undecided = lambda self, codes: np.full((len(codes), self._plan.ahead.shape[1]), walk.UNDECIDED)  # noqa: E731
+    patch.setattr(walk.BoxWalk, "_labels", undecided)
 
 
 def put_back_ends_alone(patch):

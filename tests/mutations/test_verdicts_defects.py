@@ -18,9 +18,8 @@ verdicts, settings = (importlib.import_module(f"fairprobe.estimation.{name}") fo
 PARAMETERS = [Integer("age", 0, 99), Integer("sex", 0, 1), Integer("foreign", 0, 1)]
 DOMAIN = Domain(PARAMETERS[:2], sensitive=["sex"])
 WIDER = Domain(PARAMETERS, sensitive=["sex", "foreign"])
-ROWS = pd.DataFrame(
-    {"age": np.arange(1000) % 100, "sex": np.arange(1000) // 100 % 2, "foreign": np.arange(1000) % 7 % 2}
-)
+PLACE = np.arange(1000)
+ROWS = pd.DataFrame({"age": PLACE % 100, "sex": PLACE // 100 % 2, "foreign": PLACE % 7 % 2})
 CHEAP = {"populations": ["rows"], "search_cases": 5, "max_inputs": 2000, "explain_queries": 500, "selfcheck": False}
 
 

@@ -59,9 +59,7 @@ def test_the_nearest_name_is_offered(call, meant):
 def test_a_gap_of_probabilities_is_never_above_one():
     assert checked_threshold(0.99, "proba") == 0.99
     for threshold in (1, 1.0, 10):
-        with pytest.raises(
-            SettingError, match=f"must be below 1 for probabilities, whose gap is 1 at most, got {threshold}"
-        ):
+        with pytest.raises(SettingError, match=f"below 1 for probabilities, whose gap is 1 at most, got {threshold}"):
             checked_threshold(threshold, "proba")
     assert checked_threshold(10, "score") == 10
 

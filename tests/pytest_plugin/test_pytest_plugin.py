@@ -273,8 +273,7 @@ def test_interrupted_is_interrupted(pytester):
         "    assert_directly(stops, rows, sensitive=['sex'], max_share=0.01)\n"
     )
     file = pytester.makepyfile(test_world=source)
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", *SMALL, str(file)], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "pytest", *SMALL, str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == pytest.ExitCode.INTERRUPTED, ended.stdout
     assert not (pytester.path / ".fairprobe").exists()

@@ -73,9 +73,8 @@ def test_a_model_that_answers_otherwise_fixes_nothing():
 
 def test_saved_cases_come_back(tmp_path):
     file = tmp_path / "new" / "cases.json"
-    kinds = Domain(
-        [Category("flag", [True, False]), Category("word", ['"', "<b>", "ü\ud800"]), Integer("sex", 0, 1)], ["sex"]
-    )
+    words = Category("word", ['"', "<b>", "ü\ud800"])
+    kinds = Domain([Category("flag", [True, False]), words, Integer("sex", 0, 1)], ["sex"])
     cases = pd.DataFrame({"flag": [True, False], "word": ['"', "<b>"], "sex": np.array([0, 1])})
     kept = SavedCases(cases, Question.of(kinds, "label", None), kinds, "a test")
     kept.write(file)

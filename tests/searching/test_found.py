@@ -138,9 +138,8 @@ def test_a_name_of_the_frame_that_is_a_parameter_s():
 def test_words_begin_with_what_is_sensitive():
     found = search(by_role, Domain(PARAMETERS, ["sex"], links=[LINK]), start=ROWS, max_inputs=3)
     assert found.in_words()[0] == "row x: sex M -> F, role Husband -> Wife, code 1 -> 3 changes True to False"
-    found = search(
-        score, Domain(PARAMETERS, ["sex"], links=[LINK]), start=ROWS, max_inputs=3, output="score", threshold=0
-    )
+    how = {"output": "score", "threshold": 0}
+    found = search(score, Domain(PARAMETERS, ["sex"], links=[LINK]), start=ROWS, max_inputs=3, **how)
     assert found.in_words()[0].endswith("changes 0.3333 to 0")
 
 

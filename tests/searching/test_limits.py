@@ -143,10 +143,9 @@ LIMITS = {"max_cases": 60, "max_inputs": 1234, "max_queries": 2001, "max_barren"
 @pytest.mark.thinned(2)
 def test_of_several_limits_the_first_met_counts(strategy, shard_inputs):
     off = {"max_cases": None, "max_barren": None}
-    alone = [
-        run(strategy=strategy, shard_inputs=shard_inputs, **(off | {name: value})) for name, value in LIMITS.items()
-    ]
-    together = run(strategy=strategy, shard_inputs=shard_inputs, **LIMITS)
+    how = {"strategy": strategy, "shard_inputs": shard_inputs}
+    alone = [run(**how, **(off | {name: value})) for name, value in LIMITS.items()]
+    together = run(**how, **LIMITS)
     first = min(alone, key=lambda found: found.n_judged)
     assert (together.stop_reason, together.n_judged) == (first.stop_reason, first.n_judged)
     assert together.to_frame().equals(first.to_frame())

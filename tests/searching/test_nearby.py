@@ -80,19 +80,15 @@ def test_links_and_what_is_derived_go_along():
 
 
 def test_which_parameters_did_it():
-    domain = Domain(
-        [Integer("x", 0, 3), Category("sex", ["f", "m"]), Category("race", ["a", "b", "c"])], ["sex", "race"]
-    )
+    domain = Domain([Integer("x", 0, 3), PARAMETERS[-1], Category("race", ["a", "b", "c"])], ["sex", "race"])
 
     def either(X):
         sex, race = X["sex"] == "m", X["race"] == "c"
         return np.select([X["x"] == 0, X["x"] == 1, X["x"] == 2], [sex, race, sex & race], False)
 
     found = search(either, domain, batch="frame", n_walkers=10, n_global=100)
-    by_x = {
-        x: rest
-        for x, *rest in zip(found.cases["x"], found.parameters, found.cases["sex"], found.cases["race"], strict=True)
-    }
+    rows = found.cases.assign(sets=found.parameters)[["x", "sets", "sex", "race"]].to_numpy().tolist()
+    by_x = {x: rest for x, *rest in rows}
     assert by_x[0][0] == "sex"
     assert by_x[1][0] == "race"
     sets, sex, race = by_x[2]

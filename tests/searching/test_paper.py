@@ -72,10 +72,8 @@ def compare(toy, **settings):
     assert found.n_inputs == len(set(judged))
     assert found.n_cases == len(reference.cases)
     for position, frame in enumerate((found.cases, found.twins)):
-        codes = np.array([pair[position] for pair in reference.cases], dtype=np.int64).reshape(
-            -1, len(toy.domain.names)
-        )
-        pd.testing.assert_frame_equal(frame, toy.domain.decode(codes))
+        codes = np.array([pair[position] for pair in reference.cases], dtype=np.int64)
+        pd.testing.assert_frame_equal(frame, toy.domain.decode(codes.reshape(-1, len(toy.domain.names))))
     return found, reference
 
 

@@ -105,9 +105,8 @@ for name in ("loans", "proba", "box"):
 def test_another_hash_seed_gives_the_same_bytes():
     script = SCRIPT.format(folder=os.path.dirname(__file__))
     command, options = [sys.executable, "-c", script], {"capture_output": True, "text": True, "check": True}
-    outputs = [
-        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, **options).stdout for seed in ("1", "4242")
-    ]
+    each = (os.environ | {"PYTHONHASHSEED": seed} for seed in ("1", "4242"))
+    outputs = [subprocess.run(command, env=env, **options).stdout for env in each]
     assert outputs[0] == outputs[1]
     assert len(set(outputs[0].split())) == 3
 

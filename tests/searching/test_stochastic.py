@@ -42,9 +42,7 @@ def test_it_is_found_out_and_most_false_cases_go(strategy):
     model = CountingModel(Noisy())
     found, messages = run(model, strategy=strategy)
     assert [name for name, _ in found.health] == ["stochastic-model"]
-    assert any(
-        message.startswith("stochastic-model: the model answers the same row differently") for message in messages
-    )
+    assert any(each.startswith("stochastic-model: the model answers the same row differently") for each in messages)
     assert Noisy().is_case(found.cases.to_numpy()).mean() > 0.97
     assert found.n_queries == model.n_rows > 2 * found.n_judged
     assert found.n_cases == len(found.cases) == len(found.gaps)

@@ -43,10 +43,8 @@ from pipelines import (
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-ALL = {
-    **{name: (steps, DOMAIN) for name, steps in PREPROCESSING.items()},
-    **{n: (s, NARROW) for n, s in BINNED.items()},
-}
+ALL = {name: (steps, DOMAIN) for name, steps in PREPROCESSING.items()}
+ALL |= {name: (steps, NARROW) for name, steps in BINNED.items()}
 
 
 def same(made, expected):

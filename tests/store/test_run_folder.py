@@ -85,9 +85,7 @@ def file_of(run, name):
 def shards_run(monkeypatch):
     """The numbers of the shards that are run, not read."""
     ran, run_shard = [], running.run_shard
-    monkeypatch.setattr(
-        running, "run_shard", lambda job, shard, *rest: ran.append(shard) or run_shard(job, shard, *rest)
-    )
+    monkeypatch.setattr(running, "run_shard", lambda job, n, *rest: ran.append(n) or run_shard(job, n, *rest))
     return ran
 
 
@@ -197,9 +195,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     with pytest.raises(SettingError, match=r"store must be a new folder or that of a run, got .* with notes.txt in it"):
         search(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"], "no lock of ours, and no folder"
-    with pytest.raises(
-        SettingError, match=r"store must be a folder that can be written to, got (File exists|Not a directory)"
-    ):
+    with pytest.raises(SettingError, match=r"a folder that can be written to, got (File exists|Not a directory)"):
         search(tmp_path / "notes.txt")
 
 
@@ -332,9 +328,7 @@ def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypat
     monkeypatch.setattr(Path, "open", opened)
     for room in (2, 1, 3):
         left[0] = room
-        with pytest.raises(
-            RunError, match=r"a run must be stored, got No space left on device: .*what was stored before"
-        ):
+        with pytest.raises(RunError, match=r"must be stored, got No space left on device: .*what was stored before"):
             search(tmp_path / "run")
     assert shards(tmp_path / "run")
     monkeypatch.undo()

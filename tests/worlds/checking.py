@@ -401,16 +401,11 @@ class Check:
         if not count.n + count.n_not_comparable:
             return
         settings = {name: value for name, value in self.settings.items() if name != "linked"}
-        share = fairprobe.estimate(
-            make_model(self.world, self.world.model), self.domain, self.rows, **self.options, **settings
-        )
+        model = make_model(self.world, self.world.model)
+        share = fairprobe.estimate(model, self.domain, self.rows, **self.options, **settings)
         each = 1 - (1 - self.world.confidence) / 2
-        self.share(
-            "beside: linked",
-            dataclasses.replace(share, plain=None),
-            self.reference.count(self.world.model, "rows"),
-            each,
-        )
+        linked = self.reference.count(self.world.model, "rows")
+        self.share("beside: linked", dataclasses.replace(share, plain=None), linked, each)
         reference, self.reference = self.reference, plain
         self.share("beside: plain", share.plain, count, each)
         self.reference = reference
@@ -469,10 +464,8 @@ class Check:
             raise DifferenceError(f"sampled {population}: inputs that are none of the population")
         count = self.reference.count(self.world.model, population, inputs=inputs)
         model = make_model(self.world, self.world.model)
-        sizes = {"n_experiments": N_EXPERIMENTS, "n_samples": N_SAMPLES}
-        share = fairprobe.estimate(
-            model, self.domain, population, method="sample", **sizes, **self.options, **self.settings
-        )
+        how = {"method": "sample", "n_experiments": N_EXPERIMENTS, "n_samples": N_SAMPLES, **self.options}
+        share = fairprobe.estimate(model, self.domain, population, **how, **self.settings)
         same(f"sampled {population} method", share.method, "sample")
         self.share(f"sampled {population}", share, count, self.world.confidence)
         self.experiments(f"sampled {population}", share, count)
@@ -618,9 +611,8 @@ class Check:
         families = {self.reference.key(start) for start in starts}
         same("start: n_judged", found.n_judged, len(starts))
         same("start: n_inputs", found.n_inputs, len(families))
-        same(
-            "start: families", set(map(self.reference.key, rows_of(found.cases))), families & set(self.reference.cases)
-        )
+        keys = set(map(self.reference.key, rows_of(found.cases)))
+        same("start: families", keys, families & set(self.reference.cases))
         families_of = [self.reference.families[self.reference.key(start)] for start in starts]
         lonely = [family for family in families_of if not self.reference.is_comparable(family)]
         same("start: n_not_comparable", found.n_not_comparable, len(lonely))

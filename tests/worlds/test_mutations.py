@@ -268,9 +268,7 @@ def plain_twins_take_the_answers_of_linked_ones(patch):
 @mutation(seed=1)
 def a_gap_of_just_the_threshold_is_a_hit(patch):
     exceed = Oracle._exceed
-    patch.setattr(
-        Oracle, "_exceed", lambda self, gaps: gaps >= self.threshold if self.threshold else exceed(self, gaps)
-    )
+    patch.setattr(Oracle, "_exceed", lambda it, gaps: gaps >= it.threshold if it.threshold else exceed(it, gaps))
 
 
 @mutation(seed=106)

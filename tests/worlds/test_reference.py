@@ -29,9 +29,8 @@ def counted(world, population, names=None):
 
 
 def test_all_inputs_of_the_domain_are_counted_constraints_aside():
-    world = a_world(
-        (SEX, AGE), {"sex": None}, lambda sex, age: int(sex == "f" and age == 2), rules=(Rule("most", (1,), (1,)),)
-    )
+    rule = Rule("most", (1,), (1,))
+    world = a_world((SEX, AGE), {"sex": None}, lambda sex, age: int(sex == "f" and age == 2), rules=(rule,))
     assert counted(world, "domain") == (6, 2, 0, 0)
     assert counted(world, "valid") == (2, 0, 0, 0)
 
@@ -72,9 +71,8 @@ def test_a_row_is_a_member_though_a_constraint_forbids_it_and_its_twins_are_not(
 
 def test_what_is_held_stays_as_it_is_even_if_it_is_not_listed():
     rows = (("f", "c"), ("m", "a"), ("x", "b"))
-    world = a_world(
-        (SEX, RACE), {"sex": None, "race": ("a", "b")}, lambda sex, race: int(race == "c" and sex == "f"), rows=rows
-    )
+    listed = {"sex": None, "race": ("a", "b")}
+    world = a_world((SEX, RACE), listed, lambda sex, race: int(race == "c" and sex == "f"), rows=rows)
     assert counted(world, "rows", ("sex",)) == (3, 1, 0, 0)
     assert counted(world, "rows", ("race",)) == (3, 0, 0, 0)
     assert counted(world, "rows") == (3, 0, 0, 0)

@@ -277,9 +277,8 @@ def _with_derived(rng: Any, world: World) -> World:
     parent = world.columns[source]
     column = Column("d0", "derived", listed, missing=parent.missing and len(pairs) == len(parent.values))
     place = len(world.columns)
-    rows = tuple(
-        (*row, rng.choice(values) if rng.random() < 0.3 else dict(pairs).get(row[source])) for row in world.rows
-    )
+    known = dict(pairs)
+    rows = tuple((*row, rng.choice(values) if rng.random() < 0.3 else known.get(row[source])) for row in world.rows)
     rules = world.rules
     if rng.random() < 0.3:
         other = rng.randrange(place)

@@ -36,9 +36,8 @@ def preprocessings():
     numbers, words = make_column_selector(dtype_include="number"), make_column_selector(dtype_exclude="number")
     one_hot = ColumnTransformer([("words", OneHotEncoder(), words)], remainder="passthrough", sparse_threshold=0)
     sparse = make_column_transformer((OneHotEncoder(), words), remainder=SimpleImputer(), sparse_threshold=1)
-    ordinal = make_column_transformer(
-        (OrdinalEncoder(), words), (make_pipeline(SimpleImputer(), StandardScaler()), numbers)
-    )
+    filled = make_pipeline(SimpleImputer(), StandardScaler())
+    ordinal = make_column_transformer((OrdinalEncoder(), words), (filled, numbers))
     all_words = OneHotEncoder(drop="if_binary", sparse_output=False)
     twice = make_column_transformer((MinMaxScaler(), numbers), ("passthrough", numbers), (OrdinalEncoder(), words))
     return st.sampled_from([one_hot, sparse, ordinal, all_words, twice])
