@@ -254,6 +254,19 @@ def test_a_short_batch_has_one_thread_and_a_long_one_all(two_threads):
         assert in_use() == 1
 
 
+@pytest.mark.parametrize(("cpu", "left"), [(1.4, 2), (1.6, 1)])
+def test_threads_that_cost_too_much_rest_for_a_while(two_threads, monkeypatch, cpu, left):
+    monkeypatch.setattr(Threads, "alone_until", -np.inf)
+    clock = iter([0.0, cpu * WORTH * 1.1])
+    monkeypatch.setattr("time.process_time", lambda: next(clock, 0.0))
+    threads = Threads()
+    threads._seconds_a_row = WORTH / 1000
+    with threads.limited(1100):
+        assert in_use() == 2
+    with Threads.limited(threads, 1100):
+        assert in_use() == left
+
+
 def test_a_limit_ends_with_an_error(two_threads):
     with pytest.raises(ValueError, match="no"), Threads().limited(1000):
         raise ValueError("no")

@@ -1,4 +1,4 @@
-"""Tests of whether two columns of small integers depend on each other, and how much one tells of the other."""
+"""How much some columns tell of another: a test of two columns of small integers, and gradient boosting of many."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.model.threads import one_thread
 
 
 def counted(given: Sequence[Codes], bins: Codes, rows: Codes) -> Codes:
@@ -16,6 +17,20 @@ def counted(given: Sequence[Codes], bins: Codes, rows: Codes) -> Codes:
     shape = [int(each.max()) + 1 for each in columns]
     cells = np.ravel_multi_index(tuple(each[rows] for each in columns), shape)
     return np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(np.int64)
+
+
+def boosted(
+    learned: Floats | Codes, labels: Codes, tried: Floats | Codes, *, max_iter: int, seed: int = 0
+) -> tuple[Codes, Floats]:
+    """Return the labels that gradient boosting learned, and its probabilities of them by row of `tried`, then label.
+
+    It uses one thread: threads of OpenMP wait for each other by spinning, where other processes use the cores.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(max_iter=max_iter, early_stopping=False, random_state=seed % 2**32)
+    with one_thread():
+        return model.fit(learned, labels).classes_, model.predict_proba(tried)
 
 
 def association(one: Codes, other: Codes, strata: Codes) -> float:

@@ -24,6 +24,7 @@ from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.bounds.intervals import checked_confidence, split_confidence
 from fairprobe.estimation.favourable import classes_of, in_order, read_favourable
 from fairprobe.estimation.group_rates import FEWEST, group_rates
+from fairprobe.estimation.independence import boosted
 from fairprobe.estimation.matched_result import Matched, Pair
 from fairprobe.estimation.matching import Binned, GroupMove
 from fairprobe.estimation.populations import FEW, as_taken
@@ -420,12 +421,10 @@ class _GroupComparison:
 
         It learns from half of up to `MOST_TRIED` random rows of each label, and is measured on the other half.
         """
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
         rows = np.concatenate([self.rng.permutation(np.flatnonzero(labels == each))[:MOST_TRIED] for each in (0, 1)])
-        model = HistGradientBoostingClassifier(max_iter=40, early_stopping=False, random_state=0)
-        model.fit(values[rows[::2]], labels[rows[::2]])
-        auc, n = auc_of(model.predict_proba(values[rows[1::2]])[:, 1], labels[rows[1::2]] == 1)
+        learned, tried = rows[::2], rows[1::2]
+        _, probabilities = boosted(values[learned], labels[learned], values[tried], max_iter=40)
+        auc, n = auc_of(probabilities[:, 1], labels[tried] == 1)
         return max(0.5, wilson(auc, n, 2.0)[0])
 
     def _refusal(self, told: tuple[float, float, float], n_allowed: Codes) -> Iterator[Remark]:

@@ -15,6 +15,7 @@ from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.values import as_floats, by_quantiles, plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
+from fairprobe.estimation.independence import boosted
 from fairprobe.frames import as_pandas
 
 if TYPE_CHECKING:
@@ -230,12 +231,9 @@ def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
 
 def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, seed: int) -> Floats:
     """Return scores of all columns by target, then test row: probabilities by one gradient boosting model."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    model = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=seed % 2**32)
-    model.fit(matrix[~is_tried], number[~is_tried])
+    seen, probabilities = boosted(matrix[~is_tried], number[~is_tried], matrix[is_tried], max_iter=60, seed=seed)
     scores = np.zeros((n_targets + 1, int(is_tried.sum())))
-    scores[model.classes_] = model.predict_proba(matrix[is_tried]).T
+    scores[seen] = probabilities.T
     return scores[1:]
 
 
