@@ -218,6 +218,7 @@ def test_groups_that_only_edges_not_found_would_explain_are_refused():
     found = estimated(parity(3), lambda X: X["x"] > 0)
     assert np.isnan(found.value)
     assert (found.low, found.high, len(found.people), found.has("no-edge")) == (0, 1, 0, True)
+    assert "of the draws" not in found.text()
     assert "say nothing here" in found.sentence()
     assert estimated(parity(2), lambda X: (X["x"] + X["y"]) % 2).value > 0.95  # the edge shows, given a parent
 

@@ -226,8 +226,9 @@ def matched_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
     """Yield blocks on matched twins from the dict of `Matched.jsonable`, with which reports work too."""
     yield Sentence(told["sentence"])
     yield Sentence(told["keep_words"])
-    people = counted(told["n_people"], "person", "people")
-    yield Sentence(f"{people} would get another outcome in 90% of the draws or more.")
+    if told["value"] is not None:  # else the question was refused, and nobody was counted
+        people = counted(told["n_people"], "person", "people")
+        yield Sentence(f"{people} would get another outcome in 90% of the draws or more.")
     pairs: dict[str, Column] = {
         "Groups": lambda pair: " and ".join(map(value, pair["groups"])),
         "#Share": ("value", percent),
