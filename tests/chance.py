@@ -1,7 +1,5 @@
 """How likely is that by chance? Seeds are fixed, so a test that passes today passes always, until the code changes."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import chdtrc
 

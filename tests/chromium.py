@@ -1,7 +1,5 @@
 """Chromium for tests of pages: `scripts/browser` gets what is needed; where there is none, they are skipped."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import contextmanager

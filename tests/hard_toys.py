@@ -1,7 +1,5 @@
 """Toys with cases that are harder to find than those of `fairprobe.testing`."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 

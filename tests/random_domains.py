@@ -1,7 +1,5 @@
 """Random parameters, domains and inputs for Hypothesis."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -14,8 +14,6 @@ All blocks of a page run in their order, in one namespace and one folder, where 
 `scripts/docs write` writes the outputs anew.
 """
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import io

@@ -1,7 +1,5 @@
 """examples/census.ipynb runs from top to bottom in a kernel of its own, and is kept without outputs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Every block of every page runs, and prints what the page shows."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

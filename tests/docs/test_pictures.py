@@ -1,7 +1,5 @@
 """The drawings are those that their code draws, to the byte, and are good in the light and in the dark."""
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib.util import module_from_spec, spec_from_file_location

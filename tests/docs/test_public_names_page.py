@@ -1,7 +1,5 @@
 """The reference holds every public name, and each says what its arguments are."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import types

@@ -1,7 +1,5 @@
 """The site as it is built: no link to nowhere, nothing loaded from another host."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from pathlib import Path

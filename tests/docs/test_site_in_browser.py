@@ -1,7 +1,5 @@
 """Every page of the site in Chromium: nothing asked of another host, no error, no page wider than a phone."""
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer

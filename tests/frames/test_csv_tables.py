@@ -1,7 +1,5 @@
 """CSV as it is written: nothing in it is a formula, and reading it gives the values that were written."""
 
-from __future__ import annotations
-
 import csv
 import io
 

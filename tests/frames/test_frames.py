@@ -1,7 +1,5 @@
 """Rows of pandas, polars, pyarrow and numpy: the same answers everywhere, and the dtypes that they had."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -88,8 +86,7 @@ def expected(domain, tree):
 
 
 @pytest.mark.parametrize(
-    ("kind", "labels"),
-    [("lazy", "dictionary"), ("pyarrow", "pyarrow"), ("numpy", "polars"), ("structured", "numpy")],
+    ("kind", "labels"), [("lazy", "dictionary"), ("pyarrow", "pyarrow"), ("numpy", "polars"), ("structured", "numpy")]
 )
 def test_every_call_that_takes_rows(kind, labels, domain, tree, expected):
     assert calls(KINDS[kind](ROWS), LABELS[labels](Y), domain, tree) == expected

@@ -163,9 +163,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("what", REPORTS)
-def test_a_report_that_does_not_say_is_caught(is_caught, monkeypatch, what):
+def test_a_report_that_does_not_say_is_caught(is_caught, undrawn, what):
     check, where, name, defect = REPORTS[what]
-    if check is not names_the_rows_of_retraining:  # others look at no picture
-        monkeypatch.setattr(content, "_plots", lambda run: {})
     where = importlib.import_module(where) if isinstance(where, str) else where
     is_caught(check, where, name, defect)

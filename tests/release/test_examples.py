@@ -1,7 +1,5 @@
 """The examples: that they parse, that what they call is there, and that their steps end as the exit codes say."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
