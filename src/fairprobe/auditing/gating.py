@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Matched, Outcome, Share, verdict
-from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
+from fairprobe.estimation.bounds.intervals import exact_bounds, split_confidence
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.group_rates import GroupRates
 from fairprobe.estimation.share import as_number
@@ -23,6 +23,7 @@ from fairprobe.estimation.verdict import (
     fitted,
     held_against,
     qualified,
+    worst_of,
 )
 from fairprobe.wording import POPULATIONS, TWINS, between, percent
 
@@ -150,8 +151,7 @@ def judged_by(found: Sequence[Matched] | Sequence[GroupRates], settings: AuditSe
     details = tuple(said for each in found for said in each.sentences(shown))
     if limit is None:
         return Judged("no-limit", "no limit was given: matched twins have no verdict", "rows", bound, details=details)
-    told = [held_against(each, limit, settings.min_comparable) for each in found]
-    worst = max(range(len(found)), key=lambda place: SEVERITY.index(told[place][0]))
+    worst, told = worst_of(found, limit, settings.min_comparable)
     (outcome, why), clause = told[worst], found[worst].clause(shown)
     condition = UNTRAINED if outcome == Outcome.PASSED and settings.rows_are == "unknown" else None
     end = f"; the limit of {percent(shown)} {WITHIN}" if why == WITHIN else f"; the limit is {percent(shown)}"
@@ -186,9 +186,8 @@ def with_bounds(share: Share, hits: int, confidence: float) -> Share:
 
     The plain share beside a linked one is left out.
     """
-    numbers, names = (hits, share.n, confidence), ("low", "high", "lower", "upper")
-    found = (*clopper_pearson(*numbers), lower_bound(*numbers), upper_bound(*numbers))
-    bounds = dict.fromkeys(names, math.nan) if share.is_count else dict(zip(names, found, strict=True))
+    ends = (math.nan,) * 4 if share.is_count else exact_bounds(hits, share.n, confidence)
+    bounds: dict[str, Any] = dict(zip(("low", "high", "lower", "upper"), ends, strict=True))
     value = hits / share.n if share.n else math.nan
     return replace(share, value=value, hits=hits, confidence=confidence, plain=None, **bounds)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.estimation.bounds.clustered import clustered
+from fairprobe.estimation.bounds.clustered import clustered, some
 from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
 from fairprobe.estimation.share import as_number
 from fairprobe.wording import between, counted, listed, percent, value
@@ -162,13 +162,8 @@ def group_rates(
         n, hits = int(counts[code]), int(good[which].sum())
         rate, ends = hits / n, clopper_pearson(hits, n, each)
         if weights is not None or units is not None:
-            found = clustered(good[which], _some(weights, which), _some(units, which), each)
+            found = clustered(good[which], some(weights, which), some(units, which), each)
             rate, ends = found.share, found.two_sided
         rows.append((names[code], n, hits, rate, *((math.nan, math.nan) if is_count else ends), n >= FEWEST))
     table = pd.DataFrame(rows, columns=NAMES)
     return GroupRates(attribute=attribute, outcome=outcome, table=table, confidence=confidence, is_count=is_count)
-
-
-def _some(values: Any, rows: Mask) -> Any:
-    """Return the values of some rows; None for None."""
-    return None if values is None else values[rows]

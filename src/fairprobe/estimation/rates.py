@@ -13,7 +13,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Cell, Column, Interval, Table
-from fairprobe.estimation.bounds.clustered import clustered
+from fairprobe.estimation.bounds.clustered import clustered, some
 from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.bounds.intervals import split_confidence
 from fairprobe.estimation.counts import RowAnswers
@@ -28,10 +28,9 @@ def rated_outcome(favourable: Favourable | None, model: Any, answers: RowAnswers
     """Return the outcome whose rates are stated: the favourable one, else the model's last class.
 
     For a model that does not state its classes, it is the last label, in order, that the rows got. None for plain
-    numbers, such as scores, because they have no rate.
+    numbers, such as scores, because they have no rate, and without answers.
     """
-    by_class = answers.outputs.ndim == 3
-    if not is_label and not by_class:
+    if not answers.present.any() or not (is_label or answers.outputs.ndim == 3):
         return None
     if favourable is not None:
         return favourable
@@ -85,7 +84,7 @@ def rates_of(
         lead = float(only[0] @ weight - only[1] @ weight) / whole if whole else math.nan
         low, high = (lead, lead) if place == best else (math.nan, math.nan)
         if place != best and both.any() and not is_count:
-            low, high = _paired(only[0][both], only[1][both], each, _some(weights, both), _some(groups, both))
+            low, high = _paired(only[0][both], only[1][both], each, some(weights, both), some(groups, both))
         rows.append((words, rate, lead, low, high, int(both.sum())))
     return pd.DataFrame(rows, columns=["combination", "rate", "difference", "low", "high", "n"])
 
@@ -123,11 +122,6 @@ def rates_table(rates: Sequence[Mapping[str, Any]], rated: str | None, is_last_c
         "Difference to the highest": difference,
     }
     return Table.of_records(rates, columns, f"Rate of {about}")
-
-
-def _some(values: Any, rows: Mask) -> Any:
-    """Return the values of some rows; None for None."""
-    return None if values is None else values[rows]
 
 
 def _paired(

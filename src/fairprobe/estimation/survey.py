@@ -15,8 +15,8 @@ from fairprobe.blocks import Remark
 from fairprobe.clock import Clock
 from fairprobe.domain.families import RowMembers
 from fairprobe.errors import HealthWarning, RunError
-from fairprobe.estimation.bounds import intervals
-from fairprobe.estimation.bounds.clustered import clustered
+from fairprobe.estimation.bounds.clustered import clustered, some
+from fairprobe.estimation.bounds.intervals import exact_bounds, mean_interval
 from fairprobe.estimation.counts import Count, Record, RowAnswers, combination_words
 from fairprobe.estimation.favourable import Favourable, classes_of, named_outcomes
 from fairprobe.estimation.populations import JudgedFamilies, Population
@@ -133,22 +133,15 @@ class Survey:
             bounds = [(count.value, count.value) if count.n else (0.0, 1.0) for count in self.counts]
         if bounds is not None:
             return [self._share(count, method, (*both, *both)) for count, both in zip(self.counts, bounds, strict=True)]
-        return [self._clustered(count) if self._is_clustered else self._pooled(count, method) for count in self.counts]
-
-    def _pooled(self, count: Count, method: str) -> Share:
-        """Return the share of a count with exact bounds; lost inputs are misses for lower bounds, hits for upper."""
-        n = count.n + self._n_lost
-        least, most = (count.hits, n, self.confidence), (count.hits + self._n_lost, n, self.confidence)
-        low, high = intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1]
-        bounds = low, high, intervals.lower_bound(*least), intervals.upper_bound(*most)
-        return self._share(count, method, bounds)
+        if self._is_clustered:
+            return [self._clustered(count) for count in self.counts]
+        each = ((count, exact_bounds(count.hits, count.n, self.confidence, self._n_lost)) for count in self.counts)
+        return [self._share(count, method, found) for count, found in each]
 
     def _clustered(self, count: Count) -> Share:
         """Return the share of rows with weights or groups, with the bounds that `clustered` gives."""
-        weights, groups = self.population.weights, self.population.groups
         counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
-        weights = None if weights is None else weights[counted]
-        groups = None if groups is None else groups[counted]
+        weights, groups = some(self.population.weights, counted), some(self.population.groups, counted)
         said = clustered(hits[counted], weights, groups, self.confidence)
         design = ["weighted"] if weights is not None else []
         design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
@@ -171,7 +164,7 @@ class Survey:
         if method in ("sample", "sequential"):
             fields["history"] = np.cumsum(rates) / np.arange(1, len(rates) + 1)
         if method == "sample" and len(rates) > 1 and not self._n_lost:
-            fields["mean_low"], fields["mean_high"] = intervals.mean_interval(rates, self.confidence)
+            fields["mean_low"], fields["mean_high"] = mean_interval(rates, self.confidence)
         if method != "exact":
             fields["record"] = Record(tuple(count.bits))
         if count is self.counts[-1] and self._answers:
@@ -219,15 +212,12 @@ class Survey:
 
     def _rates(self, count: Count, answers: RowAnswers) -> dict[str, Any]:
         """Return the fields of a `Share` on rates by combination; empty for numbers that are no probabilities."""
-        population, oracle = self.population, self.population.oracle
-        if not answers.present.any():
-            return {}
-        rated = rated_outcome(self._favourable, population.model, answers, oracle.is_label)
+        population = self.population
+        rated = rated_outcome(self._favourable, population.model, answers, population.oracle.is_label)
         if rated is None:
             return {}
         counted = np.concatenate(count.counted)
-        weights = None if population.weights is None else population.weights[counted]
-        groups = None if population.groups is None else population.groups[counted]
+        weights, groups = some(population.weights, counted), some(population.groups, counted)
         good, is_count = rated.got(answers.outputs), self._rows_are == "training"
         rates = rates_of(answers, good, self.confidence, weights=weights, groups=groups, is_count=is_count)
         return {"rates": rates, "rated": str(rated.word), "is_last_class": self._favourable is None}

@@ -189,8 +189,7 @@ def verdict(
     binding = Gate.of(gate)
     name = binding.named(by_population)
     bound = binding.bound(by_population[name])
-    outcomes = [held_against(each, max_share, min_comparable) for each in bound]
-    worst = max(range(len(bound)), key=lambda place: SEVERITY.index(outcomes[place][0]))
+    worst, outcomes = worst_of(bound, max_share, min_comparable)
     outcome, why = outcomes[worst]
     prefix, allowed = f"{qualified(outcome, bound[0])}: ", percent(max_share)
     unused = unused_words(by_population, bound[0])
@@ -253,6 +252,12 @@ def held_against(found: Measured, limit: float, min_comparable: float) -> tuple[
     if high <= limit and found.weakness:
         return Outcome.INCONCLUSIVE, found.weakness
     return (Outcome.PASSED, "") if high <= limit else (Outcome.INCONCLUSIVE, WITHIN)
+
+
+def worst_of(found: Sequence[Measured], limit: float, min_comparable: float) -> tuple[int, list[tuple[Outcome, str]]]:
+    """Compare figures with one limit; return the position of the worst, and the outcome and reason of each."""
+    outcomes = [held_against(each, limit, min_comparable) for each in found]
+    return max(range(len(outcomes)), key=lambda place: SEVERITY.index(outcomes[place][0])), outcomes
 
 
 def unused_words(shares: Mapping[str, Share], share: Share) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,11 @@ def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confiden
     # Where all groups are alike, nothing is known of how rows in one go together.
     telling = share * (1 - share) / spread if spread > 1e-24 else total**2 / float((by_group**2).sum())
     return Clustered(share, two, one, len(by_group), min(telling, total**2 / float((weight**2).sum())))
+
+
+def some(values: Any, rows: Mask) -> Any:
+    """Return the weights or groups of some rows; None for None."""
+    return None if values is None else values[rows]
 
 
 def _most(of_hits: Floats, by_group: Floats, error: float) -> float:

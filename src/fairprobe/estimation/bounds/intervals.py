@@ -45,6 +45,15 @@ def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
     return _plain(exact_upper(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
+def exact_bounds(hits: int, n: int, confidence: float, n_lost: int = 0) -> tuple[float, float, float, float]:
+    """Return the ends of the exact two-sided interval of a share, low and high, and its one-sided bounds.
+
+    `n_lost` further inputs without a result count as misses for the lower ends, and as hits for the upper ends.
+    """
+    least, most = (hits, n + n_lost, confidence), (hits + n_lost, n + n_lost, confidence)
+    return clopper_pearson(*least)[0], clopper_pearson(*most)[1], lower_bound(*least), upper_bound(*most)
+
+
 def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
     """Return the paper's interval of the mean of K experiments' rates: Student's t, clipped to [0, 1].
 
