@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.domain.rows import Rows
 from fairprobe.domain.values import plain_or_none
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.clustered import clustered
@@ -131,7 +132,7 @@ def matched_share(
     confidence, seed, role = checked_confidence(confidence), checked_seed(seed), checked_role(rows_are)
     kept = _kept(domain, attribute, keep)
     rows = domain.rows(X, sample_weight=sample_weight, groups=groups)
-    people = _People(rows.typed, domain, attribute, kept, rows.weights, rows.group_numbers)
+    people = _People(rows, attribute, kept)
     asked = _Asked(Asker(model, domain, output=output, batch=batch), people, threshold, favourable)
     n_draws = checked_count("n_draws", n_draws, at_least=2)
     chosen = list(combinations(people.compared, 2))
@@ -143,9 +144,17 @@ def matched_share(
     first, *others = sorted(pairs, key=lambda pair: math.inf if math.isnan(pair.value) else -pair.value)
     observed = None
     if asked.outcome is not None:
-        weights, gets = people.weights if people.is_weighted else None, asked.gets(asked.outputs).astype(bool)
-        beside: dict[str, Any] = {"weights": weights, "units": people.units, "is_count": role == "training"}
-        observed = group_rates(attribute, people.own, people.names, gets, asked.outcome, confidence, **beside)
+        observed = group_rates(
+            attribute,
+            people.own,
+            people.names,
+            asked.outputs == asked.outcome,
+            asked.outcome,
+            confidence,
+            weights=people.given_weights,
+            units=people.units,
+            is_count=role == "training",
+        )
     health = [*_doubts_of_rows(people, asked, keep), *(remark for pair in pairs for remark in pair.health)]
     return Matched(
         attribute=attribute,
@@ -174,20 +183,12 @@ def matched_share(
 class _People:
     """The rows of people, their groups (values of the attribute), and their columns as numbers."""
 
-    def __init__(
-        self,
-        frame: pd.DataFrame,
-        domain: Domain,
-        attribute: str,
-        kept: Sequence[str],
-        weights: Floats | None,
-        units: Codes | None,
-    ) -> None:
-        self.frame, self.domain, self.attribute, self.kept, self.units = frame, domain, attribute, kept, units
-        self.is_weighted = weights is not None
-        self.weights = np.ones(len(frame)) if weights is None else weights
-        parameter = domain[attribute]
-        self.own = np.where(self.weights > 0, parameter.encode(frame[attribute]), -1)
+    def __init__(self, rows: Rows, attribute: str, kept: Sequence[str]) -> None:
+        self.frame, self.domain, self.attribute, self.kept = rows.typed, rows.domain, attribute, kept
+        self.given_weights, self.units = rows.weights, rows.group_numbers
+        self.weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+        parameter = self.domain[attribute]
+        self.own = np.where(self.weights > 0, parameter.encode(self.frame[attribute]), -1)
         """Code of each row's group; -1 if it is unknown or not compared, or the row has no weight."""
         self.counts = np.bincount(self.own[self.own >= 0], minlength=parameter.levels)
         self.names = [shown(plain_or_none(each)) for each in parameter.decode(np.arange(parameter.levels))]
@@ -220,10 +221,6 @@ class _Asked:
         """Return the model's outputs for rows, asked in batches."""
         starts = range(0, len(frame), ROWS_A_CALL)
         return np.concatenate([self.asker.ask_frame(frame.iloc[start : start + ROWS_A_CALL]) for start in starts])
-
-    def gets(self, outputs: NDArray[Any]) -> Floats:
-        """Return 1.0 for each output that is the outcome whose rates are shown, else 0.0."""
-        return (outputs == self.outcome).astype(np.float64)
 
 
 class _GroupComparison:
@@ -377,7 +374,7 @@ class _GroupComparison:
         """
         if self._asked.outcome is None:
             return math.nan
-        gets, as_twin = self._asked.gets(own), self._asked.gets(self.outputs).mean(axis=0)
+        gets, as_twin = own == self._asked.outcome, (self.outputs == self._asked.outcome).mean(axis=0)
         parts = [self.group == 0, self.group == 1]
         (a, b), (a_moved, b_moved) = (
             [float(np.average(of[part], weights=self.weights[part])) for part in parts] for of in (gets, as_twin)
@@ -514,7 +511,7 @@ def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) 
     if n_left_out > LEFT_OUT * n:
         text = f"{n_left_out:,} of {n:,} rows are left out: {people.attribute} unknown or not compared, or no weight"
         yield Remark("rows-left-out", text)
-    if people.is_weighted:
+    if people.given_weights is not None:
         yield Remark("learned-unweighted", "the twins are learned from the rows as they are, without their weights")
     if not is_repeatable(asked.asker.model):
         yield from unsteadiness(asked.asker, rows=asked.some)
