@@ -211,8 +211,7 @@ class Mask:
     def everywhere(self, content: Any) -> Any:
         """Return nested plain values of JSON with "masked" in place of all that could reveal masked values.
 
-        These are texts that mention masked columns or values, values under the key of a masked column, and the
-        conditions of a tree's node about one.
+        These are texts that mention masked columns or values, and values under the key of a masked column.
         """
         if not self.columns:
             return content
@@ -222,8 +221,6 @@ class Mask:
             return [self.everywhere(each) for each in content]
         if not isinstance(content, dict):
             return content
-        if content.get("parameter") in self.columns and "condition" in content:
-            return {**content, **dict.fromkeys(("condition", "left", "right", "path"), MASKED)}
         masked = dict.fromkeys(self.columns, MASKED)
         return {self.text(name): masked.get(name) or self.everywhere(each) for name, each in content.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -99,8 +99,7 @@ def read_favourable(
     word: Any,
     model: Any,
     output: str,
-    seen: Iterable[Sequence[Any]] = (),
-    n_classes: Callable[[], int] = lambda: 0,
+    outputs: Iterable[NDArray[Any]] = (),
     *,
     as_text: bool = False,
 ) -> Favourable | None:
@@ -110,19 +109,17 @@ def read_favourable(
         word: a label, a class or an end; a `Favourable` is given back as it is.
         model: its classes are taken from it where it tells them.
         output: "label", "score", "proba" or "value".
-        seen: ever longer lists of the labels seen so far. They are read only for a model that does not state its
-            classes, until the outcome is among them.
-        n_classes: function that returns the number of classes of an output, 0 for plain numbers. It is called only if
-            the model does not state its classes.
+        outputs: batches of the model's outputs. They are read only for a model that does not state its classes, until
+            the outcome is among them.
         as_text: the word is the text of an outcome, as "1" is of 1; otherwise it must be the outcome itself.
     """
     if word is None or isinstance(word, Favourable):
         return word
     classes = classes_of(model)
     if output != "label":
-        return _of_numbers(word, output, classes, n_classes, as_text)
+        return _of_numbers(word, output, classes, outputs, as_text)
     known: Sequence[Any] = []
-    for known in seen if classes is None else [classes]:
+    for known in _seen(outputs) if classes is None else [classes]:
         for label in _matching(word, known, as_text):
             return Favourable(label, label, is_label=True)
     raise _refused(word, f"be an outcome {'that was seen' if classes is None else 'of the model'}", known)
@@ -135,16 +132,11 @@ def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = F
     populations are judged, first `FEW` of each, until a member gets the outcome; an outcome that is never seen is
     refused.
     """
-
-    def n_classes() -> int:
-        first = next(_answers(targets))
-        return first.shape[1] if first.ndim == 2 else 0
-
     if word is None or isinstance(word, Favourable):
         return word
     askers = [target.asker for target in targets]
     before = [asker.n_queries for asker in askers]
-    found = read_favourable(word, targets[0].model, askers[0].output, _seen(targets), n_classes, as_text=as_text)
+    found = read_favourable(word, targets[0].model, askers[0].output, _answers(targets), as_text=as_text)
     n_queries = sum(asker.n_queries for asker in askers) - sum(before)
     for asker, n in zip(askers, before, strict=True):
         asker.n_queries = n
@@ -190,7 +182,7 @@ def in_order(labels: Iterable[Any]) -> list[Any]:
 
 
 def _of_numbers(
-    word: Any, output: str, classes: list[Any] | None, n_classes: Callable[[], int], as_text: bool
+    word: Any, output: str, classes: list[Any] | None, outputs: Iterable[NDArray[Any]], as_text: bool
 ) -> Favourable:
     """Return the favourable outcome of numeric outputs that a word names: a class, or a word of `ENDS`.
 
@@ -200,7 +192,8 @@ def _of_numbers(
     if output == "proba" and classes is not None:
         n = len(classes)
     elif output == "proba" or (output == "score" and (classes is None or len(classes) > 2)):
-        n = n_classes()
+        first = next(iter(outputs))
+        n = first.shape[1] if first.ndim == 2 else 0
     names = classes if classes is not None and len(classes) == n else list(range(n))
     for name in _matching(word, names, as_text):
         return Favourable(name, name, place=names.index(name))
@@ -209,12 +202,12 @@ def _of_numbers(
     raise _refused(word, "be an outcome of the model", [*names, *ENDS])
 
 
-def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
-    """Yield, after each batch of judged inputs, the list of all labels that the model has given so far."""
+def _seen(outputs: Iterable[NDArray[Any]]) -> Iterator[list[Any]]:
+    """Yield, after each batch of outputs, the list of all labels that the model has given so far."""
     import pandas as pd
 
     labels: set[Any] = set()
-    for answers in _answers(targets):
+    for answers in outputs:
         labels |= {plain(label) for label in pd.unique(answers)}
         yield in_order(labels)
 

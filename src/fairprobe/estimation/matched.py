@@ -210,12 +210,10 @@ class _Asked:
         self.some = people.frame.iloc[np.unique(np.linspace(0, n - 1, FEW).round().astype(np.int64))]
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self.some))
         self.outputs = self.ask(people.frame)
-        labels = in_order(self.outputs.tolist()) if self.oracle.is_label else []
-        n_classes = self.outputs.shape[1] if self.outputs.ndim == 2 else 0
-        self.good = read_favourable(favourable, asker.model, asker.output, [labels], lambda: n_classes)
-        self.outcome = None
-        if self.oracle.is_label:
-            self.outcome = (classes_of(asker.model) or labels)[-1] if self.good is None else self.good.label
+        self.good = read_favourable(favourable, asker.model, asker.output, [self.outputs])
+        self.outcome = None if self.good is None or not self.oracle.is_label else self.good.label
+        if self.good is None and self.oracle.is_label:
+            self.outcome = (classes_of(asker.model) or in_order(self.outputs.tolist()))[-1]
 
     def ask(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the model's outputs for rows, asked in batches."""

@@ -412,10 +412,11 @@ def favourable_among(word: Any, evidence: Evidence, sampled: Judgement | None = 
     import pandas as pd
 
     judged = [evidence.cases, *([] if sampled is None else [sampled])]
-    labels: list[Any] = []
+    outputs = np.zeros((0, n_classes_of(judged)))
     if word is not None and evidence.oracle.is_label:
         given: Any = () if evidence.rows is None or evidence.rows.labels is None else evidence.rows.labels
         labels = in_order([*labels_of(judged), *pd.Series(given, dtype=object).dropna().unique()])
         if sampled is not None and len(sampled.codes) < LEAST_SEEN and not nearest(word, labels):
-            labels = in_order([*labels, plain(word)])
-    return read_favourable(word, evidence.model, evidence.output, [labels], lambda: n_classes_of(judged))
+            labels = [*labels, plain(word)]
+        outputs = np.array(labels, dtype=object)
+    return read_favourable(word, evidence.model, evidence.output, [outputs])

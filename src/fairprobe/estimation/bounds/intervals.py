@@ -64,23 +64,14 @@ def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
     values = np.asarray(rates, dtype=np.float64)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
         raise SettingError(f"rates must be a list of numbers between 0 and 1, got {rates!r}")
-    low, high = mean_bounds(values, confidence)
-    return max(0.0, low), min(1.0, high)
-
-
-def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
-    """Return Student's interval of a mean: exact for normal values, otherwise approximate if there are many.
-
-    Fewer than two values give an infinite interval.
-    """
     error = 1 - checked_confidence(confidence)
     if len(values) < 2:
-        return -math.inf, math.inf
+        return 0.0, 1.0
     from scipy.special import stdtrit
 
     mean = float(values.mean())
     reach = -float(stdtrit(len(values) - 1, error / 2)) * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return mean - reach, mean + reach
+    return max(0.0, mean - reach), min(1.0, mean + reach)
 
 
 def split_confidence(confidence: float, n: int) -> float:
