@@ -6,10 +6,10 @@ import gc
 import platform
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import packages_distributions, version
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fairprobe._version import __version__
@@ -28,6 +28,7 @@ from fairprobe.estimation.populations import as_taken
 from fairprobe.estimation.verdict import IMPACT, MIN_COMPARABLE, Gate
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
+from fairprobe.model.known import codes_of, package_of
 from fairprobe.oracle import remarks_on_threshold
 from fairprobe.progress import Progress
 from fairprobe.report.value_names import checked_names
@@ -296,7 +297,7 @@ def _roots(model: Any) -> set[str]:
         each = queue.popleft()
         names = [getattr(one, "__module__", None) for one in (*type(each).__mro__, each)]
         names += [each.__name__] if isinstance(each, ModuleType) else []
-        roots |= {name.partition(".")[0] for name in names if isinstance(name, str)}
+        roots |= set(map(package_of, names)) - {""}
         new = {id(part): part for part in _parts(each) if id(part) not in seen}
         seen |= new
         queue.extend(new.values())
@@ -306,16 +307,10 @@ def _roots(model: Any) -> set[str]:
 def _parts(of: Any) -> Sequence[Any]:
     """Return the objects that an object holds, or that a function refers to; empty for a class or a module."""
     if isinstance(of, FunctionType):
-        named = [of.__globals__[name] for name in _names(of.__code__) if name in of.__globals__]
+        names = (name for code in codes_of(of.__code__) for name in code.co_names)
+        named = [of.__globals__[name] for name in names if name in of.__globals__]
         return [*named, *(of.__closure__ or ()), *(of.__defaults__ or ())]
     return () if isinstance(of, (type, ModuleType)) else gc.get_referents(of)
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
 
 
 # The work

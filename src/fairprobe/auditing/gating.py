@@ -140,11 +140,8 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
 def judged_by(found: Sequence[Matched] | Sequence[GroupRates], settings: AuditSettings) -> Judged:
     """Return the verdict on the shares by matched twins or on the ratios of observed rates, one for each parameter."""
     if not found:
-        return Judged(
-            Outcome.INCONCLUSIVE,
-            "inconclusive: the figure that the gate names was not measured, see the remarks",
-            "rows",
-        )
+        said = "inconclusive: the figure that the gate names was not measured, see the remarks"
+        return Judged(Outcome.INCONCLUSIVE, said, "rows")
     bound = tuple(f"{Gate.of(settings.gate).twins}/{each.attribute}" for each in found)
     shown = settings.limit if settings.min_ratio is None else settings.min_ratio
     limit = shown if settings.min_ratio is None else 1 - settings.min_ratio

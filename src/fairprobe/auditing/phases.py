@@ -95,10 +95,8 @@ def estimated(run: AuditState, population: Any, name: str, **changes: Any) -> li
     *apart, together = breakdown(run.model, population=population, **asked, **told).values()
     is_wide = settings.width is None or together.width > settings.width
     if asked["n_experiments"] < settings.n_experiments and is_wide and together.method != "exact":
-        text = (
-            f"{name}: the queries left for it allow {counted(asked['n_experiments'], 'experiment')}, fewer than asked"
-        )
-        run.remark("short-budget", text, "shares")
+        n = counted(asked["n_experiments"], "experiment")
+        run.remark("short-budget", f"{name}: the queries left for it allow {n}, fewer than asked", "shares")
     return [*(at_confidence(share, settings.confidence) for share in apart), together]
 
 
@@ -151,9 +149,8 @@ def measure_matched(run: AuditState) -> None:
         run.matched.append(found)
         for check, message in found.health:
             run.remark(check, message, "matched")
-        run.sampling.append(
-            ("matched", f"matched twins of the other {name}", "all rows given", found.n, found.n_queries)
-        )
+        what = f"matched twins of the other {name}"
+        run.sampling.append(("matched", what, "all rows given", found.n, found.n_queries))
         run.tell(f"matched: {found.sentence()}", is_over=True)
 
 
@@ -258,9 +255,9 @@ def measure_sensitivity(run: AuditState) -> None:
         if confidence != settings.confidence:
             other = at_confidence(share, 1 - (1 - confidence) * rest)
             _add_row(run, f"bounds at {percent(confidence)}", other)
-    now = settings.threshold
-    thresholds = [factor * now for factor in FACTORS] if now else []
-    changes = [(f"threshold {each:g} instead of {now:g}", {"threshold": each}) for each in thresholds]
+    changes: list[tuple[str, dict[str, Any]]] = []
+    if now := settings.threshold:
+        changes = [(f"threshold {each * now:g} instead of {now:g}", {"threshold": each * now}) for each in FACTORS]
     domain = run.domain.without_links() if settings.linked is False else run.domain
     changes += [(f"without the {what}", {"domain": changed}) for what, changed in _without_one(domain)]
     as_plain = f"without the link {domain.links[0].column}" if len(domain.links) == 1 else ""

@@ -242,7 +242,7 @@ class _GroupComparison:
         self.weights = people.weights[self.which]
         self.names = (people.names[codes[0]], people.names[codes[1]])
         self.units = np.unique(self.which if people.units is None else people.units[self.which], return_inverse=True)[1]
-        self.frame = people.frame.iloc[self.which]
+        self.frame, self.own_outputs = people.frame.iloc[self.which], asked.outputs[self.which]
         others = [each for each in people.domain.parameters if each.name != people.attribute]
         self.columns = [Binned.of(each, self.frame[each.name]) for each in others]
         self.own = np.stack([column.codes for column in self.columns], axis=1)
@@ -293,18 +293,16 @@ class _GroupComparison:
 
         For rows the model was trained on (`role`), the ends of the interval are NaN.
         """
-        own = self._asked.outputs[self.which]
         both, hits = self._hits(self.outputs, self.allowed)
         _, *placebo = self._twins(self.transport.shuffled(self.rng) for _ in range(N_PLACEBOS))
         floor = float(np.average(self._hits(*placebo)[1].mean(axis=0), weights=self.weights))
-        n_allowed, told, reproduced = self.allowed.sum(axis=0), self._told_apart(), self._reproduced(own)
+        n_allowed, told, reproduced = self.allowed.sum(axis=0), self._told_apart(), self._reproduced()
         refusal = list(self._refusal(told, n_allowed))
         share, low, high = (math.nan, 0.0, 1.0) if refusal else self._share(hits, confidence)
         low = max(0.0, low - floor)  # noise adds flips, at most as many as where groups do not differ
         flips = np.full(len(self._people.own), np.nan)
-        flips[self.which] = np.where(
-            (n_allowed > 0) & (not refusal), hits.sum(axis=0) / np.maximum(n_allowed, 1), np.nan
-        )
+        if not refusal:
+            flips[self.which] = np.where(n_allowed > 0, hits.sum(axis=0) / np.maximum(n_allowed, 1), np.nan)
         worse_off, worse = self._direction(both, hits)
         return Pair(
             groups=self.names,
@@ -328,8 +326,8 @@ class _GroupComparison:
 
         The outputs are in two rows, people first, each with a place for every draw and person.
         """
-        own = self._asked.outputs[self.which]
-        both = np.stack([np.broadcast_to(own, outputs.shape), outputs]).reshape(2, -1, *own.shape[1:])
+        own = np.broadcast_to(self.own_outputs, outputs.shape)
+        both = np.stack([own, outputs]).reshape(2, -1, *outputs.shape[2:])
         return both, self._asked.oracle.are_discriminatory(both).reshape(allowed.shape) & allowed
 
     def _share(self, hits: Mask, confidence: float) -> tuple[float, float, float]:
@@ -365,14 +363,14 @@ class _GroupComparison:
         worst = int(by_group[1] > by_group[0])
         return self.names[worst], by_group[worst] / float((hits * self.weights).sum())
 
-    def _reproduced(self, own: NDArray[Any]) -> float:
+    def _reproduced(self) -> float:
         """Return the part of the difference between the groups' rates that moving people makes: the mean of both ways.
 
         NaN if no rates are known, or if the observed difference is at most 3 standard errors.
         """
         if self._asked.outcome is None:
             return math.nan
-        gets, as_twin = own == self._asked.outcome, (self.outputs == self._asked.outcome).mean(axis=0)
+        gets, as_twin = self.own_outputs == self._asked.outcome, (self.outputs == self._asked.outcome).mean(axis=0)
         parts = [self.group == 0, self.group == 1]
         (a, b), (a_moved, b_moved) = (
             [float(np.average(of[part], weights=self.weights[part])) for part in parts] for of in (gets, as_twin)
@@ -432,11 +430,8 @@ class _GroupComparison:
         if not n_allowed.any():
             yield Remark("no-edge", f"the constraints forbid all twins of {both}")
         elif told[1] > told[0] + TOLD_APART and not any(edges.is_open for edges in self.transport.edges):
-            yield Remark(
-                "no-edge",
-                f"a classifier tells {both} apart (area under the curve {told[1]:.2f} or more). No column is shown "
-                "to depend on the group, so a share of 0% would say nothing",
-            )
+            text = f"a classifier tells {both} apart (area under the curve {told[1]:.2f} or more). No column is shown "
+            yield Remark("no-edge", f"{text}to depend on the group, so a share of 0% would say nothing")
 
     def _doubts(
         self, told: tuple[float, float, float], share: float, floor: float, reproduced: float
@@ -447,23 +442,15 @@ class _GroupComparison:
         """
         both = " and ".join(self.names)
         if floor > NOISE * share:
-            yield Remark(
-                "noisy-twins",
-                f"a placebo, two groups formed at random, flips {percent(floor)} of {both}: so much of the "
-                f"{percent(share)} may be due to the small number of rows",
-            )
+            text = f"a placebo, two groups formed at random, flips {percent(floor)} of {both}: so much of the "
+            yield Remark("noisy-twins", f"{text}{percent(share)} may be due to the small number of rows")
         if told[2] > told[0] + TOLD_APART:
-            yield Remark(
-                "twins-told-apart",
-                f"a classifier tells twins of {both} from real people (area under the curve {told[2]:.2f} or more): "
-                "they lack dependences between columns",
-            )
+            text = f"a classifier tells twins of {both} from real people (area under the curve {told[2]:.2f} or more)"
+            yield Remark("twins-told-apart", f"{text}: they lack dependences between columns")
         if reproduced < REPRODUCED:
-            yield Remark(
-                "difference-not-reproduced",
-                f"twins reproduce {percent(max(0.0, reproduced))} of the difference between the rates of {both}: "
-                "columns that stay, or dependences that were not found, make the rest",
-            )
+            text = f"twins reproduce {percent(max(0.0, reproduced))} of the difference between the rates of {both}"
+            why = "columns that stay, or dependences that were not found, make the rest"
+            yield Remark("difference-not-reproduced", f"{text}: {why}")
 
     def _doubts_of_rows(self) -> Iterator[Remark]:
         """Yield remarks on the rows of the two groups.
@@ -477,31 +464,22 @@ class _GroupComparison:
         reach = float(ndtri(0.8) - ndtri(self.transport.error / 2))
         smallest = reach * math.sqrt(0.25 * float((1 / n).sum()))
         if smallest > NOTICED:
-            yield Remark(
-                "weak-tests",
-                f"{both} have {n.min():,} and {n.max():,} rows: a column whose frequencies differ by less than "
-                f"{percent(smallest)} may wrongly stay unchanged",
-            )
+            text = f"{both} have {n.min():,} and {n.max():,} rows: a column whose frequencies differ by less than "
+            yield Remark("weak-tests", f"{text}{percent(smallest)} may wrongly stay unchanged")
         for column in (each for each in self.columns if each.name in self._people.kept):
             counts = np.bincount(2 * column.codes + self.group, minlength=2 * len(column.firsts)).reshape(-1, 2)
             is_strange = (counts.min(axis=1) == 0) & (counts.max(axis=1) >= FEWEST)
             part = float(counts[is_strange].sum()) / len(self.group)
             if part > RARELY:
-                yield Remark(
-                    "kept-not-shared",
-                    f"{percent(part)} of {both} have a value of {column.name} that the other group never has, and "
-                    "their twins keep it: such people do not occur in the rows",
-                )
+                text = f"{percent(part)} of {both} have a value of {column.name} that the other group never has, and "
+                yield Remark("kept-not-shared", f"{text}their twins keep it: such people do not occur in the rows")
 
 
 def _doubts_of_rows(people: _People, asked: _Asked, keep: Sequence[str] | None) -> Iterator[Remark]:
     """Yield remarks on columns that stay by default, small groups, rows left out, weights and a model that varies."""
     if keep is None and not people.kept:
-        yield Remark(
-            "keep-not-said",
-            "no column stays unchanged, because none is named like age, race or country: which columns stay decides "
-            "the answer, so name them in `keep`",
-        )
+        text = "no column stays unchanged, because none is named like age, race or country"
+        yield Remark("keep-not-said", f"{text}: which columns stay decides the answer, so name them in `keep`")
     small = [f"{people.names[code]} ({n:,} rows)" for code, n in enumerate(people.counts) if 0 < n < FEWEST]
     if small:
         yield Remark("small-group", f"a group with fewer than {FEWEST} rows is not compared: {listed(small)}")

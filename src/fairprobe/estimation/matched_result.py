@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arrays import Floats
-from fairprobe.blocks import Block, Column, Remark, Result, Sentence, Table
+from fairprobe.blocks import Block, Column, Remark, Sentence, Table
 from fairprobe.domain.values import plain
 from fairprobe.estimation.group_rates import GroupRates
-from fairprobe.estimation.share import UNSTEADY, as_number
+from fairprobe.estimation.share import Checked, as_number
 from fairprobe.wording import between, counted, figure, listed, magnitude, percent, value
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Matched(Result):
+class Matched(Checked):
     """The share of people whose matched twin gets another outcome: the largest share of all pairs of groups."""
 
     attribute: str
@@ -145,15 +145,6 @@ class Matched(Result):
     def weakness(self) -> str | None:
         """The reason why the share cannot show that a limit is kept, in words; None if it can."""
         return weakness_of(name for name, _ in self.health)
-
-    @property
-    def unsteady(self) -> str | None:
-        """The reason why the model's answers are unreliable, in words; None if no health check says so."""
-        return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
-
-    def has(self, check: str) -> bool:
-        """Return True if a health check of this name has a remark."""
-        return check in dict(self.health)
 
     @property
     def hits(self) -> int:

@@ -39,8 +39,26 @@ NOT_IN_JSON = ("history", "outcomes", "rates", "cases", "twins", "answers", "rec
 """Names of the fields of a `Share` that `jsonable` leaves out or converts, because they are no plain figures."""
 
 
+class Checked(Result):
+    """A result with remarks of health checks."""
+
+    health: tuple[Remark, ...]
+
+    def has(self, check: str) -> bool:
+        """Return True if a health check of this name has a remark."""
+        return check in dict(self.health)
+
+    @property
+    def unsteady(self) -> str | None:
+        """The reason why the model's answers are unreliable, in words; None if no health check found them so.
+
+        Answers are unreliable if they change with a second query or with the other rows of a batch.
+        """
+        return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
+
+
 @dataclass(frozen=True, repr=False)
-class Share(Result):
+class Share(Checked):
     """The discriminatory fraction of a population, found by sampling, enumeration or proof, never by a search."""
 
     value: float
@@ -180,18 +198,6 @@ class Share(Result):
         """The reason why the rows cannot show that a limit is kept, in words; None if they can."""
         few = "the rows are in too few groups, or a few rows weigh most, to show that a limit is kept"
         return few if self.has("few-groups") else None
-
-    def has(self, check: str) -> bool:
-        """Return True if a health check of this name has a remark."""
-        return check in dict(self.health)
-
-    @property
-    def unsteady(self) -> str | None:
-        """The reason why the model's answers are unreliable, in words; None if no health check found them so.
-
-        Answers are unreliable if they change with a second query or with the other rows of a batch.
-        """
-        return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
 
     def sentence(self, limit: float | None = None) -> str:
         """Return the share in words, with its interval or bound; for a linked share, the plain one beside it too.
