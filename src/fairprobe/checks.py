@@ -76,6 +76,15 @@ def checked_choice(name: str, value: Any, known: Iterable[str]) -> str:
     return str(value)
 
 
+def check_names(argument: str, names: Iterable[Any], known: Iterable[Any], rule: str) -> None:
+    """Raise a SettingError about `argument` if one of the names is not known; `rule` begins its message."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            words = f"{rule} of {', '.join(map(str, known))}; got {name!r}{nearest(name, known)}"
+            raise SettingError.about(argument, words)
+
+
 def is_number(value: Any) -> bool:
     """Return True if a value is a finite real number; True and False do not count as numbers."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

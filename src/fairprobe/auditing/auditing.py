@@ -17,7 +17,8 @@ from fairprobe.arguments import Column, Outcome, WrittenFolder, done_by
 from fairprobe.auditing.content import domain_words, plain
 from fairprobe.auditing.phases import PHASES, in_words
 from fairprobe.auditing.result import UNFINISHED, Audit, RunFolder
-from fairprobe.auditing.state import NOT_IN_CONFIG, AuditSettings, AuditState, check_names, heard
+from fairprobe.auditing.state import NOT_IN_CONFIG, AuditSettings, AuditState, heard
+from fairprobe.checks import check_names
 from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import filled
 from fairprobe.auditing.gating import Judged, id_of, judged, judged_by
-from fairprobe.checks import checked_count, checked_fraction, checked_seed, nearest
+from fairprobe.checks import check_names, checked_count, checked_fraction, checked_seed
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.estimation import Matched, Proxies, Share
@@ -130,14 +130,6 @@ class AuditSettings(SimpleNamespace):
     def limit(self) -> float | None:
         """Largest share allowed, whoever is worse off; None if no such limit was given."""
         return None if isinstance(self.max_share, Mapping) else self.max_share
-
-
-def check_names(argument: str, names: Iterable[str], known: Iterable[str], rule: str) -> None:
-    """Raise a SettingError about `argument` if one of the names is not known; `rule` begins its message."""
-    known = list(known)
-    for name in names:
-        if name not in known:
-            raise SettingError.about(argument, f"{rule} of {', '.join(known)}; got {name!r}{nearest(name, known)}")
 
 
 @contextmanager

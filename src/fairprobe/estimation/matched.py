@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
-from fairprobe.checks import checked_count, checked_seed, nearest
+from fairprobe.checks import check_names, checked_count, checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.rows import Rows
 from fairprobe.domain.values import plain_or_none
@@ -501,9 +501,7 @@ def _attribute_of(model: Any, domain: Domain, attribute: str | None) -> tuple[Do
         rule = "must name one of the sensitive columns that the model does not take"
         raise SettingError.about("attribute", f"{rule}, which are {', '.join(hidden) or 'none'}; got None")
     name = hidden[0] if attribute is None else attribute
-    if name not in hidden:
-        rule = f"must be a sensitive column that the model does not take ({', '.join(hidden) or 'none'})"
-        raise SettingError.about("attribute", f"{rule}, got {name!r}{nearest(name, hidden)}")
+    check_names("attribute", [name], hidden, "must be a sensitive column that the model does not take, one")
     return domain, name
 
 
@@ -517,10 +515,7 @@ def _kept(domain: Domain, attribute: str, keep: Sequence[str] | None) -> list[st
         return [name for name in names if name in domain.sensitive or _words(name) & set(NAMES.split())]
     if isinstance(keep, str) or not isinstance(keep, Sequence):
         raise SettingError.about("keep", f"must be a list of columns, got {keep!r}")
-    for name in keep:
-        if name not in names:
-            rule = f"must name columns other than {attribute!r}"
-            raise SettingError.about("keep", f"{rule}, got {name!r}{nearest(name, names)}")
+    check_names("keep", keep, names, "must name columns that may stay, some")
     if set(names) <= set(keep):
         raise SettingError.about("keep", "must leave a column that may move, got all columns")
     return [name for name in names if name in keep]

@@ -246,8 +246,10 @@ class Move:
     """The move of one column: the distributions of its bins, by combination of the group and the parents' bins."""
 
     def __init__(self, edges: Edges, columns: Sequence[Binned], group: Codes, rows: Codes) -> None:
-        """Learn the distributions from the rows `rows`."""
+        """Learn the distributions from the rows `rows`; a column that follows from another needs none."""
         self.edges = edges
+        if edges.values is not None:
+            return
         self.line, self.column = _line(columns, edges, group, rows)
         given = [group if edges.is_open else np.zeros_like(group), *(columns[each].coarse for each in edges.parents)]
         counts = counted(given, self.column.fine, rows)
@@ -266,6 +268,8 @@ class Move:
         attribute. `noise` has three random numbers from 0 to 1 for each person.
         """
         parents = list(self.edges.parents)
+        if self.edges.values is not None:
+            return self.edges.values[now[:, parents[0]]]
         moved = now[:, self.edges.column].copy()
         some = np.flatnonzero((own[:, parents] != now[:, parents]).any(axis=1) | self.edges.is_open)
         group, now = group[some], now[some][:, parents]
@@ -330,7 +334,7 @@ class GroupMove:
     """Moves people between two values of an attribute (two groups); learned from rows with both."""
 
     def __init__(
-        self, columns: Sequence[Binned], group: Codes, steps: Sequence[Move | Edges], rows: Codes, error: float
+        self, columns: Sequence[Binned], group: Codes, steps: Sequence[Move], rows: Codes, error: float
     ) -> None:
         self.columns, self.steps = columns, steps
         self.error = error
@@ -355,13 +359,13 @@ class GroupMove:
         """
         learned = np.arange(len(group)) if learned is None else learned
         structure = _Structure(columns, group, keep, learned, learned if tested is None else tested, n_pairs)
-        steps = [each if each.values is not None else Move(each, columns, group, learned) for each in structure.edges()]
+        steps = [Move(each, columns, group, learned) for each in structure.edges()]
         return cls(columns, group, steps, learned, structure.error)
 
     @property
     def edges(self) -> list[Edges]:
         """The dependences of each column that may move, in the order in which the columns move."""
-        return [step if isinstance(step, Edges) else step.edges for step in self.steps]
+        return [step.edges for step in self.steps]
 
     def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> GroupMove:
         """Return a transport with the same dependences, its distributions learned from rows drawn with replacement.
@@ -382,9 +386,7 @@ class GroupMove:
 
     def _relearned(self, group: Codes, rows: Codes) -> GroupMove:
         """Return a transport with the same dependences, its distributions learned from these rows with these groups."""
-        steps = [
-            step if isinstance(step, Edges) else Move(step.edges, self.columns, group, rows) for step in self.steps
-        ]
+        steps = [Move(edges, self.columns, group, rows) for edges in self.edges]
         return GroupMove(self.columns, group, steps, rows, self.error)
 
     def draw(self, rows: Codes, rng: np.random.Generator) -> Codes:
@@ -392,12 +394,9 @@ class GroupMove:
         own = np.stack([column.codes[rows] for column in self.columns], axis=1)
         now, group = own.copy(), self._group[rows]
         for step, edges in zip(self.steps, self.edges, strict=True):
-            if isinstance(step, Edges):
-                assert step.values is not None
-                now[:, edges.column] = step.values[now[:, edges.parents[0]]]
-            else:
-                moved = step.moved(self.columns, own, now, group, rows, rng.random((3, len(rows))))
-                now[:, edges.column] = self._possible(edges, now, moved, own[:, edges.column], rng)
+            noise = rng.random((3 if edges.values is None else 0, len(rows)))
+            moved = step.moved(self.columns, own, now, group, rows, noise)
+            now[:, edges.column] = self._possible(edges, now, moved, own[:, edges.column], rng)
         return now
 
     def _possible(self, edges: Edges, now: Codes, moved: Codes, own: Codes, rng: np.random.Generator) -> Codes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Block, Result, Sentence, Table
-from fairprobe.checks import checked_count, checked_seed, nearest
+from fairprobe.checks import check_names, checked_count, checked_seed
 from fairprobe.domain.values import as_floats, by_quantiles, plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
@@ -149,9 +149,7 @@ def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
     if isinstance(sensitive, str) or not list(sensitive):
         raise SettingError.about("sensitive", f"must be a list of names, got {sensitive!r}")
     names = list(sensitive)
-    for name in names:
-        if name not in X.columns:
-            raise SettingError.about("sensitive", f"must name columns, got {name!r}{nearest(name, X.columns)}")
+    check_names("sensitive", names, X.columns, "must name columns, some")
     if len(X.columns) == len(names):
         raise DataError("proxies need a column that is not sensitive, got none")
     return names
