@@ -229,7 +229,7 @@ def test_groups_that_only_edges_not_found_would_explain_are_refused():
         ({"keep": "income"}, SettingError, "keep must be a list of columns, got 'income'"),
         ({"keep": ["Income"]}, SettingError, "got 'Income': did you mean 'income'?"),
         ({"keep": ["income", "debt", "married", "role", "noise", "region"]}, SettingError, "must leave a column"),
-        ({"attribute": "role"}, SettingError, "must be a sensitive column that the model does not take (group)"),
+        ({"attribute": "role"}, SettingError, "must be a sensitive column that the model does not take, one of group"),
         ({"favourable": "rich"}, SettingError, "one of 'no', 'yes'; got 'rich'"),
         ({"sample_weight": [-1.0] * 100}, DataError, "must be finite and not negative"),
     ],
