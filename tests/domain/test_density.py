@@ -235,9 +235,8 @@ def test_too_few_rows(domain, rows, n):
 
 def test_few_rows_are_said(domain, rows):
     density = Density.fit(domain, rows.iloc[:40])
-    assert density.health == (
-        ("few-rows", "8 rows were held out to say what is plausible, so a plausibility is a multiple of 0.12"),
-    )
+    said = "8 rows were held out to say what is plausible, so a plausibility is a multiple of 0.12"
+    assert density.health == (("few-rows", said),)
 
 
 def test_a_column_that_is_all_missing(domain, rows):

@@ -302,9 +302,7 @@ def not_both(rows):
     return ~((rows["s"] == 1) & (rows["y"] > 5))
 
 
-CONSTRAINED = Domain(
-    [Integer("x", 0, 9), Integer("y", 0, 9), Integer("s", 0, 1)], sensitive=["s"], constraints=[triangle, not_both]
-)
+CONSTRAINED = Domain([Integer("x", 0, 9), Integer("y", 0, 9), Integer("s", 0, 1)], ["s"], [triangle, not_both])
 
 
 def allowed_by_hand():

@@ -311,9 +311,8 @@ def test_determined_column():
 )
 def test_a_sensitive_parameter_that_another_column_goes_with(title, how):
     said = remarks(PEOPLE.assign(title=title))
-    assert said[0].startswith(
-        f"determined-column: the sensitive parameter 'sex' {how} 'title': twins that change 'sex' and not 'title'"
-    )
+    of_sex = f"the sensitive parameter 'sex' {how} 'title': twins that change 'sex' and not 'title'"
+    assert said[0].startswith(f"determined-column: {of_sex}")
 
 
 def test_of_many_columns_only_what_goes_with_the_sensitive_one_is_looked_for(monkeypatch):

@@ -219,9 +219,8 @@ def test_the_census_needs_husband_and_wife_and_nothing_else(census, sensitive):
     spouses = [Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])]
     assert links == (spouses if "sex" in sensitive else [])
     if links:
-        assert links.evidence[0].startswith(
-            "13,192 of 13,193 rows with Husband are Male; 1,566 of 1,568 rows with Wife are Female; "
-        )
+        said = "13,192 of 13,193 rows with Husband are Male; 1,566 of 1,568 rows with Wife are Female; "
+        assert links.evidence[0].startswith(said)
 
 
 @pytest.mark.parametrize("seed", range(8))

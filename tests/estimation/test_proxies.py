@@ -109,10 +109,8 @@ def test_together_and_alone_are_of_one_value():
     assert (table.loc[TOGETHER, "value"], table.loc["town", "value"]) == ("a", "c")
     assert table.loc[TOGETHER, "together"] == table.loc[TOGETHER, "auc"] == table.loc["speech", "together"]
     assert table.loc["town", "auc"] - 0.02 < table.loc["town", "together"] < table.loc[TOGETHER, "auc"]
-    assert (
-        f"town {table.loc['town', 'auc']:.2f} (of race=c, all together {table.loc['town', 'together']:.2f})"
-        in found.sentence()
-    )
+    alone, together = table.loc["town", ["auc", "together"]]
+    assert f"town {alone:.2f} (of race=c, all together {together:.2f})" in found.sentence()
 
 
 def with_a_rare_value(seed, n=1600, n_rare=24):

@@ -12,10 +12,8 @@ from fairprobe.explanation.evidence import are_ordered
 from fairprobe.testing import CountingModel
 
 NAMES = ["age", "gain", "hours", "sex"]
-DOMAIN = Domain(
-    [Integer("age", 17, 90), Integer("gain", 0, 99_999), Integer("hours", 1, 99), Integer("sex", 0, 1)],
-    sensitive=["sex"],
-)
+BOUNDS = [(17, 90), (0, 99_999), (1, 99), (0, 1)]
+DOMAIN = Domain([Integer(name, *ends) for name, ends in zip(NAMES, BOUNDS, strict=True)], sensitive=["sex"])
 
 
 def both_high(X):
@@ -126,9 +124,8 @@ def test_wide_parameters_are_shrunk_to_the_boundary():
     assert shrunk.rows.tolist() == [7] * 3
     assert shrunk.n_changes.tolist() == [2] * 3
     assert shrunk.changes.tolist() == ["age 30 -> 41, gain 0 -> 5001"] * 3
-    assert shrunk.sentences()[0] == (
-        "3 cases differ from a real row in 2.0 parameters on average. For 2 of them no smaller number gives a case."
-    )
+    said = "3 cases differ from a real row in 2.0 parameters on average. For 2 of them no smaller number gives a case."
+    assert shrunk.sentences()[0] == said
 
 
 def test_wide_parameters_are_repaired_at_the_boundary():

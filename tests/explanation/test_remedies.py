@@ -126,9 +126,8 @@ def test_by_brute_force(domain, favourable):
         if each.population != "rows":
             frame = domain.decode(domain.sample_codes(FEW, evidence.rng("remedies")))
             labels = [None] * FEW
-        n, before, after, right, right_after = brute_force(
-            frame, labels, domain, regions.get(each.region), each.remedy, favourable, constant
-        )
+        way = (regions.get(each.region), each.remedy, favourable, constant)
+        n, before, after, right, right_after = brute_force(frame, labels, domain, *way)
         assert (each.n, each.share_before, each.share_after) == (n, before / n, after / n)
         assert (each.low, each.high) == clopper_pearson(after, n, 0.95)
         if each.population == "rows":

@@ -61,9 +61,8 @@ def calls(rows, labels, domain, tree):
     found = fairprobe.search(tree, domain, start=rows, max_inputs=3000, density=density)
     why = fairprobe.explain(found, tree, X=rows, y=labels, max_queries=200_000)
     share = fairprobe.estimate(tree, domain, population=rows, sample_weight=labels_as_weights(labels))
-    better = fairprobe.retrain(
-        tree, rows, labels, domain, held_out=(rows, labels), augment="flip", max_rounds=1, controls=False, n_report=500
-    )
+    how = {"augment": "flip", "max_rounds": 1, "controls": False, "n_report": 500}
+    better = fairprobe.retrain(tree, rows, labels, domain, held_out=(rows, labels), **how)
     return {
         "density": density.plausibility(rows).round(12).tolist(),
         "mined": [rule.text for rule in domain.mine_constraints(rows)],

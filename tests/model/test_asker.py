@@ -31,9 +31,8 @@ def described(row):
 
 
 def test_families_come_by_combination():
-    domain = Domain(
-        [Integer("a", 0, 2), Integer("x", 0, 9), Category("b", ["u", "v"])], sensitive=["b", "a"]
-    )  # not in the order of the columns
+    parameters = [Integer("a", 0, 2), Integer("x", 0, 9), Category("b", ["u", "v"])]
+    domain = Domain(parameters, sensitive=["b", "a"])  # not in the order of the columns
     codes = domain.sample_codes(6, np.random.default_rng(0))
     answers = Asker(lambda frame: frame["a"] + 10 * frame["x"] + 100 * (frame["b"] == "v"), domain).ask_families(codes)
     assert answers.shape == (6, 6)
@@ -159,9 +158,8 @@ def test_the_row_it_raises_on_is_named(row):
             raise ValueError("I cannot")
         return X[:, 0]
 
-    with pytest.raises(
-        ModelError, match="must answer every input of the domain, got ValueError: I cannot; for " + described(row)
-    ) as caught:
+    said = "must answer every input of the domain, got ValueError: I cannot; for " + described(row)
+    with pytest.raises(ModelError, match=said) as caught:
         ask(model)
     assert isinstance(caught.value.__cause__, ValueError)
 

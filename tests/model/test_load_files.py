@@ -44,9 +44,8 @@ def test_it_answers_as_the_original(loaded):
         with torch.no_grad():
             said = made.original(torch.tensor(rows.to_numpy(), dtype=torch.float32)).numpy()
         assert (labels == said.argmax(axis=1)).all()
-        np.testing.assert_allclose(
-            Asker(model, domain, output="score").ask_frame(domain.typed(rows)), said[:, 1] - said[:, 0], atol=1e-5
-        )
+        scores = Asker(model, domain, output="score").ask_frame(domain.typed(rows))
+        np.testing.assert_allclose(scores, said[:, 1] - said[:, 0], atol=1e-5)
         return
     given = rows if hasattr(made.original, "feature_names_in_") else rows.to_numpy()
     likely = made.original.predict_proba(given)

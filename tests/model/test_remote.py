@@ -25,11 +25,9 @@ from fairprobe.model.remote import connect
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
-MIXED = Domain(
-    [Integer("age", 17, 90), Integer("hours", 1, 99), Category("job", list("abcdef")), Category("sex", ["F", "M"])],
-    sensitive=["sex"],
-)
-NUMBERS = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+AGE_AND_HOURS = [Integer("age", 17, 90), Integer("hours", 1, 99)]
+MIXED = Domain([*AGE_AND_HOURS, Category("job", list("abcdef")), Category("sex", ["F", "M"])], sensitive=["sex"])
+NUMBERS = Domain([*AGE_AND_HOURS, Integer("sex", 0, 1)], sensitive=["sex"])
 PATHS = {"mlflow": "", "oip": "/v2/models/model", "instances": "/predict"}
 
 

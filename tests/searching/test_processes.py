@@ -65,10 +65,8 @@ def test_a_lambda_over_a_frame_a_constraint_and_keys_past_64_bits_in_two_process
     names = list(toy.domain.names)
     model = lambda frame: toy.model(frame[names])  # noqa: E731
     rows = domain.sample(300, seed=3)
-    one, two = (
-        run(model, domain, n_jobs=n_jobs, max_inputs=1500, shard_inputs=400, strategy="semi-directed", start=rows)
-        for n_jobs in (1, 2)
-    )
+    how = {"max_inputs": 1500, "shard_inputs": 400, "strategy": "semi-directed", "start": rows}
+    one, two = (run(model, domain, n_jobs=n_jobs, **how) for n_jobs in (1, 2))
     assert one.n_cases > 10
     assert digest(one) == digest(two)
 

@@ -452,9 +452,8 @@ def test_an_audit_is_of_the_model_named(tmp_path):
     assert hashed(20) != hashed(30)
     assert hashed(20, model_id="mine") == hashed(30, model_id="mine")
     settings = {"domain": PEOPLE, "n_experiments": 1, "n_samples": 100, "search_cases": 5, "populations": ["rows"]}
-    audit = fairprobe.audit(
-        above(20, 7), rows, **settings, selfcheck=False, store=tmp_path / "runs", model_id="mine", max_inputs=200
-    )
+    settings |= {"selfcheck": False, "store": tmp_path / "runs", "max_inputs": 200}
+    audit = fairprobe.audit(above(20, 7), rows, **settings, model_id="mine")
     about = audit.content["about"]["model"]
     assert about["hash"] == hashed(30, model_id="mine")[0]
     assert "the name 'mine'" in about["hash_of"]

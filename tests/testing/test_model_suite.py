@@ -11,9 +11,8 @@ from fairprobe.testing import model_contract
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 ROWS = DOMAIN.sample(300, seed=0)
-MIXED = Domain(
-    [Category("job", ["a", "b"], missing=True), Real("rate", 0, 1, 0.1, missing=True), Category("sex", [0, 1])], ["sex"]
-)
+GAPPY = [Category("job", ["a", "b"], missing=True), Real("rate", 0, 1, 0.1, missing=True)]
+MIXED = Domain([*GAPPY, Category("sex", [0, 1])], ["sex"])
 
 
 def test_corners_are_asked_about():

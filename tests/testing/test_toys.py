@@ -43,11 +43,7 @@ def brute_force(toy):
     threshold = toy.settings.get("threshold", 0)
     hits = {family for family, answers in by_family.items() if gap(answers, toy.settings.get("output")) > threshold}
     planted = toy.is_case(batch)
-    said = {
-        tuple(row[c] for c in domain.free_columns)
-        for row, is_case in zip(everything.tolist(), planted, strict=True)
-        if is_case
-    }
+    said = {*map(tuple, everything[planted][:, list(domain.free_columns)].tolist())}
     return hits, said, len(by_family)
 
 

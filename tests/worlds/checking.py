@@ -534,11 +534,8 @@ class Check:
         if not are_numbers or world.hidden or world.derived:
             return
         tree = dataclasses.replace(world.model, kind="tree", output="label", changed=None, known={})
-        Check(
-            dataclasses.replace(
-                world, model=tree, other=tree, links=(), rules=(), threshold=0.0, batch=None, form="predict"
-            )
-        ).solved()
+        plain = {"links": (), "rules": (), "threshold": 0.0, "batch": None, "form": "predict"}
+        Check(dataclasses.replace(world, model=tree, other=tree, **plain)).solved()
 
     def search(self) -> None:
         """`search`: every case is one, and all are found where the domain was exhausted."""

@@ -243,11 +243,8 @@ class Reference:
     @cached_property
     def cases(self) -> dict[Row, list[Row]]:
         model = self.world.model
-        return {
-            key: members
-            for key, members in self.families.items()
-            if self.is_hit([answer(model, member) for member in members])
-        }
+        families = self.families.items()
+        return {key: members for key, members in families if self.is_hit([answer(model, each) for each in members])}
 
     def is_comparable(self, members: list[Row]) -> bool:
         """Whether two of them are different rows to the model."""
