@@ -42,7 +42,6 @@ SHARDED = {
     "together": {"max_cases": 2000, "max_inputs": 4321, "max_queries": 8001, "max_barren": 400, "shard_inputs": 900},
 }
 
-
 CUT = Domain(BOX.domain.parameters, ["group"], [lambda rows: (rows["x0"] < 15) | (rows["group"] == 0)])
 """Families differ in size, so only the shards before tell how many queries are left."""
 

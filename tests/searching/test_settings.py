@@ -13,7 +13,6 @@ pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
 BOX = testing.box()
 
-
 COUNTS = ["max_cases", "max_judged", "max_queries", "max_barren", "n_walkers", "n_global", "n_local", "shard_inputs"]
 
 

@@ -171,7 +171,6 @@ def test_limits(monkeypatch, module, limit, words):
 NUMBERS = ([1, 2], slice(1, 3), [False, True, True, False], np.array([1, -2]))
 NAMES = (["x", "y"], slice("x", "y"), lambda frame: ["x", "y"])
 
-
 BINS = KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
 
 
