@@ -143,7 +143,6 @@ def test_a_verdict_on_rows_that_do_not_count_alike_is_open(run, change):
 
 
 def test_labels_of_rows_may_be_the_same(run):
-    """A frame's index need not be unique."""
     audit = made("linked")
     for part in audit["certificate"].values():
         part["row"] = [0] * len(part["row"])

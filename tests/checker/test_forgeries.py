@@ -191,7 +191,6 @@ def _caught(name):
 
 
 def bounded(share, hits, n, **more):
-    """A share with other counts and the bounds that follow from them."""
     share |= {"hits": hits, "n": n, "value": hits / n, **intervals(hits, n, share["confidence"]), **more}
 
 
@@ -204,7 +203,6 @@ def side_of(audit, twins, population="rows"):
 
 
 def without_hits(audit, **more):
-    """No row is a hit any more."""
     for twins in audit["certificate"]:
         share = side_of(audit, twins)
         bounded(share, 0, share["n"], outcomes=None, **more)
@@ -225,8 +223,6 @@ def without_links(audit):
 
 
 def linked_is(**changes):
-    """The linked share is another one, and only the plain one is bound."""
-
     def change(audit):
         side_of(audit, "linked").update(changes)
         audit["verdict"]["bound"] = ["rows/plain/sex"]

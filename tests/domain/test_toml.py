@@ -160,7 +160,6 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
     ],
 )
 def test_bad_file(tmp_path, text, message):
-    """A DomainError, with the rule and the value, that names the file."""
     path = tmp_path / "bad.toml"
     path.write_text(text)
     with pytest.raises(DomainError, match=re.escape(message)) as caught:

@@ -8,9 +8,7 @@ from scipy import stats
 
 from fairprobe import Domain, Integer, compare
 from fairprobe.blocks import Remark
-from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.differences import paired_difference
-from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -63,19 +61,3 @@ def test_both_are_judged_on_the_same_inputs(population):
     assert result.low < 0.1 < result.high
     expected = stats.binomtest(int(result.only_a), int(result.only_a + result.only_b)).pvalue
     assert result.p_value == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"confidence": 1}, SettingError),
-        ({"n_samples": 0}, SettingError),
-        ({"population": "everyone"}, SettingError),
-        ({"population": DOMAIN.sample(3, seed=0).drop(columns="s")}, DataError),
-    ],
-)
-def test_bad_input(options, error):
-    model = CountingModel(Below(0, 30))
-    with pytest.raises(error):
-        compare(model, model, DOMAIN, **options)
-    assert model.n_rows == 0

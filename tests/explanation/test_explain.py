@@ -93,12 +93,6 @@ def test_the_same_seed_gives_the_same(found, why):
     assert {**again.jsonable(), "seconds": 0} == {**why.jsonable(), "seconds": 0}
 
 
-def test_the_figures_are_json(why, tmp_path):
-    read = json.loads(json.dumps(why.jsonable(), allow_nan=False))
-    assert read["regions"][0]["text"] == why.rules[0].text
-    assert read["influence"]["parameters"][0]["parameter"] == why.influence.table.index[0]
-
-
 def test_regions_of_everything_of_nothing_and_of_scores():
     domain = Domain([Integer("age", 18, 67), Integer("sex", 0, 1)], ["sex"])
     by_sex = explain(search(lambda X: X[:, 1], domain), lambda X: X[:, 1], max_queries=10_000)

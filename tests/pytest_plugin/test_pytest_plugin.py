@@ -260,7 +260,6 @@ def test_unused_it_imports_nothing(pytester):
 
 
 def test_interrupted_is_interrupted(pytester):
-    """Ctrl-C while it searches ends the run as pytest ends it."""
     source = WORLD.rpartition("def test_it")[0] + (
         "import signal\n"
         "calls = []\n"

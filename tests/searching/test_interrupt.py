@@ -154,5 +154,4 @@ def test_at_some_moments(tmp_path):
 
 @pytest.mark.slow
 def test_at_many_moments(tmp_path):
-    """200 random moments, of every strategy, accelerated and not."""
     assert sum(check(tmp_path, seed) for seed in range(200)) > 100

@@ -70,13 +70,6 @@ ROWS = BOX.domain.sample(200, seed=0)
 TREE = DecisionTreeClassifier(random_state=0).fit(ROWS.to_numpy(), BOX.model(ROWS.to_numpy()))
 
 
-def test_it_counts_calls_and_rows():
-    model = CountingModel(BOX.model)
-    np.testing.assert_array_equal(model(ROWS.to_numpy()), BOX.model(ROWS.to_numpy()))
-    model(ROWS.to_numpy()[:3])
-    assert (model.n_calls, model.n_rows) == (2, 203)
-
-
 def test_it_fails_from_a_number_of_rows_on():
     model = CountingModel(BOX.model, fail_after=10)
     model(ROWS.to_numpy()[:10])
