@@ -23,7 +23,7 @@ from fairprobe.domain.values import are_same, is_missing
 from fairprobe.estimation import Share
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.estimation.group_rates import GroupRates
-from fairprobe.estimation.matched_result import records
+from fairprobe.estimation.share import records
 from fairprobe.explanation import Explanation
 from fairprobe.oracle import checked_threshold
 from fairprobe.retraining import Retrained

@@ -68,13 +68,9 @@ class Comparison(Result):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures of the comparison as a dict for JSON."""
-        return {
-            **vars(self),
-            "a": self.a.jsonable(),
-            "b": self.b.jsonable(),
-            "plain": None if self.plain is None else self.plain.jsonable(),
-            "sentence": self.sentence(),
-        }
+        plain = None if self.plain is None else self.plain.jsonable()
+        parts = {"a": self.a.jsonable(), "b": self.b.jsonable(), "plain": plain}
+        return {**vars(self), **parts, "sentence": self.sentence()}
 
 
 def compare(

@@ -200,8 +200,8 @@ class EstimateRun:
             count.n, count.hits = domain.size, each.hits
             by_label = each.by_label.items()
             count.by_outcome = Counter({(place, label): n for label, by in by_label for place, n in enumerate(by)})
-        shares = survey.shares("exact")
-        return [replace(share, n_queries=each.n_queries) for share, each in zip(shares, found, strict=True)]
+        shares = zip(survey.shares("exact"), found, strict=True)
+        return [replace(share, n_queries=each.n_queries) for share, each in shares]
 
     def _not_solved(self, why: str, *, is_contradicted: bool = False) -> None:
         """Record why there is no exact share, as the shares' `detail`.

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arrays import Floats
 from fairprobe.blocks import Block, Column, Remark, Sentence, Table
-from fairprobe.domain.values import plain
 from fairprobe.estimation.group_rates import GroupRates
-from fairprobe.estimation.share import Checked, as_number
+from fairprobe.estimation.share import Checked, as_number, records
 from fairprobe.wording import between, counted, figure, listed, magnitude, percent, value
 
 if TYPE_CHECKING:
@@ -247,11 +246,3 @@ def matched_blocks(told: Mapping[str, Any]) -> Iterator[Block]:
         "#Differs in twins": ("changed", percent),
     }
     yield Table.of_records(told["pairs"][0]["columns"], moves, "How columns move")
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table as dicts for JSON, with None in place of NaN."""
-    return [
-        {key: as_number(cell) if isinstance(cell, float) else plain(cell) for key, cell in row.items()}
-        for row in table.to_dict("records")
-    ]

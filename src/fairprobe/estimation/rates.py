@@ -105,23 +105,18 @@ def rates_table(rates: Sequence[Mapping[str, Any]], rated: str | None, is_last_c
             return percent(None)
         if each["low"] == each["high"] == 0:
             return "the highest"
-        points = signed(100 * each["difference"])
-        bounds = (
-            ""
-            if each["low"] is None or math.isnan(each["low"])
-            else f" ({signed(100 * each['low'])} to {signed(100 * each['high'])})"
-        )
-        return f"{points} points{bounds}"
+        points = f"{signed(100 * each['difference'])} points"
+        if each["low"] is None or math.isnan(each["low"]):
+            return points
+        return f"{points} ({signed(100 * each['low'])} to {signed(100 * each['high'])})"
 
-    about = (
-        f"{value(rated)}, the model's last class: no favourable outcome was named" if is_last_class else value(rated)
-    )
+    why = ", the model's last class: no favourable outcome was named" if is_last_class else ""
     columns: dict[str, Column] = {
         "If everybody were": ("combination", value),
         "Rate": drawn,
         "Difference to the highest": difference,
     }
-    return Table.of_records(rates, columns, f"Rate of {about}")
+    return Table.of_records(rates, columns, f"Rate of {value(rated)}{why}")
 
 
 def _paired(

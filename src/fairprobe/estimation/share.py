@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.arrays import Floats
 from fairprobe.blocks import Block, Remark, Result, Sentence, Table
 from fairprobe.checks import nearest
-from fairprobe.domain.values import changes_in_words
+from fairprobe.domain.values import changes_in_words, plain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.rates import rates_table
 from fairprobe.wording import POPULATIONS, answer, between, counted, percent
@@ -260,9 +260,8 @@ class Share(Checked):
 
     def _flip(self) -> str:
         """Return the change that makes an input a hit, in words, such as "get another outcome when sex changes"."""
-        change = (
-            f"have an output that moves by more than {self.threshold:g}" if self.threshold else "get another outcome"
-        )
+        far = f"have an output that moves by more than {self.threshold:g}"
+        change = far if self.threshold else "get another outcome"
         along = f" and {' and '.join(self.linked)} with it" if self.linked else ""
         return f"{change} when {' or '.join(self.sensitive)} changes{along}"
 
@@ -338,8 +337,7 @@ class Share(Checked):
             "sentence": self.sentence(),
             "plain": None if self.plain is None else self.plain.jsonable(),
         }
-        known = None if self.rates is None else self.rates.astype(object).where(self.rates.notna(), None)
-        figures["rates"] = None if known is None else known.to_dict(orient="records")
+        figures["rates"] = None if self.rates is None else records(self.rates)
         if self.outcomes is not None:
             figures["outcomes"] = self.outcomes.reset_index().to_dict(orient="records")
         return figures
@@ -372,3 +370,11 @@ def checked_role(rows_are: str | None) -> str:
 def as_number(value: float) -> float | None:
     """Return a number for JSON: the value, or None in place of NaN, which JSON lacks."""
     return None if math.isnan(value) else value
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as dicts for JSON, with None in place of NaN."""
+    return [
+        {key: as_number(cell) if isinstance(cell, float) else plain(cell) for key, cell in row.items()}
+        for row in table.to_dict("records")
+    ]

@@ -133,12 +133,8 @@ class Verdict(Result):
 
     def jsonable(self) -> dict[str, Any]:
         """The verdict as a dict for JSON."""
-        more: dict[str, Any] = {
-            "outcome": str(self.outcome),
-            "condition": self.condition,
-            "details": list(self.details),
-        }
-        more["share"] = self.share.jsonable()
+        share, outcome = self.share.jsonable(), str(self.outcome)
+        more = {"outcome": outcome, "condition": self.condition, "details": list(self.details), "share": share}
         return {**vars(self), **more}
 
 
