@@ -329,9 +329,8 @@ def shares_of(
     ones.
     """
     if settings.matched:
-        raise SettingError.about(
-            "matched", "is about all rows and one parameter, by `estimate` alone; got it elsewhere"
-        )
+        rule = "is about all rows and one parameter, by `estimate` alone; got it elsewhere"
+        raise SettingError.about("matched", rule)
     sides, population = sides_of(domain, settings.linked), bound(population, domain)
     n_bound = Gate.of(settings.gate).n_bound(sides)
     settings = settings.but(confidence=split_confidence(settings.confidence, n_bound))

@@ -187,10 +187,8 @@ def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
     n = len(values)
     kept = {value: is_one for value, is_one in targets.items() if FEWEST <= int(is_one.sum()) <= n - FEWEST}
     if not kept:
-        raise DataError(
-            f"column {column.name!r} must have two values that {FEWEST} rows have each, got {values.nunique()} values "
-            f"in {n:,} rows"
-        )
+        rule = f"column {column.name!r} must have two values that {FEWEST} rows have each"
+        raise DataError(f"{rule}, got {values.nunique()} values in {n:,} rows")
     return dict(sorted(kept.items())[:1]) if len(kept) == 2 and not is_wide and values.nunique() == 2 else kept
 
 

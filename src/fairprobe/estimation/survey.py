@@ -227,23 +227,17 @@ class Survey:
         oracle = self.population.oracle
         yield from oracle.remarks
         if self._lost:
-            yield Remark(
-                "incomplete",
-                f"{self._n_lost:,} inputs were left out, as their shards kept failing: all of them count as cases for "
-                f"the upper bounds and none for the lower; {'; '.join(self._lost[:MOST_TOLD])}",
-            )
+            text = f"{self._n_lost:,} inputs were left out, as their shards kept failing: all of them count as cases "
+            why = "; ".join(self._lost[:MOST_TOLD])
+            yield Remark("incomplete", f"{text}for the upper bounds and none for the lower; {why}")
         if oracle.resolution > oracle.threshold / 1000:
-            yield Remark(
-                "rounding",
-                f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size "
-                f"of the batch, so a gap counts above {oracle.threshold + oracle.resolution:.3g}",
-            )
+            text = f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size of "
+            above = f"{oracle.threshold + oracle.resolution:.3g}"
+            yield Remark("rounding", f"{text}the batch, so a gap counts above {above}")
         if self._n_at_threshold:
-            yield Remark(
-                "at-threshold",
-                f"{self._n_at_threshold:,} gaps are the threshold {oracle.threshold:g} but for rounding, as 1.1 - 1.0 "
-                "is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur",
-            )
+            text = f"{self._n_at_threshold:,} gaps are the threshold {oracle.threshold:g} but for rounding"
+            why = "as 1.1 - 1.0 is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur"
+            yield Remark("at-threshold", f"{text}, {why}")
         unsteady = dict(self.population.unsteady)
         if self._n_contradicted:
             hits = (

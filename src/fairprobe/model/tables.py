@@ -53,6 +53,12 @@ class UnfitError(Exception):
     """The error that a shortcut cannot be used for a model or domain. It is caught, and the model is asked instead."""
 
 
+def check_fits(n: int, most: int, words: str) -> None:
+    """Raise an UnfitError that begins with `words` if a number, such as that of steps, is above the most allowed."""
+    if n > most:
+        raise UnfitError(f"{words}, over the {shown(most)} allowed")
+
+
 class MismatchError(UnfitError):
     """The error that a model's answers differ from those computed from its fitted parameters."""
 

@@ -46,9 +46,8 @@ class Clustered(NamedTuple):
         if self.is_few:
             told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
             fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"
-            yield Remark(
-                "few-groups", f"{told}: with fewer than {fewest}, an interval is not sure enough to pass a limit"
-            )
+            rule = f"with fewer than {fewest}, an interval is not sure enough to pass a limit"
+            yield Remark("few-groups", f"{told}: {rule}")
 
 
 def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confidence: float) -> Clustered:

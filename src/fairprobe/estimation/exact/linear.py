@@ -17,7 +17,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import shown
 from fairprobe.model.known import known_kind
-from fairprobe.model.tables import N_RANDOM, LevelTable, MismatchError, Seen, UnfitError
+from fairprobe.model.tables import N_RANDOM, LevelTable, MismatchError, Seen, UnfitError, check_fits
 
 MAX_NEAR = 100_000
 """Largest number of families with a score so close to 0 that the model itself must be asked for the label; chosen."""
@@ -130,10 +130,8 @@ def balanced(sizes: dict[int, int], max_half: int) -> list[list[int]]:
         smaller = n_combinations.index(min(n_combinations))
         halves[smaller].append(parameter)
         n_combinations[smaller] *= size
-    if max(n_combinations) > max_half:
-        raise UnfitError(
-            f"the halves would have {shown(max(n_combinations))} combinations, over the {shown(max_half)} allowed"
-        )
+    most = max(n_combinations)
+    check_fits(most, max_half, f"the halves would have {shown(most)} combinations")
     return [half for _, half in sorted(zip(n_combinations, halves, strict=True), reverse=True)]
 
 
@@ -152,9 +150,8 @@ def _count_below(first: Floats, second: Floats, bounds: Floats, slack: float) ->
     most `MAX_NEAR`, because only the model can decide these. `first` must be sorted. More than `MAX_LOOKUPS` look-ups
     raise an UnfitError.
     """
-    if len(second) * len(bounds) > MAX_LOOKUPS:
-        n = len(second) * len(bounds)
-        raise UnfitError(f"{shown(n)} look-ups of sums, over the {shown(MAX_LOOKUPS)} allowed")
+    n_lookups = len(second) * len(bounds)
+    check_fits(n_lookups, MAX_LOOKUPS, f"{shown(n_lookups)} look-ups of sums")
     below = [0] * len(bounds)
     near = [np.zeros((2, 0), dtype=np.int64)]
     for start in range(0, len(second), _BLOCK):

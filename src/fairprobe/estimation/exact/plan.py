@@ -18,7 +18,7 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import shown
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.exact.trees import Nodes, Small
-from fairprobe.model.tables import LevelTable, Seen, UnfitError
+from fairprobe.model.tables import LevelTable, Seen, check_fits
 
 MAX_ENTRIES = 100_000_000
 """Largest number of tree nodes times combinations of sensitive values in a plan; chosen."""
@@ -59,11 +59,9 @@ def make_axis(parameter: int, nodes: Nodes, tests: Codes, table: LevelTable) -> 
         cells = np.unique(cells * (len(thresholds) + 2) + rank, return_inverse=True)[1].reshape(-1)
     _, first, cells = np.unique(cells, return_index=True, return_inverse=True)
     cells = cells.reshape(-1)
-    if len(tests) * len(first) > MAX_BITS:
-        raise UnfitError(
-            f"{len(tests):,} tests of one parameter and {len(first):,} sets of its levels make "
-            f"{shown(len(tests) * len(first))} pairs, over the {shown(MAX_BITS)} allowed"
-        )
+    n_pairs = len(tests) * len(first)
+    both = f"{len(tests):,} tests of one parameter and {len(first):,} sets of its levels"
+    check_fits(n_pairs, MAX_BITS, f"{both} make {shown(n_pairs)} pairs")
     axis = ParameterCells(parameter, np.bincount(cells), first, cells)
     return axis, nodes.answers(tests, table.values[first], table.columns)
 
@@ -158,11 +156,8 @@ class TreePlan:
 def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
     """Return the plan of a walk over the nodes of a model's trees."""
     n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
-    if n_nodes * n_combinations > MAX_ENTRIES:
-        raise UnfitError(
-            f"{n_nodes:,} nodes and {n_combinations:,} combinations of sensitive values make "
-            f"{shown(n_nodes * n_combinations)} pairs, over the {shown(MAX_ENTRIES)} allowed"
-        )
+    both = f"{n_nodes:,} nodes and {n_combinations:,} combinations of sensitive values"
+    check_fits(n_nodes * n_combinations, MAX_ENTRIES, f"{both} make {shown(n_nodes * n_combinations)} pairs")
     inner = np.flatnonzero(nodes.spread > 0)  # below any other node nothing is open
     tables, owner = _owners(seen, nodes.column[inner])
 
