@@ -53,9 +53,9 @@ def test_fully_directed_beats_uniform_sampling(ledger, subject, how):
 
 
 def test_chance_is_no_success(ledger, text):
-    """27 cases of 20,000 before and 25 after: nothing is shown, so the SVM is not among those that got better."""
+    """47 cases of 20,000 before and 21 after are not enough, so the SVM is not among those shown to be better."""
     svm = ledger[retraining.run(FULL, "svm", "paper")]
-    assert (svm["before"]["domain"], svm["after"]["domain"]) == ([27, 20_000], [25, 20_000])
+    assert (svm["before"]["domain"], svm["after"]["domain"]) == ([47, 20_000], [21, 20_000])
     [line] = [line for line in text.splitlines() if "Retraining lowers the share by 43.2%" in line]
     assert "its algorithm" in line
     assert "shown to be lower on Fair SVM, Decision Tree, Ensemble, higher on none" in line
