@@ -199,5 +199,7 @@ def test_a_model_without_the_attribute_is_audited_by_matched_twins(here, capsys)
     assert main(["audit", *asked]) == 4
     said = capsys.readouterr().out
     assert "the model does not take sex, so only matched twins can be compared" in said
+    page = (here / "page.html").read_text()
     few = "Too few rows to learn matched twins, so they cannot show that a limit is kept"
-    assert few in (here / "page.html").read_text()
+    assert few in page
+    assert "Audit again with more rows" in page

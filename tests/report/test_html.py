@@ -57,6 +57,17 @@ def test_the_verdict_comes_first():
     assert places == sorted(places)
 
 
+def test_the_first_screen_says_where_and_why_directions_differ():
+    made = content()
+    first = Page(html(made)).text
+    assert "Most people are affected among: age 34 to 71, education HS-grad or Some-college" in first
+    assert "The directions differ" not in first
+    made["shares"][3]["worse_off"] = "sex=Male"
+    text = Page(html(made)).text
+    assert "sex and race, with linked columns: worse off most often as sex=Female" in text.replace("Sex and", "sex and")
+    assert "The directions differ because linked columns change along in one comparison" in text
+
+
 def test_all_sections_are_there_and_labelled():
     page = Page(html(content()))
     for sections in CHAPTERS.values():

@@ -179,6 +179,8 @@ class Matched(Checked):
         said += f"the other {self.attribute} ({interval})."
         if self.worse_off is not None:
             said += f" {value(self.worse_off)} is worse off in {percent(self.pairs[0].worse)} of these cases."
+        if not any(pair.columns["changed"].gt(0).any() for pair in self.pairs):
+            return f"{said} No column was found to depend on {self.attribute}: these twins equal the people."
         return f"{said} This is an association, not a cause."
 
     def clause(self, limit: float | None = None) -> str:

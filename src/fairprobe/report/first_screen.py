@@ -12,6 +12,9 @@ from fairprobe.report import content as parts
 from fairprobe.report.content import Columns, Content, compared_words, interval_of
 from fairprobe.wording import ROLES, between, capital, closed, counted, figure, magnitude, outcome_words, percent, value
 
+MOST_WORDS = 30
+"""Largest number of words of a region that the first screen shows; chosen, as a sentence has at most 35."""
+
 MOST_BARS = 6
 """Largest number of shares drawn on the first screen; chosen to fit it. The table of shares has all of them."""
 
@@ -44,11 +47,14 @@ def first_screen(content: Content) -> FirstScreen:
     stopped, verdict = content["about"]["interrupted"], content["verdict"]
     text = f"The audit stopped in this phase: {closed(stopped or '')} The report shows what was known by then."
     details = [*verdict["details"], *(side["sentence"] for side in verdict["directions"])]
+    bound = [share["n"] for share in content["shares"] if share["id"] in verdict["bound"]]
+    if content["matched"] and bound and not any(bound):
+        details = []  # the model takes no sensitive parameter: the verdict says that nothing else can be compared
     matched = (each for told in content["matched"] for each in _matched_words(told) if each not in details)
     return FirstScreen(
         Sentence(text, "Interrupted") if stopped else None,
         Sentence(capital(closed(verdict["why"])), outcome_words(verdict)),
-        _list([*_worse_off(content), *matched]),
+        _list([*dict.fromkeys([*_worse_off(content), *_where(content), *matched])]),
         Sentence(_next_step(content), "Next"),
         _rates(content),
         Table.of_facts(_facts(content)),
@@ -60,8 +66,11 @@ def first_screen(content: Content) -> FirstScreen:
 
 def _matched_words(told: Mapping[str, Any]) -> list[str]:
     """Return sentences on a share by matched twins: its figures, the columns that stay, and what it cannot show."""
-    weakness = weakness_of(each["check"] for each in told["health"])
-    return [*filter(None, [told["sentence"], told["keep_words"], weakness])]
+    return [*filter(None, [told["sentence"], told["keep_words"], _weakness(told)])]
+
+
+def _weakness(told: Mapping[str, Any]) -> str | None:
+    return weakness_of(each["check"] for each in told["health"])
 
 
 def _list(sentences: list[str]) -> Items:
@@ -98,7 +107,7 @@ def _next_step(content: Content) -> str:
     if about["interrupted"]:
         return "Run the audit again: it is not complete."
     if verdict["outcome"] == "violated":
-        return "Read who is affected and where, then compare the ways that would end it."
+        return "Compare the changes under “What would end it” with the model's owner. Then audit the changed model."
     if verdict["outcome"] == "no-limit":
         return "Name the largest share that you allow (max_share), so that the audit has a verdict."
     if about["data"]["role"] == "training":
@@ -107,22 +116,32 @@ def _next_step(content: Content) -> str:
         return "Say what the rows are to the model (rows_are): only held-out rows represent other people."
     if verdict["outcome"] == "passed":
         return "Keep this report. Repeat the audit when the model or the people change."
+    if any(map(_weakness, content["matched"])):
+        return "Audit again with more rows: these are too few to learn how other columns depend on the attribute."
     if content["matched"]:
-        return 'Decide which columns stay in matched twins (keep). Then gate="matched" holds them against the limit.'
+        return 'Say which columns stay when people are compared (keep). Then audit again with gate="matched".'
     return "Read the reason above and the remarks: they say what would settle the verdict."
 
 
 def _worse_off(content: Content) -> Iterator[str]:
-    """Yield a sentence on who is worse off for each share that the limit binds, if the share says so."""
-    for share in content["shares"]:
-        if share["id"] not in content["verdict"]["bound"] or not share["worse_off"]:
-            continue
+    """Yield sentences on who is worse off for each share that the limit binds, and on why two shares may disagree."""
+    bound = [each for each in content["shares"] if each["id"] in content["verdict"]["bound"] and each["worse_off"]]
+    for share in bound:
         counts = {each["combination"]: each for each in share["outcomes"] or []}.get(share["worse_off"], {})
         n_good = counts.get(str(content["question"]["favourable"]))
         n = sum(each for name, each in counts.items() if name != "combination")
         cases = "" if n_good is None else f", in {magnitude(n - n_good)} of {counted(n, 'case')}"
-        compared = f" ({compared_words(content, share)})" if content["domain"]["links"] else ""
-        yield f"Most often worse off is {value(share['worse_off'])}{cases}{compared}"
+        compared = f"{compared_words(content, share)}: " if content["domain"]["links"] else ""
+        yield f"{compared}worse off most often as {value(share['worse_off'])}{cases}"
+    if len({share["worse_off"] for share in bound}) > 1:
+        yield "The directions differ because linked columns change along in one comparison and stay in the other"
+
+
+def _where(content: Content) -> Iterator[str]:
+    """Yield a sentence on the region that touches most people, if its words fit into one."""
+    regions = (content["why"] or {}).get("regions") or []
+    if regions and len(regions[0]["words"].split()) <= MOST_WORDS:
+        yield f"Most people are affected among: {regions[0]['words']}"
 
 
 def _rates(content: Content) -> Table | None:
@@ -132,9 +151,9 @@ def _rates(content: Content) -> Table | None:
         return parts.rates_of(min(shares, key=lambda each: each["id"] not in content["verdict"]["bound"]))
     end = parts.round_end(each["high"] or each["rate"] for each in content["impact"])
     columns: Columns = {
-        "Observed of": lambda each: f"{value(each['sensitive'])}={value(each['value'])}",
+        "By group": lambda each: f"{value(each['sensitive'])}={value(each['value'])}",
         "Rate": lambda each: Interval(percent(each["rate"]), None, each["rate"], None, end),
         "Interval": lambda each: between(each["low"], each["high"]),
     }
-    told = Table.of_records(content["impact"], columns, f"Rate of {value(content['question']['favourable'])}")
+    told = Table.of_records(content["impact"], columns, f"Observed rate of {value(content['question']['favourable'])}")
     return told if content["impact"] else None
