@@ -192,7 +192,7 @@ class Block:
         return counts
 
     def allows(self, codes: Codes) -> Mask:
-        """Return a boolean mask of the inputs, given as codes, that the block's rules allow."""
+        """Return a boolean mask of the inputs, given as codes: True where all rules on this block's parameters hold."""
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
             state *= step.table.shape[1]

@@ -228,7 +228,7 @@ def _is_object(values: Any) -> bool:
 
 
 def _place(name: Name, value: Any) -> float:
-    """Return the place of a value in the order of a parameter's values; NaN for any other value."""
+    """Return the position of a value in the parameter's ordered list of values; NaN if the list lacks it."""
     return float(name.order.index(value)) if value in name.order else math.nan
 
 

@@ -109,7 +109,10 @@ class Families:
         return members.reshape(-1, codes.shape[1])
 
     def member(self, codes: Codes, places: NDArray[np.integer]) -> Codes:
-        """Return each input, as codes, changed into the member of its family at the place given for this input."""
+        """Return each input, as codes, changed to one combination of sensitive values; linked columns change along.
+
+        `places` has, for each input, the position of its new combination in `combinations`.
+        """
         member = codes.copy()
         each = np.arange(len(codes))
         for column, values in self.varied(codes):
@@ -117,17 +120,17 @@ class Families:
         return member
 
     def place_of(self, own: Codes) -> Codes:
-        """Return the place of each row's sensitive codes in `combinations`; -1 if one of the values is not compared."""
+        """Return the position of each row's sensitive codes in `combinations`; -1 if a value is not compared."""
         levels = [self._domain.parameters[column].levels for column in self._sensitive]
         places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
         return np.where((own < 0).any(axis=1), -1, places)
 
     def place(self, codes: Codes) -> Codes:
-        """Return the place of each input among the members of its own family, counted from 0."""
+        """Return, for each input, the position of its own sensitive values in `combinations`, counted from 0."""
         return self.place_of(codes[:, self._sensitive].astype(np.int64))
 
     def of(self, codes: Codes) -> Members:
-        """Return the members of the families of a batch of inputs, given as codes."""
+        """Return the families of a batch of inputs, given as codes: every input with its twins."""
         return Members(self, self._domain.completed(codes))
 
     # What makes two inputs one
@@ -223,7 +226,10 @@ class Families:
 
 
 class Members:
-    """The members of the families of a batch of inputs; each property is computed once, when it is first read."""
+    """The families of a batch of inputs: each input with all its twins, linked columns changed along.
+
+    Cached properties are computed when they are first read.
+    """
 
     def __init__(self, families: Families, codes: Codes) -> None:
         self.families = families
@@ -271,7 +277,7 @@ class Members:
 
     @property
     def are_plain(self) -> Mask:
-        """Boolean mask by member, then input: True where no linked column differs from the input's own."""
+        """Boolean mask by member, then input: True where all linked columns have the input's own values."""
         plain = np.ones((len(self.families), len(self)), dtype=bool)
         for column, values in self.families.varied(self.codes):
             if column in self.families._along:
@@ -280,7 +286,7 @@ class Members:
 
     @property
     def sizes(self) -> Codes:
-        """Return, for each input of the batch, the number of members of its family that exist and are allowed."""
+        """Return the number of each input's family members (itself and its twins) that exist and are allowed."""
         if self.present is None:
             return np.full(len(self.codes), len(self.families))
         return self.present.sum(axis=0)
@@ -294,7 +300,10 @@ class Members:
         return self.part(slice(n, None))
 
     def part(self, rows: slice | Codes) -> Members:
-        """Return the members of the families of some inputs, reusing the mask `present` if it is computed."""
+        """Return the families of the batch's inputs at the positions `rows`.
+
+        The mask `present` is reused if it is computed already.
+        """
         some = Members(self.families, self.codes[rows])
         if "present" in self.__dict__:
             some.__dict__["present"] = None if self.present is None else self.present[:, rows]
@@ -388,7 +397,7 @@ class RowMembers:
 
     @property
     def are_plain(self) -> Mask:
-        """Boolean mask by member, then row: True where no linked column differs from the row's own."""
+        """Boolean mask by member, then row: True where all linked columns have the row's own values."""
         plain = np.ones(self.present.shape, dtype=bool)
         for name, _, roles in self._along:
             plain &= self._columns[name].codes == roles.column.codes
@@ -409,7 +418,11 @@ class RowMembers:
 
     @cached_property
     def _along(self) -> list[tuple[str, int, RowRoles]]:
-        """For each link: its column, the place of its sensitive parameter, and the roles of the rows' values in it."""
+        """A triple for each link of the domain.
+
+        It has the name of the linked column, the position of the link's parameter among the sensitive ones, and
+        the roles that the rows' values have in the link.
+        """
         links = self._domain.families.links
         return [] if links is None else list(links.in_rows(self._column))
 

@@ -347,7 +347,11 @@ class Links:
         return self._made[link].played(roles, np.array([sensitive]))[0]
 
     def in_rows(self, held: Callable[[str], Held]) -> Iterator[tuple[str, int, RowRoles]]:
-        """Yield, for each link: its column, the place of its sensitive parameter, and the roles of real rows."""
+        """Yield a triple for each link of the domain.
+
+        It has the name of the linked column, the position of the link's parameter among the sensitive ones, and
+        the roles that real rows have in the link.
+        """
         for link, place, each in zip(self.links, self._with, self._made, strict=True):
             yield link.column, place, each.in_rows(held(link.column), held(link.sensitive))
 

@@ -62,7 +62,10 @@ class Restrictions:
         return [self._block(columns, rules) for columns, rules in self._tied(self._rules)]
 
     def _tied(self, rules: Sequence[Formula]) -> list[tuple[list[int], list[Formula]]]:
-        """Return groups of rules that share parameters, directly or indirectly, each with its columns in order."""
+        """Return groups of rules: rules that share a parameter, directly or through other rules, are in one group.
+
+        Each group is a pair: the sorted positions of its parameters, and its rules.
+        """
         groups: list[tuple[set[int], list[Formula]]] = []
         for rule in rules:
             columns, mine = {self._source(name) for name in names_in(rule)}, [rule]
@@ -155,7 +158,7 @@ class _Rejecting:
         self._levels = restrictions.levels[self.columns]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
-        """Fill the block's columns of `codes` in place with values that its rules allow, drawn uniformly."""
+        """Fill the columns of `codes` that the rules are about, in place, with allowed values drawn uniformly."""
 
         def draw(n_kept: int, _: int) -> Codes:
             drawn = np.zeros((max(len(codes) - n_kept, 1024), codes.shape[1]), dtype=np.int64)

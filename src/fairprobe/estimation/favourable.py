@@ -77,13 +77,19 @@ class Favourable:
         return np.asarray(present[place] & (others.max(axis=0) - good[place] > above))
 
     def got(self, outputs: NDArray[Any]) -> Mask:
-        """Return a mask, by member, then input, of the labels or likeliest classes that are the favourable outcome."""
+        """Return a boolean mask by member of the family, then input: True where the output is the favourable outcome.
+
+        Of outputs with a number for each class, the class with the highest number is compared.
+        """
         if self.is_label:
             return np.asarray(outputs == self.word)
         return np.asarray((outputs.argmax(axis=-1) == self.place) != self.is_low)
 
     def worst(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[Any]:
-        """Return, by input, how good the output of its worst-off member is: a number, higher for a better output."""
+        """Return a number for each input: how good the worst output is that the input or one of its twins gets.
+
+        It is higher for a better output.
+        """
         good = self._goodness(outputs)
         return np.asarray(good.min(axis=0) if present is None else np.where(present, good, np.inf).min(axis=0))
 

@@ -69,17 +69,17 @@ class GroupRates:
 
     @property
     def value(self) -> float:
-        """The shortfall of the ratio: 1 less the ratio."""
+        """The shortfall, a fraction from 0 to 1: 1 less the ratio of the lowest to the highest rate of a group."""
         return 1 - self.ratio[0]
 
     @property
     def low(self) -> float:
-        """The lower end of the interval of the shortfall."""
+        """Lower end of the confidence interval of the shortfall, 1 less the ratio of the lowest to the highest rate."""
         return 1 - self.ratio[2]
 
     @property
     def high(self) -> float:
-        """The upper end of the interval of the shortfall."""
+        """Upper end of the confidence interval of the shortfall, 1 less the ratio of the lowest to the highest rate."""
         return 1 - self.ratio[1]
 
     @property

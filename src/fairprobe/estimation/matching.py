@@ -200,7 +200,10 @@ class Line:
 
 
 def features_of(parents: Sequence[Binned], values: Codes) -> Floats:
-    """Return the features of a line, by row: 1, the scores of ordered parents, and marks of their missing values."""
+    """Return the features of a linear fit, by row, then feature.
+
+    They are the constant 1, the normal score of each ordered parent column, and 1 or 0 for its missing values.
+    """
     features = [np.ones(len(values))]
     for column, each in zip(parents, values.T, strict=True):
         if column.is_ordered:
@@ -364,7 +367,10 @@ class GroupMove:
 
     @property
     def edges(self) -> list[Edges]:
-        """The dependences of each column that may move, in the order in which the columns move."""
+        """For each column that may change in a twin, the other columns and the attribute that it depends on.
+
+        The columns are in the order in which they change.
+        """
         return [step.edges for step in self.steps]
 
     def resampled(self, rng: np.random.Generator, units: Codes | None = None) -> GroupMove:
@@ -505,7 +511,10 @@ class _Structure:
         self._some = learned[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)] if n > MOST_ROWS else learned
 
     def edges(self) -> list[Edges]:
-        """Return the dependences of each column that may move, in the order in which the columns move."""
+        """Return, for each column that may change in a twin, what it depends on: other columns and the attribute.
+
+        The columns are in the order in which they change. Statistical tests decide what a column depends on.
+        """
         before, found = list(self._kept), []
         for place in self._order():
             mine, codes = self._columns[place].codes, {each: self._columns[each].codes for each in before}

@@ -144,17 +144,20 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
 
 
 class _Sides(NamedTuple):
-    """Two sides that are compared: two values of one sensitive parameter, or two combinations of all of them."""
+    """Two values of one sensitive parameter, or two combinations of all of them, whose outcomes are compared."""
 
     compared: str
     words: tuple[str, str]
     sides: tuple[int, int]
-    """The codes of the two compared values, or the places of the two compared combinations."""
+    """The codes of the two compared values, or the positions of the two combinations in `Families.combinations`."""
     column: int | None
     """Place of the compared parameter among the sensitive ones; None if combinations of all are compared."""
 
     def members(self, domain: Domain, codes: Codes) -> list[Codes]:
-        """Return, for each of two compared sides (sensitive values), the place of its member in each input's family."""
+        """Return two arrays, one for each compared sensitive value or combination.
+
+        They have, for each input, the position in its family of the member with that value or combination.
+        """
         if self.column is None:
             return [np.full(len(codes), place) for place in self.sides]
         own, places = domain.families.combinations[domain.families.place(codes)], []
@@ -211,12 +214,12 @@ def _most_found(evidence: Evidence, compared: str, words: list[str], column: int
 
 
 class _Outcomes(NamedTuple):
-    """How outputs are read as outcomes, which have numbers; two sides with equal numbers are treated alike."""
+    """The possible outcomes, and the function that reads the outcomes of two family members from their outputs."""
 
     names: Sequence[Any]
     """Name of each outcome, in the order of their numbers."""
     read: Callable[[NDArray[Any], NDArray[Any]], list[Codes]]
-    """Function from the outputs of two sides to the numbers of their outcomes, by case."""
+    """Function from the outputs of two family members to the numbers of their outcomes. All arrays are by case."""
     is_told: bool
     """True if the favourable outcome is known: of two outcomes' numbers, the lower is then the worse."""
 
@@ -265,7 +268,10 @@ def _number_outcomes(evidence: Evidence, parts: Sequence[Judgement]) -> _Outcome
 
 
 def _counts(domain: Domain, judgement: Judgement, pair: _Sides, outcomes: _Outcomes) -> Counter[tuple[int, int]]:
-    """Return the number of cases by the outcomes of two sides, over the cases in which both exist and they differ."""
+    """Return the number of cases for each two different outcomes: of the first and of the second compared member.
+
+    Only cases in which both members exist are counted.
+    """
     if not len(judgement.codes):
         return Counter()
     each, sides = np.arange(len(judgement.codes)), pair.members(domain, judgement.codes)

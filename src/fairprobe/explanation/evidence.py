@@ -194,7 +194,7 @@ class Evidence:
 
     @cached_property
     def places(self) -> Codes:
-        """The place of each case among the members of its family."""
+        """For each case, the position of its own sensitive values among all combinations of them."""
         return self.domain.families.place(self.cases.codes)
 
     @cached_property

@@ -278,7 +278,10 @@ def explain(
 
 
 def _plan(evidence: Evidence, max_regions: int) -> Plan:
-    """Return the split of the budget over the findings, by the number of inputs that each needs."""
+    """Return the plan by which the findings of an explanation share the budget of queries.
+
+    Each finding gets queries in proportion to the number of inputs that it needs; those for precision are reserved.
+    """
     n_rows, cost = 0 if evidence.rows is None else len(evidence.rows), evidence.budget.cost
     needs = {
         "sample": N_SAMPLED,

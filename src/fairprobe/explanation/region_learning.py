@@ -157,7 +157,10 @@ def _choose(pool: Pool, candidates: Sequence[Box], max_regions: int) -> tuple[li
 
 
 class _Worth:
-    """The worth of boxes at one price: the weight of the cases in them, less the price times that of other inputs."""
+    """Score of candidate regions, the worth, by which they are compared.
+
+    The worth is the total weight of a region's cases, less the price times the total weight of its other inputs.
+    """
 
     def __init__(self, pool: Pool, price: float) -> None:
         self._pool, self._axes, self._price = pool, pool.axes, price
@@ -196,7 +199,7 @@ class _Worth:
         return features, orders
 
     def _nodes(self, tree: Any, orders: Mapping[int, Codes]) -> Iterator[tuple[Box, float]]:
-        """Yield, for each node of a fitted tree with positive worth, its box and its worth."""
+        """Yield, for each node of positive worth in a fitted tree, the region of inputs that reach it and its worth."""
         stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
         while stack:
             node, bounds = stack.pop()
@@ -255,7 +258,7 @@ class _Worth:
         return chosen
 
     def _left(self, chosen: Iterable[Box]) -> Floats:
-        """Return the worth of each input of the pool, and 0 for inputs inside one of the chosen boxes."""
+        """Return what each input of the pool can add to the chosen regions' worth: 0 for an input in one of them."""
         return np.where(self._pool.inside_any(chosen), 0.0, self._gains)
 
     def _together(self, boxes: Iterable[Box]) -> float:
@@ -303,7 +306,10 @@ class _Worth:
         return boxes
 
     def shorter(self, box: Box, most: int) -> Box:
-        """Return a box with at most `most` conditions; those whose loss costs least worth are its `left_out`."""
+        """Return a region cut down to at most `most` conditions.
+
+        The conditions whose removal lowers the worth least are removed first, and kept in the attribute `left_out`.
+        """
         kept = box
         while len(kept.conditions) > most:
             kept = max((kept.without(place) for place, _ in kept.conditions), key=lambda each: self._together([each]))
@@ -349,22 +355,25 @@ class Pool:
         self._include(sampled, [(Box(()), 1.0, len(sampled.codes))])
 
     def inside(self, box: Box) -> Mask:
-        """Return a boolean mask over the pool's inputs: True inside the box. The mask is cached."""
+        """Return a boolean mask over the pool's inputs: True for inputs in the region `box`. The mask is cached."""
         if box not in self._masks:
             masks = [self.holds(*condition) for condition in box.conditions]
             self._masks[box] = np.logical_and.reduce([np.ones(len(self.coordinates), dtype=bool), *masks])
         return self._masks[box]
 
     def holds(self, place: int, condition: Condition) -> Mask:
-        """Return a boolean mask over the pool's inputs: True where a condition on one axis holds."""
+        """Return a mask over the pool's inputs: True where the parameter at position `place` meets a condition."""
         return self.axes.each[place].holds(condition, self.coordinates[:, place])
 
     def inside_any(self, boxes: Iterable[Box]) -> Mask:
-        """Return a boolean mask over the pool's inputs: True inside at least one of the boxes."""
+        """Return a boolean mask over the pool's inputs: True for inputs in one or more of the regions."""
         return np.logical_or.reduce([np.zeros(len(self.coordinates), dtype=bool), *map(self.inside, boxes)])
 
     def add(self, boxes: Sequence[Box], n: int, part: float = 1.0) -> None:
-        """Draw `n` inputs from each box, or fewer if the fraction `part` of the budget is too small, and judge them."""
+        """Draw `n` inputs of the population from each region, judge them by the model, and add them to the pool.
+
+        There are fewer if the fraction `part` of the remaining queries does not pay for `n`.
+        """
         n = self.evidence.budget.inputs(n * len(boxes), part) // max(1, len(boxes))
         drawn = [(box, *self._draw(box, n)) for box in boxes if n]
         parts = [(box, mass, len(codes)) for box, codes, mass in drawn if len(codes)]
@@ -372,7 +381,10 @@ class Pool:
             self._include(self.evidence.judge(np.concatenate([codes for _, codes, _ in drawn])), parts)
 
     def _include(self, judged: Judgement, parts: Sequence[tuple[Box, float, int]]) -> None:
-        """Add judged inputs, drawn from the boxes of `parts`, to the pool, and compute all weights anew."""
+        """Add judged inputs to the pool, and compute the weights of all its inputs anew.
+
+        `parts` has, for each region that they were drawn from, its fraction of the population and the number of inputs.
+        """
         known = judged.comparable
         # By column and in few bytes: all that follows looks at one column after the other.
         more = self.axes.coordinates(judged.codes[known]).astype(self.coordinates.dtype)

@@ -78,7 +78,7 @@ Condition = Span | Values
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter that a box (region) may have a condition on."""
+    """A parameter that is neither sensitive nor derived, so that the conditions of a region may restrict it."""
 
     column: int
     parameter: Parameter
@@ -137,26 +137,29 @@ class Axes:
         return coordinates(self.domain, codes)
 
     def box(self, conditions: Mapping[int, Condition]) -> Box:
-        """Return the box (region) with conditions by place of the axis; a condition that always holds is left out."""
+        """Return the region with these conditions, given by position of the parameter among the axes.
+
+        A condition that allows every value is left out.
+        """
         kept = {place: each for place, each in conditions.items() if not self.each[place].is_everything(each)}
         return Box(tuple(sorted(kept.items())))
 
     def inside(self, box: Box, coordinates: Codes) -> Mask:
-        """Return a boolean mask over inputs, given by their coordinates: True inside the box."""
+        """Return a boolean mask over inputs, given by their coordinates: True for inputs in the region `box`."""
         inside = np.ones(len(coordinates), dtype=bool)
         for place, condition in box.conditions:
             inside &= self.each[place].holds(condition, coordinates[:, place])
         return inside
 
     def inside_any(self, boxes: Iterable[Box], coordinates: Codes) -> Mask:
-        """Return a boolean mask over inputs, given by their coordinates: True inside at least one of the boxes."""
+        """Return a boolean mask over inputs, given by their coordinates: True for inputs in at least one region."""
         inside = np.zeros(len(coordinates), dtype=bool)
         for box in boxes:
             inside |= self.inside(box, coordinates)
         return inside
 
     def rules(self, box: Box) -> list[Rule]:
-        """Return a list of rules, one for each condition of a box (region)."""
+        """Return the conditions of a region as rules about the parameters' values, one rule for each condition."""
         return [self._rule(self._formula(self.each[place], each)) for place, each in box.conditions]
 
     def _rule(self, formula: Formula) -> Rule:
@@ -220,7 +223,11 @@ class Axes:
 
 @dataclass(frozen=True)
 class Box:
-    """A region as a list of conditions: pairs of an axis's place and the condition on it, sorted by place."""
+    """A region: the inputs that meet all its conditions.
+
+    A condition is a pair: the position of a parameter among the axes, and the values that it may have. The pairs are
+    sorted by position.
+    """
 
     conditions: tuple[tuple[int, Condition], ...]
     left_out: tuple[tuple[int, Condition], ...] = ()
@@ -228,11 +235,11 @@ class Box:
 
     @cached_property
     def by_axis(self) -> dict[int, Condition]:
-        """Return the conditions of a box (region) by the place of their axis (parameter)."""
+        """Return the conditions of this region, by the position of the restricted parameter among the axes."""
         return dict(self.conditions)
 
     def without(self, place: int) -> Box:
-        """Return a larger box (region): the same without the condition on the axis (parameter) at a place."""
+        """Return a larger region, which lacks the condition on the parameter at position `place` among the axes."""
         return Box(tuple(each for each in self.conditions if each[0] != place))
 
 
@@ -411,7 +418,7 @@ class CaseRegion:
         return [f"{self.sentence()}.", *self.directions.sentences(), *more]
 
     def cells(self) -> dict[str, str]:
-        """Return the region's cells of the table of all regions, by column; empty where a figure is not known."""
+        """Return the texts of this region's row in a table of regions, by column; empty where a figure is not known."""
         return {
             "precision": percent(self.precision) if self.n else "",
             "interval": f"{percent(self.low)} to {percent(self.high)}" if self.n else "",

@@ -56,7 +56,10 @@ def boxes_through(evidence: Evidence, axes: Axes, cases: Codes) -> list[Box]:
 
 
 def _tried(axis: Axis, own: Codes) -> Codes:
-    """Return the codes that are tried on an axis, by case and then value. `own` are the codes of the cases."""
+    """Return the codes of one parameter that replace its own code in each case, by case, then value.
+
+    `own` has the parameter's own code in each case.
+    """
     n, missing = int(axis.parameter.levels), axis.parameter.missing
     if n <= SMALL or not axis.is_ordered:
         return np.tile(np.unique(np.linspace(0, n - 1, min(n, SMALL)).astype(np.int64)), (len(own), 1))

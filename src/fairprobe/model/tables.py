@@ -255,7 +255,7 @@ def parts_of(step: Any) -> Iterator[Any]:
 
 
 def positions(step: Any, columns: Any) -> list[int]:
-    """Return the numbers of the columns that a ColumnTransformer `step` selects by `columns`.
+    """Return the positions of the input columns that `columns` selects in the ColumnTransformer `step`.
 
     A slice by names returns all columns, which is more than needed but safe.
     """

@@ -53,7 +53,7 @@ def why_none(rounds: list[Round], stop_reason: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """Another way to train, with its model and the figures of the model on the report part."""
+    """Another way to train, for comparison, with the model that it gives and the model's figures on the report part."""
 
     name: str
     words: str
@@ -68,7 +68,7 @@ class Control:
 
     @property
     def shares(self) -> dict[str, Share]:
-        """The shares of the model by population; empty if there are no figures."""
+        """The shares of discriminatory inputs by population, for this model; empty if they were not measured."""
         return {} if self.judged is None else self.judged.shares
 
     @property

@@ -112,11 +112,11 @@ class Task:
         self._progress = teller(its.progress)
 
     def seed_of(self, use: str) -> int:
-        """Return the seed, a number, for one of `STREAMS` that is used once."""
+        """Return an integer seed for a use of random numbers, one of `STREAMS`. Every call returns the same seed."""
         return int(self.streams[use].generate_state(1)[0])
 
     def next_stream(self, use: str) -> np.random.SeedSequence:
-        """Return a new random stream for one of `STREAMS` that is used repeatedly."""
+        """Return a random stream for a use of random numbers, one of `STREAMS`. Every call returns a new stream."""
         return self.streams[use].spawn(1)[0]
 
     def tell(self, text: str, **figures: Any) -> None:

@@ -265,7 +265,10 @@ class Found(CaseTables, Result):
         }
 
     def blocks(self) -> list[Block]:
-        """The result as blocks of a report: the figures, the start, the first cases and the remarks."""
+        """Return the result of the search as blocks of a report.
+
+        They are its yield and cost, its settings, the inputs that it started from, the first cases and the remarks.
+        """
         figures = {
             "sensitive": ", ".join(self.domain.sensitive),
             "strategy": self.settings.strategy,

@@ -50,7 +50,7 @@ class Waiting:
 
     @classmethod
     def join(cls, parts: list[Waiting]) -> Waiting:
-        """Return the waiting hits of all parts as one object, in order."""
+        """Concatenate hits that wait to be confirmed; `parts` are in the order in which the hits were found."""
         return cls(
             Judgement.join([part.judgement for part in parts]),
             np.concatenate([part.keys for part in parts]),

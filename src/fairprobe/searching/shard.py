@@ -392,9 +392,10 @@ class _Shard:
                 self.confirm_slice *= 2
 
     def _is_done(self) -> bool:
-        """Return True if the quota is met or the whole domain is judged; raise `_Done` if the time is over.
+        """Return True if the shard has reached a limit of its quota, or has judged all families of the domain.
 
-        Hits are settled (confirmed and counted) late, because large batches are cheaper.
+        The limits are on inputs, cases, and inputs in a row without a new case. If the time is over, `_Done` is raised.
+        Hits are confirmed and counted late, because large batches are cheaper.
         """
         quota, recorder = self.quota, self.recorder
         if self.clock is not None and self.clock.is_over:

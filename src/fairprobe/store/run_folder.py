@@ -208,7 +208,10 @@ class StoredRun(RunReader):
             entry.path.unlink(missing_ok=True)
 
     def note(self, *, end: dict[str, Any] | None = None, is_changed: bool = False) -> None:
-        """Store figures about how the present call ended, or that the model has changed, so that no call resumes it."""
+        """Write to the run's folder how the present call ended, as figures, or that the model has changed.
+
+        A run whose model has changed cannot be resumed.
+        """
         self.end, self.is_changed = end or self.end, is_changed or self.is_changed
         write_whole(self.path / END, canonical({"end": self.end, "is_changed": self.is_changed}))
 

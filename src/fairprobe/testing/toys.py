@@ -78,7 +78,7 @@ def _is_first_above(X: Batch, bound: Fraction) -> Mask:
 
 
 def _depends_on_sex(frame: pd.DataFrame) -> Mask:
-    """Return a mask of the rows of clerks who are 30 or older and have a rate of 0.5 or more."""
+    """Return a mask of the rows whose label depends on sex: clerks aged 30 or older whose `rate` is 0.5 or more."""
     job, rate, age = (frame[name].to_numpy() for name in ("job", "rate", "age"))
     return np.asarray((job == "clerk") & (rate >= 0.5) & (age >= 30))
 
@@ -123,7 +123,10 @@ def _probabilities(X: Batch, levels: int) -> Floats:
 
 
 def _lend(frame: pd.DataFrame) -> NDArray[Any]:
-    """Return labels: "lend" to people of 30 or older, except to female clerks with a rate of 0.5 or more."""
+    """Return a label for each row: "lend" to people aged 30 or older, and "refuse" to all others.
+
+    Female clerks whose column `rate` is 0.5 or more are refused at any age.
+    """
     refused = _depends_on_sex(frame) & (frame["sex"].to_numpy() == "Female")
     return np.where((frame["age"].to_numpy() >= 30) & ~refused, "lend", "refuse")
 

@@ -106,19 +106,23 @@ class TreePlan:
 
     @property
     def whole(self) -> Codes:
-        """The one box that is the whole domain: its cells as bits, by box, then axis, then word."""
+        """The whole domain as one box: all cells of tested parameters, as bits, by box, then parameter, then word."""
         every = [packed(np.ones((1, len(axis.counts)), dtype=bool), self.n_words)[0] for axis in self.axes]
         return np.array(every, dtype=np.int64).reshape(1, len(self.axes), self.n_words)
 
     @property
     def weight(self) -> NDArray[Any]:
-        """The number of inputs of a box for one choice of levels on the axes: members times untested levels."""
+        """The number of inputs in a box in which every tested parameter has a single level.
+
+        It is the number of combinations of sensitive values, times the numbers of levels of the free parameters that no
+        tree tests.
+        """
         size, n_cut = self.domain.size, prod(int(axis.counts.sum()) for axis in self.axes)
         # Machine integers, if they are wide enough for all inputs; else Python's.
         return np.array(size // n_cut, dtype=np.int64 if size < 2**63 else object)
 
     def volumes(self, cells: Codes) -> NDArray[Any]:
-        """Return the number of inputs in each box, given by its cells."""
+        """Return the number of inputs in each box (part of the domain); `cells` are its cells as bits."""
         weights = np.repeat(self.weight, len(cells))
         for place, axis in enumerate(self.axes):
             weights = weights * (unpacked(cells[:, place], len(axis.counts)).astype(np.int64) @ axis.counts)
@@ -154,7 +158,10 @@ class TreePlan:
 
 
 def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
-    """Return the plan of a walk over the nodes of a model's trees."""
+    """Return the plan by which the inputs of a model made of trees are counted.
+
+    It says which tests cut the domain into boxes, and in which sets of levels each test says yes.
+    """
     n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
     both = f"{n_nodes:,} nodes and {n_combinations:,} combinations of sensitive values"
     check_fits(n_nodes * n_combinations, MAX_ENTRIES, f"{both} make {shown(n_nodes * n_combinations)} pairs")
@@ -208,7 +215,10 @@ def _distinct(nodes: Nodes, which: Codes) -> tuple[Codes, Codes]:
 
 
 def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[LevelTable]) -> tuple[Codes, Mask]:
-    """Return the nodes that test no free parameter, and a mask by node, then combination: True for left."""
+    """Return the nodes whose tests do not depend on free parameters: the sensitive values alone decide them.
+
+    With them comes a mask by node, then combination of sensitive values: True where the test sends the input left.
+    """
     constant = inner[owner < 0]
     answers = nodes.answers(constant, seen.base[None], np.arange(len(seen.base)))
     which, goes_left = [constant], [np.repeat(answers, len(seen.domain.families), axis=1)]
@@ -221,7 +231,10 @@ def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequenc
 
 
 def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
-    """Return, by node, then combination, the first node on the way down that the sensitive values do not decide."""
+    """Return the first node from each node downwards whose test the sensitive values alone do not decide.
+
+    It is by node, then combination of sensitive values.
+    """
     n_combinations = goes_left.shape[1]
     ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
     ahead[fixed] = np.where(goes_left, nodes.left[fixed, None], nodes.right[fixed, None])

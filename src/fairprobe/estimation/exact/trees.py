@@ -84,7 +84,7 @@ def trees_of(final: Any) -> list[Any]:
 
 
 def read(seen: Seen) -> Nodes:
-    """Return the nodes of the tree or ensemble at the end of a model."""
+    """Return the nodes of all trees of a model's last step, which is a tree or an ensemble of trees."""
     trees = trees_of(seen.final)
     values = _READERS[known_kind(seen.final)](seen, trees)
     starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]

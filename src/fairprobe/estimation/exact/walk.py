@@ -31,12 +31,15 @@ _N_CONFIRMED = 256
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Boxes (parts of the domain), with the node that each combination of sensitive values has reached in each tree."""
+    """Boxes (parts of the domain), which the walk cuts until each is decided.
+
+    Each box has the node that every followed combination of sensitive values has reached in each tree.
+    """
 
     cells: Codes
-    """Cells in each box as bits, by box, then axis (tested parameter), then word."""
+    """Cells (sets of levels) of tested parameters that a box contains, as bits: by box, then parameter, then word."""
     nodes: Small
-    """Node reached, by box, then combination, then tree."""
+    """Number of the tree's node that is reached, by box, then combination of sensitive values, then tree."""
     who: Small
     """Numbers of the combinations of sensitive values followed in each box: all of them, or a single one."""
 
@@ -56,7 +59,7 @@ class _Boxes:
 
 
 class BoxWalk:
-    """Exact count of the inputs in discriminatory families, by cutting the domain of a plan into boxes."""
+    """Counter of the inputs in discriminatory families. It cuts the domain into boxes until each is decided."""
 
     def __init__(self, plan: TreePlan, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
         self._plan = plan
@@ -73,7 +76,10 @@ class BoxWalk:
         self.n_boxes = 0
 
     def run(self) -> list[list[int]]:
-        """Walk until no box is left, and return the numbers of hits by label, then combination that gets the label."""
+        """Cut boxes until all are decided, and return the numbers of discriminatory inputs.
+
+        They are by label, then by the combination of sensitive values that gets the label.
+        """
         self.n_boxes += 1
         self._push(self._started(self._plan.whole))
         while self._pending:
@@ -126,7 +132,10 @@ class BoxWalk:
             self._pending.append(boxes)
 
     def _next(self) -> _Boxes:
-        """Return the boxes for the next step, at most a block: those queued last, all with as many combinations."""
+        """Take boxes for the next step from the end of the queue.
+
+        All of them follow the same number of combinations of sensitive values.
+        """
         # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
         parts = [self._pending.pop()]
         n_members = parts[0].who.shape[1]
@@ -233,6 +242,6 @@ class BoxWalk:
 
 
 def _differ(labels: Small, known: Mask) -> Mask:
-    """Return a mask of the boxes in which two combinations have known labels that differ."""
+    """Return a mask of the boxes in which two combinations of sensitive values have different known labels."""
     lowest = np.where(known, labels, np.iinfo(np.int32).max).min(axis=1)
     return np.asarray(known.any(axis=1) & (lowest < labels.max(axis=1)))

@@ -119,16 +119,16 @@ class _Graph:
         return next((each for each in self.outputs if each.type.startswith(types)), None)
 
     def run(self, output: str, batch: Any) -> Any:
-        """Return the values of a named output for a batch."""
+        """Run the graph on a batch, and return the values of the graph's output that has the name `output`."""
         return self._session.run([output], self._feed(batch))[0]
 
     def labels(self, output: str, batch: Any) -> NDArray[Any]:
-        """Return a named output of labels for a batch: one whole number or text per row."""
+        """Run the graph on a batch, and return its output `output` as labels: one whole number or text per row."""
         labels = np.asarray(self.run(output, batch)).reshape(-1)
         return labels.astype(str) if labels.dtype.kind == "O" else labels
 
     def numbers(self, output: str, batch: Any) -> Floats:
-        """Return a named output of numbers for a batch, indexed by row, then column.
+        """Run the graph on a batch, and return its output `output` as floats, indexed by row, then column.
 
         The graph may also give it as a list of dictionaries by class.
         """
@@ -139,7 +139,7 @@ class _Graph:
         return made.reshape(len(made), -1)
 
     def number(self, output: str, batch: Any) -> Floats:
-        """Return a named output of one number per row for a batch."""
+        """Run the graph on a batch, and return the first column of its output `output`: one float per row."""
         return self.numbers(output, batch)[:, 0]
 
     def _feed(self, batch: Any) -> dict[str, NDArray[Any]]:

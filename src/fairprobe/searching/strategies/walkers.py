@@ -92,7 +92,10 @@ class Walkers(Strategy):
         self._likely = None
 
     def admit(self, seeds: Codes, reach: Floats) -> None:
-        """Add a walker at each of these start cases, with this reach by parameter."""
+        """Add a walker at each of the start cases `seeds`.
+
+        `reach` has, by parameter, the largest fraction of the parameter's span by which the walker moves at once.
+        """
         self.position = np.concatenate([self.position, seeds])
         self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
         self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
