@@ -60,7 +60,7 @@ def test_the_verdict_comes_first():
 def test_the_first_screen_says_where_and_why_directions_differ():
     made = content()
     first = Page(html(made)).text
-    assert "Most people are affected among: age 34 to 71, education HS-grad or Some-college" in first
+    assert "The region with most affected people: age 34 to 71, education HS-grad or Some-college" in first
     assert "The directions differ" not in first
     made["shares"][3]["worse_off"] = "sex=Male"
     text = Page(html(made)).text

@@ -123,7 +123,7 @@ class Command(ABC):
 
     @abstractmethod
     def load(self) -> None:
-        """Read the data, make the domain and load the model; refuse parts that do not fit together."""
+        """Read the data, make the domain and load the model into attributes; refuse parts that do not fit together."""
 
     @abstractmethod
     def work(self) -> None:

@@ -180,7 +180,8 @@ class Matched(Checked):
         if self.worse_off is not None:
             said += f" {value(self.worse_off)} is worse off in {percent(self.pairs[0].worse)} of these cases."
         if not any(pair.columns["changed"].gt(0).any() for pair in self.pairs):
-            return f"{said} No column was found to depend on {self.attribute}: these twins equal the people."
+            alike = "these twins equal the people, so no outcome can differ"
+            return f"{said} No column was found to depend on {self.attribute}: {alike}."
         return f"{said} This is an association, not a cause."
 
     def clause(self, limit: float | None = None) -> str:

@@ -66,7 +66,9 @@ def first_screen(content: Content) -> FirstScreen:
 
 def _matched_words(told: Mapping[str, Any]) -> list[str]:
     """Return sentences on a share by matched twins: its figures, the columns that stay, and what it cannot show."""
-    return [*filter(None, [told["sentence"], told["keep_words"], _weakness(told)])]
+    weakness = _weakness(told)
+    told_not = f"{weakness}: who is worse off, and where, cannot be told" if weakness else None
+    return [*filter(None, [told_not, told["sentence"], told["keep_words"]])]
 
 
 def _weakness(told: Mapping[str, Any]) -> str | None:
@@ -141,7 +143,7 @@ def _where(content: Content) -> Iterator[str]:
     """Yield a sentence on the region that touches most people, if its words fit into one."""
     regions = (content["why"] or {}).get("regions") or []
     if regions and len(regions[0]["words"].split()) <= MOST_WORDS:
-        yield f"Most people are affected among: {regions[0]['words']}"
+        yield f"The region with most affected people: {regions[0]['words']}"
 
 
 def _rates(content: Content) -> Table | None:

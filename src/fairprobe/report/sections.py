@@ -114,15 +114,15 @@ def regions(content: Content) -> Iterator[Block]:
 def _region(region: Mapping[str, Any], rows_are: str) -> Iterator[Block]:
     text = percent(region["precision"]) + (f" ({_between(region)})" if region["n"] else "")
     facts: dict[str, Any] = {
-        "Cases among its inputs": Interval(text, region["low"], region["precision"], region["high"]),
-        "Of the cases found": percent(region["coverage"]),
+        "Inputs here that are cases": Interval(text, region["low"], region["precision"], region["high"]),
+        "Part of all cases found": percent(region["coverage"]),
     }
     if region["n_rows"] is not None:
         facts["Real people in it"] = f"{magnitude(region['n_rows'])} ({percent(region['of_rows'])} of the rows)"
     elif region["of_density"] is not None:
-        facts["Of the density"] = percent(region["of_density"])
+        facts["Part of likely inputs"] = percent(region["of_density"])
     if region["of_domain"] is not None:
-        facts["Of the domain"] = percent(region["of_domain"])
+        facts["Part of the whole domain"] = percent(region["of_domain"])
     if "words" in region:
         yield Sentence(closed(value(capital(region["words"]))))
     yield Table((), tuple(facts.items()))

@@ -216,7 +216,7 @@ def _corner(n_free: int, levels: int) -> tuple[Rule, Fraction, Domain]:
 
 
 def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: Any, bound: Fraction) -> Toy:
-    """Return a toy whose gap grows with the first parameter and exceeds the threshold where that is above `bound`."""
+    """Return a toy of a given model whose gap grows with the first parameter, above the threshold beyond `bound`."""
     if levels < 2 or not math.log2(levels).is_integer():
         raise ValueError(f"levels must be a power of two, so that floats hold the gaps exactly, got {levels!r}")
     share = Fraction(sum(value > bound for value in range(levels)), levels)

@@ -209,10 +209,11 @@ def _width(shape: Any) -> int | None:
 
 
 def _classes(named: tuple[Any, ...], labels: Any, width: int | None) -> NDArray[Any] | None:
-    """Return the classes of a graph's labels: those that it names, if they fit the labels and the width; else None.
+    """Return the classes that an ONNX graph tells apart; None if they are not known.
 
-    `width` is the number of columns of the output of numbers. Without labels and named classes, they are the numbers
-    from 0, if the width is known.
+    They are the classes that the graph names, if these fit its labels and `width`, the number of columns of its output
+    of numbers. A graph without an output of labels has the numbers from 0 as classes, at least two, if its width is
+    known and it names no classes that fit.
     """
     if not named or width not in (None, 1, len(named)):
         return np.arange(max(2, width)) if labels is None and width is not None else None
