@@ -142,10 +142,7 @@ def test_a_coin_moves_nobody():
     coins = [np.random.default_rng([7, seed]).choice(["heads", "tails"], len(X)) for seed in range(4)]
     found = sorted((estimated(X.assign(group=coin)) for coin in coins), key=lambda each: each.value)
     assert found[2].value == 0 <= found[3].value < 0.05
-    assert (
-        "No column was found to depend on group: these twins equal the people, and the share shows nothing."
-        in found[0].sentence()
-    )
+    assert "No column was found to depend on group: these twins equal the people" in found[0].sentence()
 
 
 def test_each_pair_of_groups_has_its_own_share():

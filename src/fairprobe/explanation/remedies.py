@@ -68,7 +68,7 @@ class Remedies(Finding):
         return len(self.table)
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each remedy: the simulated share that it would leave, and the share of the model as it is."""
+        """Return a sentence for each remedy: the simulated share that it would leave, and the share as it is now."""
         return [
             f"Simulated: with {_done(row)}, {percent(row.share_after)} of "
             f"{POPULATIONS[row.population]} would be discriminatory ({percent(row.low)} to {percent(row.high)}), "

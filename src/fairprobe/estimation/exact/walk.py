@@ -192,7 +192,7 @@ class BoxWalk:
             self._push(self._advanced(_Boxes(cells, boxes.nodes.copy(), boxes.who), affected))
 
     def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
-        """Move each combination on past all nodes whose test has one answer in the whole box, and return the same boxes.
+        """Move each combination on past all nodes whose test has one answer in its box, and return the same boxes.
 
         `affected` is a mask by box, combination and tree of the nodes to look at; the nodes that follow are looked at
         too. The array of nodes is changed in place.
