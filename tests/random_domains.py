@@ -105,7 +105,6 @@ def domains(draw, kinds=parameters, max_parameters=5, max_levels=40, n_sensitive
 
 @st.composite
 def inputs(draw, domain, min_size=1, max_size=30):
-    """A batch of codes of a domain."""
     n = draw(st.integers(min_size, max_size))
     return domain.sample_codes(n, np.random.default_rng(draw(st.integers(0, 2**32))))
 

@@ -27,7 +27,6 @@ def get_executor(
 
 
 def end_all() -> None:
-    """End the workers."""
     while _pools:
         _pools.popitem()[1].shutdown(wait=True)
 

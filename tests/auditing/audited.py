@@ -8,7 +8,6 @@ import pandas as pd
 from fairprobe import Domain, Link, audit
 
 SMALL = {"n_experiments": 2, "n_samples": 500, "search_cases": 200, "max_judged": 3000, "explain_queries": 3000}
-"""A small effort."""
 
 
 def rows():

@@ -171,17 +171,8 @@ def test_init(here, capsys):
 def test_names_of_values_come_from_a_config_or_from_options(here, capsys):
     with (here / "fairprobe.toml").open("a") as file:
         file.write('[labels.sex]\nFemale = "women"\n[labels.outcome]\nyes = "loan"\n')
-    asked = [
-        "audit",
-        "fairprobe.toml",
-        "--trust-config",
-        "--max-share",
-        "0.01",
-        "--favourable",
-        "yes",
-        "--rows-are",
-        "held-out",
-    ]
+    options = ["--max-share", "0.01", "--favourable", "yes", "--rows-are", "held-out"]
+    asked = ["audit", "fairprobe.toml", "--trust-config", *options]
     assert main(asked) == 1
     assert "sex=women" in capsys.readouterr().out
     assert main([*asked, "--labels", "sex:Male=men"]) == 1

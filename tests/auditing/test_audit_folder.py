@@ -18,17 +18,8 @@ from fairprobe.auditing.state import MASKED, Mask
 from fairprobe.errors import RunError, SettingError
 from fairprobe.store.run_folder import RunReader
 
-FILES = {
-    "attempts.jsonl",
-    "audit.json",
-    "cases.csv",
-    "config.json",
-    "domain.toml",
-    "junit.xml",
-    "model-card.md",
-    "report.html",
-    "report.md",
-}
+REPORTS = {"junit.xml", "model-card.md", "report.html", "report.md"}
+FILES = {"attempts.jsonl", "audit.json", "cases.csv", "config.json", "domain.toml", *REPORTS}
 
 
 def test_everything_is_there(tmp_path):

@@ -64,9 +64,10 @@ def test_wrong_sensitive_parameter(search, sensitive, parts):
         (["demo", "--seed", "-1"], ["--seed", "-1"]),
         (["domain", "--sensitive", "sex"], ["--data"]),
         (["domain", "--data", "rows.csv"], ["--sensitive"]),
+        (["domain", "--data", "rows.csv", "--sensitive", "sex", "--out", "domain.csv"], ["'domain.csv'"]),
     ],
 )
-def test_incomplete_command(fairprobe, arguments, parts):
+def test_incomplete_or_wrong_command(fairprobe, arguments, parts):
     fairprobe(*arguments).refuses(*parts)
 
 
@@ -85,10 +86,6 @@ def test_output_that_cannot_be_written_is_said_before_the_model_is_loaded(fairpr
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder where nobody may write")
 def test_output_where_nobody_may_write(search):
     search("--out", "/proc/cases.csv").refuses("--out must be a file that can be written", "/proc/cases.csv")
-
-
-def test_output_of_a_domain_ends_in_toml(fairprobe):
-    fairprobe("domain", "--data", "rows.csv", "--sensitive", "sex", "--out", "domain.csv").refuses("'domain.csv'")
 
 
 def test_no_command_shows_the_help(fairprobe):

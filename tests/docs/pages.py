@@ -40,14 +40,11 @@ ONLY_SHOWN = ("text", "html", "json", "bibtex")
 
 
 def pages() -> list[Path]:
-    """The README and all pages of the site."""
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
 @dataclass
 class Block:
-    """A fenced block of a page."""
-
     language: str
     title: str
     text: str

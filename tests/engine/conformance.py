@@ -150,8 +150,6 @@ def _until_told(shard: int, seconds: float | None, report: Report | None) -> tup
 
 
 class _Memory:
-    """Keeps results in memory."""
-
     def __init__(self, results: dict[int, Any]) -> None:
         self._results = results
         self.saved: list[int] = []

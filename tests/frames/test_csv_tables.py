@@ -26,22 +26,8 @@ def cells(text):
 
 
 def test_formulas_are_texts():
-    texts = [
-        "=SUM(A1)",
-        "+1",
-        "-2",
-        "@x",
-        "\tx",
-        "\r=cmd|x",
-        "\n=1",
-        "  =1",
-        "\uff1dcmd",
-        "a\r=b",
-        "fine",
-        "a-b",
-        "'=x",
-        "'x",
-    ]
+    formulas = ["=SUM(A1)", "+1", "-2", "@x", "\tx", "\r=cmd|x", "\n=1", "  =1", "\uff1dcmd", "a\r=b"]
+    texts = [*formulas, "fine", "a-b", "'=x", "'x"]
     frame = pd.DataFrame({"=a": texts, "n": range(-2, len(texts) - 2), "f": -0.5})
     frame["mixed"] = pd.Series([-1, "-1", None, True, -2.5, "x"] + [0] * (len(texts) - 6), dtype=object)
     head, *rows = cells(written(frame))

@@ -6,12 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    VotingClassifier,
-)
+from sklearn import ensemble
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -33,9 +28,9 @@ DOMAIN = Domain([Integer("a", 0, 9), Integer("b", 0, 9), Integer("sex", 0, 1)], 
 
 MODELS = {
     "tree": DecisionTreeClassifier(max_depth=4),
-    "forest": RandomForestClassifier(5),
-    "boosting": GradientBoostingClassifier(n_estimators=5),
-    "histograms": HistGradientBoostingClassifier(max_iter=5),
+    "forest": ensemble.RandomForestClassifier(5),
+    "boosting": ensemble.GradientBoostingClassifier(n_estimators=5),
+    "histograms": ensemble.HistGradientBoostingClassifier(max_iter=5),
     "logistic": LogisticRegression(),
     "ridge": RidgeClassifier(),
     "sgd": SGDClassifier(),
@@ -43,7 +38,7 @@ MODELS = {
     "network": MLPClassifier((4,), max_iter=20),
     "svm": SVC(),
     "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
-    "vote": VotingClassifier([("a", DecisionTreeClassifier()), ("b", LogisticRegression())]),
+    "vote": ensemble.VotingClassifier([("a", DecisionTreeClassifier()), ("b", LogisticRegression())]),
     "bayes": GaussianNB(),
 }
 

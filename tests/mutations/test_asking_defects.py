@@ -45,13 +45,9 @@ def models_are_told_apart():
     assert not is_taken_up(above(20), above(30))
 
 
-def test_fingerprints_by_code_alone_are_caught(is_caught):
-
-    def by_code(model):
-        assert isinstance(model, types.FunctionType)
-        return hashlib.sha256(model.__code__.co_code + repr(model.__code__.co_names).encode()).hexdigest()
-
-    is_caught(models_are_told_apart, digests, "fingerprint", by_code)
+def by_code(model):
+    assert isinstance(model, types.FunctionType)
+    return hashlib.sha256(model.__code__.co_code + repr(model.__code__.co_names).encode()).hexdigest()
 
 
 def what_cannot_be_told_matches_nothing():
@@ -60,14 +56,13 @@ def what_cannot_be_told_matches_nothing():
         assert not is_taken_up(model, model)
 
 
-def test_a_fingerprint_of_nothing_that_matches_is_caught(is_caught):
-    is_caught(
-        what_cannot_be_told_matches_nothing,
-        digests,
-        "fingerprint",
-        lambda model: None,
-        errors=(AssertionError, AttributeError),
-    )
+@pytest.mark.parametrize(
+    ("check", "fingerprint"),
+    [(models_are_told_apart, by_code), (what_cannot_be_told_matches_nothing, lambda model: None)],
+    ids=["by code alone", "of nothing"],
+)
+def test_a_fingerprint_that_two_models_share_is_caught(is_caught, check, fingerprint):
+    is_caught(check, digests, "fingerprint", fingerprint, errors=(AssertionError, AttributeError))
 
 
 class Remembering:

@@ -46,10 +46,6 @@ def put_back_ends_alone(patch):
     leave_out_random_families(patch)
 
 
-def test_a_falling_column_of_which_the_ends_alone_are_seen_is_caught(is_caught):
-    is_caught(check_falling, put_back_ends_alone)
-
-
 def check_wrapped():
     """The class's own predict says otherwise of one family in a thousand: no share of it is exact."""
     model = DecisionTreeClassifier(max_depth=3).fit(ROWS, ROWS[:, 0] > 30_000)
@@ -70,10 +66,6 @@ def put_back_trust(patch):
     patch.setattr(known, "is_shipped", lambda function, place: known.package_of(function.__module__) in known.PACKAGES)
 
 
-def test_a_wrapped_method_taken_for_the_original_is_caught(is_caught):
-    is_caught(check_wrapped, put_back_trust)
-
-
 def check_rare_answers():
     """A known class that answers otherwise, where nothing counted is a hit, is not called exact."""
     model = DecisionTreeClassifier(max_depth=3).fit(ROWS, ROWS[:, 0] > 30_000)
@@ -90,5 +82,13 @@ def check_rare_answers():
     assert np.isclose(share.value, 1 / 3, atol=0.05)
 
 
-def test_random_families_left_out_is_caught(is_caught):
-    is_caught(check_rare_answers, leave_out_random_families, errors=(AssertionError, pytest.fail.Exception))
+MUTATIONS = [
+    (put_back_ends_alone, check_falling),
+    (put_back_trust, check_wrapped),
+    (leave_out_random_families, check_rare_answers),
+]
+
+
+@pytest.mark.parametrize(("put_back", "check"), MUTATIONS)
+def test_a_model_taken_for_a_known_one_is_caught(put_back, check, is_caught):
+    is_caught(check, put_back, errors=(AssertionError, pytest.fail.Exception))

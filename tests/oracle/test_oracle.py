@@ -26,22 +26,18 @@ def test_labels_have_the_threshold_zero():
     assert Oracle(Asker(gap_of_tenths, PAIR)).threshold == 0
 
 
-@pytest.mark.parametrize("output", ["score", "proba", "value"])
-def test_others_need_one(output):
-    with pytest.raises(SettingError, match=f"output='{output}' needs a threshold: the gap above which"):
-        Oracle(Asker(gap_of_tenths, PAIR, output=output))
-
-
-@pytest.mark.parametrize("threshold", [-0.1, np.nan, np.inf, "much", [1]])
-def test_a_threshold_must_be_a_number_from_zero_on(threshold):
-    with pytest.raises(SettingError, match="threshold must be a finite number of at least 0, got"):
-        Oracle(Asker(gap_of_tenths, PAIR, output="score"), threshold)
-
-
-@pytest.mark.parametrize("threshold", [1, 2.0])
-def test_a_threshold_that_no_label_can_exceed(threshold):
-    with pytest.raises(SettingError, match="threshold must be below 1 for labels, whose gap is 0 or 1, got"):
-        Oracle(Asker(gap_of_tenths, PAIR), threshold)
+@pytest.mark.parametrize(
+    ("output", "thresholds", "message"),
+    [
+        ("label", [1, 2.0], "threshold must be below 1 for labels, whose gap is 0 or 1, got"),
+        ("score", [-0.1, np.nan, np.inf, "much", [1]], "threshold must be a finite number of at least 0, got"),
+        *((output, [None], f"output='{output}' needs a threshold: the gap") for output in ("score", "proba", "value")),
+    ],
+)
+def test_a_threshold_that_does_not_suit_the_output_is_refused(output, thresholds, message):
+    for threshold in thresholds:
+        with pytest.raises(SettingError, match=message):
+            Oracle(Asker(gap_of_tenths, PAIR, output=output), threshold)
 
 
 def test_labels_are_names_not_numbers():

@@ -160,6 +160,5 @@ def sealed(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def written(made: dict[str, Any], path: Path) -> Path:
-    """Its page in a file."""
     path.write_text(html(made), encoding="utf-8")
     return path

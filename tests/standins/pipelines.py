@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+from made import training
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
@@ -131,20 +132,10 @@ LAST = {
 }
 
 
-def training(domain=DOMAIN, n=400, seed=0, n_classes=2):
-    """Rows of a domain, and labels that lean on all columns, the sensitive one most."""
-    rng = np.random.default_rng(seed)
-    codes = domain.sample_codes(n, rng)
-    part = codes / np.maximum(domain.levels - 1, 1)
-    leaning = part @ rng.normal(size=len(domain.levels)) + 0.5 * part[:, list(domain.sensitive_columns)].sum(axis=1)
-    places = np.searchsorted(np.quantile(leaning, np.arange(1, n_classes) / n_classes), leaning)
-    return domain.decode(codes), np.array(["no", "yes", "perhaps"])[places]
-
-
-def fitted(steps, last, domain=DOMAIN, **options):
+def fitted(steps, last, domain=DOMAIN):
     from sklearn.base import clone
 
-    rows, labels = training(domain, **options)
+    rows, labels = training(domain, n=400)
     if isinstance(last, HistGradientBoostingClassifier) and isinstance(steps, ColumnTransformer):
         steps = clone(steps).set_params(sparse_threshold=0)  # it takes no other
     with warnings.catch_warnings(action="ignore"):

@@ -3,20 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made import training
 from scipy import sparse
+from sklearn import preprocessing
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    Normalizer,
-    OneHotEncoder,
-    PolynomialFeatures,
-    StandardScaler,
-)
 from sklearn.svm import SVC
 
 from fairprobe import Category, Domain, Integer, Link, search
@@ -38,7 +32,6 @@ from pipelines import (
     columns,
     fitted,
     one_hot,
-    training,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -69,14 +62,8 @@ def test_batches_are_those_of_the_steps(name):
 
 
 def found_both_ways(model, domain, **options):
-    options = {
-        "strategy": "anchored",
-        "max_cases": None,
-        "max_inputs": 4000,
-        "n_global": 1500,
-        "n_walkers": 100,
-        **options,
-    }
+    effort = {"max_cases": None, "max_inputs": 4000, "n_global": 1500, "n_walkers": 100}
+    options = {"strategy": "anchored", **effort, **options}
     auto, off = search(model, domain, **options), search(model, domain, accelerate="off", **options)
     for one, other in ((auto.cases, off.cases), (auto.twins, off.twins), (auto.outputs, off.outputs)):
         pd.testing.assert_frame_equal(one, other)
@@ -111,7 +98,8 @@ def test_a_wide_number_is_computed_and_not_looked_up():
 
 
 def test_a_wide_number_in_columns_of_its_own_is_refused():
-    assert compile_stand_in(fitted(columns(one_hot(), KBinsDiscretizer(**BINS)), LAST["tree"]), DOMAIN) is None
+    model = fitted(columns(one_hot(), preprocessing.KBinsDiscretizer(**BINS)), LAST["tree"])
+    assert compile_stand_in(model, DOMAIN) is None
 
 
 def test_a_missing_value_among_many_is_no_finite_number():
@@ -144,14 +132,14 @@ def test_some_members_do_not_count(domain, last, strategy):
 
 def test_a_hidden_parameter_with_a_link():
     seen = Domain([p for p in PARAMETERS if p.name != "sex"], sensitive=["degree"])
-    steps = make_column_transformer((one_hot(), ["work", "degree"]), (StandardScaler(), NUMBERS))
+    steps = make_column_transformer((one_hot(), ["work", "degree"]), (preprocessing.StandardScaler(), NUMBERS))
     model = fitted(steps, LAST["logistic"], seen)
     auto, off = found_both_ways(model, Domain(PARAMETERS, sensitive=["sex"], hidden=["sex"], links=[LINK]))
     assert auto.n_queries != off.n_queries
 
 
 def test_rows_with_values_off_the_grid():
-    rows, _ = training(n=300)
+    rows, _ = training(DOMAIN, n=300)
     rows = rows.assign(rate=rows["rate"] + 0.013)
     model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
     found_both_ways(model, DOMAIN, strategy="auto", start=rows, max_changes=2, n_walkers=1000)
@@ -168,12 +156,12 @@ class Noisy(TransformerMixin, BaseEstimator):
 
 NOT_KNOWN = {
     "several columns": columns(one_hot(), PCA(2)),
-    "several columns, products": columns(one_hot(), PolynomialFeatures()),
-    "the row": columns(one_hot(), Normalizer()),
+    "several columns, products": columns(one_hot(), preprocessing.PolynomialFeatures()),
+    "the row": columns(one_hot(), preprocessing.Normalizer()),
     "neighbours": make_pipeline(columns(ORDINAL, "passthrough"), KNNImputer()),
     "random": columns(one_hot(), Noisy()),
-    "a function": columns(one_hot(), FunctionTransformer(np.abs)),
-    "a frame": columns(ORDINAL, StandardScaler()).set_output(transform="pandas"),
+    "a function": columns(one_hot(), preprocessing.FunctionTransformer(np.abs)),
+    "a frame": columns(ORDINAL, preprocessing.StandardScaler()).set_output(transform="pandas"),
 }
 
 
@@ -187,10 +175,10 @@ def test_what_is_not_known_is_asked_whole(name):
 
 
 def test_categories_that_the_encoder_has_not_seen():
-    rows, labels = training()
+    rows, labels = training(DOMAIN, n=400)
     rows, labels = rows[rows["degree"] != "college"], labels[rows["degree"] != "college"]
-    for encoder, is_taken in ((OneHotEncoder(), False), (one_hot(), True)):
-        model = make_pipeline(columns(encoder, StandardScaler()), LAST["tree"]).fit(rows, labels)
+    for encoder, is_taken in ((preprocessing.OneHotEncoder(), False), (one_hot(), True)):
+        model = make_pipeline(columns(encoder, preprocessing.StandardScaler()), LAST["tree"]).fit(rows, labels)
         assert (compile_stand_in(model, DOMAIN) is not None) == is_taken
     found_both_ways(model, DOMAIN)
 
@@ -208,7 +196,7 @@ def as_categories(frame):
 
 
 def boosted(name, **options):
-    rows, labels = training()
+    rows, labels = training(DOMAIN, n=400)
     return booster(name, **options).fit(as_categories(rows), (labels == "yes").astype(int))
 
 
@@ -218,7 +206,7 @@ BOOSTERS = pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
 @BOOSTERS
 @pytest.mark.parametrize("strategy", ["anchored", "guided"])
 def test_a_booster_on_the_numbers_behind_its_categories(name, strategy):
-    domain = Domain.from_frame(as_categories(training()[0]), ["sex"])
+    domain = Domain.from_frame(as_categories(training(DOMAIN, n=400)[0]), ["sex"])
     model = boosted(name)
     stand_in, asker = compile_stand_in(model, domain), Asker(model, domain)
     codes = domain.sample_codes(2000, np.random.default_rng(1))
@@ -239,6 +227,6 @@ def test_strings_of_a_domain_are_the_categories_of_a_booster(name):
 @BOOSTERS
 def test_a_booster_without_names_is_asked_itself(name):
     domain = Domain([p for p in PARAMETERS if p.name in NUMBERS] + [Integer("sex", 0, 1)], sensitive=["sex"])
-    rows, labels = training(domain)
+    rows, labels = training(domain, n=400)
     model = booster(name).fit(rows.to_numpy(), (labels == "yes").astype(int))
     assert compile_stand_in(model, domain) is None

@@ -19,15 +19,8 @@ DOMAIN = fairprobe.Domain(
     ],
     sensitive=["sex"],
 )
-SETTINGS = {
-    "strategy": "random",
-    "max_cases": 6000,
-    "n_walkers": 100,
-    "n_global": 500,
-    "n_local": 10,
-    "shard_inputs": 2000,
-    "seed": 5,
-}
+EFFORT = {"max_cases": 6000, "n_walkers": 100, "n_global": 500, "n_local": 10}
+SETTINGS = {"strategy": "random", **EFFORT, "shard_inputs": 2000, "seed": 5}
 SECONDS = 0.001
 
 

@@ -51,7 +51,6 @@ def path(folder):
 
 @pytest.fixture
 def fits(monkeypatch):
-    """Count the fits."""
     done = []
     fit = fitted._fit
 

@@ -96,7 +96,6 @@ def near(what: str, got: float, expected: float) -> None:
 
 
 def rows_of(batch: Any) -> list[Row]:
-    """A batch, as a frame or an array, as rows."""
     columns = (column.tolist() for _, column in batch.items()) if isinstance(batch, pd.DataFrame) else batch.T.tolist()
     return list(zip(*map(_plain, columns), strict=True))
 
@@ -551,18 +550,9 @@ class Check:
         self.queries("search", found.n_queries, model)
 
     def searched(self, model: Any, **options: Any) -> Any:
-        settings = {
-            "strategy": self.world.strategy,
-            "max_cases": None,
-            "max_inputs": 3000,
-            "n_global": 200,
-            "n_local": 10,
-            "n_walkers": 8,
-            "shard_inputs": self.shard_inputs,
-            "seed": self.world.seed,
-            **self.settings,
-            **options,
-        }
+        effort = {"max_cases": None, "max_inputs": 3000, "n_global": 200, "n_local": 10, "n_walkers": 8}
+        given = {"strategy": self.world.strategy, "shard_inputs": self.shard_inputs, "seed": self.world.seed}
+        settings = {**effort, **given, **self.settings, **options}
         settings.pop("linked", None)
         return fairprobe.search(model, self.domain, **settings)
 

@@ -19,7 +19,6 @@ from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.exact import plan
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Survey
-from fairprobe.estimation.verdict import Gate
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
 from fairprobe.searching import start_rows
@@ -81,21 +80,6 @@ def inputs_that_are_not_comparable_count_in_n(patch):
 def a_verdict_passes_however_few_are_comparable(patch):
     outcome = verdict.held_against
     patch.setattr(verdict, "held_against", lambda share, limit, _: outcome(share, limit, 0.0))
-
-
-@mutation(seed=0)
-def one_sided_bounds_decide(patch):
-    outcome = verdict.held_against
-
-    def decide(share, limit, least):
-        return outcome(dataclasses.replace(share, low=share.lower, high=share.upper), limit, least)
-
-    patch.setattr(verdict, "held_against", decide)
-
-
-@mutation(seed=0)
-def the_error_is_split_over_sets_that_no_limit_binds(patch):
-    patch.setattr(Gate, "n_bound", lambda gate, sides: 3 * len(sides))
 
 
 @mutation(seed=31)

@@ -153,22 +153,10 @@ def test_rules():
 def test_the_same_seed_makes_the_same_world_and_worlds_have_all_there_is():
     assert make_world(random.Random(5)) == make_world(random.Random(5))
     worlds = [make_world(random.Random(seed)) for seed in range(200)]
-    assert {column.kind for world in worlds for column in world.columns} == {
-        "integer",
-        "real",
-        "category",
-        "ordinal",
-        "derived",
-    }
-    assert {rule.kind for world in worlds for rule in world.rules} == {
-        "pairs",
-        "implies",
-        "most",
-        "apart",
-        "never",
-        "less",
-        "sum",
-    }
+    columns = {column.kind for world in worlds for column in world.columns}
+    assert columns == {"integer", "real", "category", "ordinal", "derived"}
+    rules = {rule.kind for world in worlds for rule in world.rules}
+    assert rules == {"pairs", "implies", "most", "apart", "never", "less", "sum"}
     assert any(world.hidden for world in worlds)
     assert any(link.roles for world in worlds for link in world.links)
     assert any(link.shift for world in worlds for link in world.links)

@@ -2,6 +2,7 @@
 
 import itertools
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from hypothesis import strategies as st
 from scipy.special import bdtr, bdtrc
 
 from chance import SURPRISING
-from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe import Category, Integer, Ordinal, Real
 from fairprobe.model import Asker, known
 from fairprobe.oracle import Oracle
+from random_domains import domains
+
+WORDS = ["red", "green", "blue", "black", "white", "grey"]
 
 
 def every_family(domain):
@@ -94,9 +98,12 @@ def assert_sampled(solved, model, domain, n=100_000, seed=0):
 
 
 @st.composite
-def numbers(draw, name, max_levels, missing):
-    n = draw(st.integers(2, max_levels))
+def plain_parameters(draw, name, min_levels, max_levels, _, missing=True, with_words=False):
+    """Numbers and words as scikit-learn takes them: in the dtypes that are usual."""
     missing = missing and draw(st.booleans())
+    n = draw(st.integers(min_levels, max_levels))
+    if with_words and draw(st.booleans()):
+        return Category(name, tuple(draw(st.permutations(WORDS))[:n]), missing=missing)
     kind = draw(st.sampled_from(["integer", "real", "fractions", "codes"]))
     if kind == "integer":
         low, step = draw(st.integers(-50, 50)), draw(st.integers(1, 3))
@@ -110,21 +117,9 @@ def numbers(draw, name, max_levels, missing):
     return Category(name, tuple(values), missing=missing)
 
 
-@st.composite
-def words(draw, name, max_levels, missing):
-    values = draw(st.permutations(["red", "green", "blue", "black", "white"]))
-    n = draw(st.integers(2, min(max_levels, 5)))
-    return Category(name, tuple(values[:n]), missing=missing and draw(st.booleans()))
-
-
-@st.composite
-def small_domains(draw, *, missing=True, with_words=False, least_free=0):
+def small_domains(**kinds):
     """Domains of up to six parameters, one or two of them sensitive, that can be enumerated."""
-    kind = st.sampled_from([numbers, words] if with_words else [numbers])
-    n_free, n_sensitive = draw(st.integers(least_free, 4)), draw(st.integers(1, 2))
-    names = [f"x{i}" for i in range(n_free)] + [f"s{i}" for i in range(n_sensitive)]
-    parameters = [draw(draw(kind)(name, 3 if name[0] == "s" else 6, missing)) for name in names]
-    return Domain(draw(st.permutations(parameters)), sensitive=draw(st.permutations(names[n_free:])))
+    return domains(partial(plain_parameters, **kinds), max_parameters=4, max_levels=6, simple=True)
 
 
 def training_rows(domain, seed, n=60, n_classes=2, as_words=False):
