@@ -15,6 +15,11 @@ def test_every_number_is_the_references(first):
         check_seed(seed)
 
 
+@pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
+def test_labels_keep_their_type_where_no_linked_twin_is_there_to_be_asked_about():
+    check_seed(1235)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, SLOW_WORLDS, 250))
 def test_every_number_of_many_worlds_is_the_references(first):

@@ -89,6 +89,8 @@ class Answered(NamedTuple):
     def completed(self, present: Mask, ask: Callable[[Mask], NDArray[Any]]) -> NDArray[Any]:
         """Return the outputs of the present members; `ask` gets a mask of those that are not known, and answers."""
         lacking = present & ~self.are_plain
+        if not self.are_plain.any():  # these outputs may be empty, and then they have no dtype of answers
+            return spread(present, lambda: ask(present))
         if not lacking.any():
             return self.outputs
         known = self.are_plain.reshape(*present.shape, *[1] * (self.outputs.ndim - 2))
